@@ -1,6 +1,6 @@
 /*
  * Two or three sessions on PostgreSQL, step by step, in every order (weave.h): producers,
- * dispatchers, owners of a lease and the sweep. loom.h says what must hold whatever the order.
+ * dispatchers, owners of a lease and the sweep. log_interleaving.h says what must hold whatever the order.
  *
  * What is stepped is the product. A strand stops in front of statements, by their names, and at
  * the points of the sweep; statements that the product sends together are sent one by one.
@@ -8,7 +8,7 @@
  * Each pair is run in all orders, three together in a sample, in all with WEIR_LONG=1. And the
  * tests are tested: with a bug planted, some order must show it.
  */
-#include "lib/loom.h"
+#include "lib/log_interleaving.h"
 #include "lib/pg_outbox.h"
 
 enum { SAMPLES = 60 };
@@ -46,106 +46,108 @@ enum {
 };
 
 struct scenario {
-    const struct weave_part *parts[WEAVE_STRANDS_MAX];
-    void (*prepare)(struct loom *loom); /* NULL: one message waits */
-    const char *plant;                  /* a bug, which must be seen; NULL: none */
-    size_t samples;                     /* of all orders; 0: all */
+    const struct interleaving_part *parts[INTERLEAVING_INTERLEAVED_SESSIONS_MAX];
+    void (*prepare)(
+        struct log_interleaving *log_interleaving); /* NULL: one message waits */
+    const char *plant; /* a bug, which must be seen; NULL: none */
+    size_t samples;    /* of all orders; 0: all */
     uint64_t seed;
 };
 
 static void interleave(const struct scenario *scenario)
 {
-    struct loom *loom = loom_open();
+    struct log_interleaving *log_interleaving = log_interleaving_open();
 
     if (scenario->prepare != NULL)
-        loom->prepare = scenario->prepare;
-    loom->plant = scenario->plant;
-    for (size_t i = 0; i < WEAVE_STRANDS_MAX && scenario->parts[i] != NULL; i++)
-        loom_use(loom, scenario->parts[i]);
+        log_interleaving->prepare = scenario->prepare;
+    log_interleaving->plant = scenario->plant;
+    for (size_t i = 0;
+         i < INTERLEAVING_INTERLEAVED_SESSIONS_MAX && scenario->parts[i] != NULL; i++)
+        log_interleaving_use(log_interleaving, scenario->parts[i]);
     if (scenario->samples > 0)
-        loom_some(loom, scenario->samples, scenario->seed);
+        log_interleaving_some(log_interleaving, scenario->samples, scenario->seed);
     else
-        loom_all(loom);
-    loom_close(loom);
+        log_interleaving_all(log_interleaving);
+    log_interleaving_close(log_interleaving);
 }
 
 /* ---- producers ----------------------------------------------------------------------------- */
 
 /* The number of the transaction, the id of the message, the end. */
-static void write_and(struct strand *strand, bool commit)
+static void write_and(struct interleaved_session *interleaved_session, bool commit)
 {
-    struct loom_session *self = strand->state;
-    int t = loom_begin(self);
+    struct log_interleaving_session *self = interleaved_session->state;
+    int t = log_interleaving_begin(self);
 
     pg_run(self->bare, "BEGIN; SELECT pg_current_xact_id()");
-    strand_step(strand);
-    loom_append(self, t);
-    strand_step(strand);
+    interleaved_session_step(interleaved_session);
+    log_interleaving_append(self, t);
+    interleaved_session_step(interleaved_session);
     pg_run(self->bare, commit ? "COMMIT" : "ROLLBACK");
     if (commit)
-        loom_end(self, t);
+        log_interleaving_end(self, t);
 }
 
-static void write_message(struct strand *strand)
+static void write_message(struct interleaved_session *interleaved_session)
 {
-    write_and(strand, true);
+    write_and(interleaved_session, true);
 }
 
-static void write_and_give_up(struct strand *strand)
+static void write_and_give_up(struct interleaved_session *interleaved_session)
 {
-    write_and(strand, false);
+    write_and(interleaved_session, false);
 }
 
 /* One message before the savepoint, one that is undone, one behind another savepoint. */
-static void write_with_savepoints(struct strand *strand)
+static void write_with_savepoints(struct interleaved_session *interleaved_session)
 {
-    struct loom_session *self = strand->state;
-    int t = loom_begin(self);
+    struct log_interleaving_session *self = interleaved_session->state;
+    int t = log_interleaving_begin(self);
 
     pg_run(self->bare, "BEGIN");
-    loom_append(self, t);
+    log_interleaving_append(self, t);
     pg_run(self->bare, "SAVEPOINT a");
-    loom_append(self, t);
-    strand_step(strand);
+    log_interleaving_append(self, t);
+    interleaved_session_step(interleaved_session);
     pg_run(self->bare, "ROLLBACK TO a; SAVEPOINT b");
-    loom_undo(self, t);
-    loom_append(self, t);
+    log_interleaving_undo(self, t);
+    log_interleaving_append(self, t);
     pg_run(self->bare, "RELEASE b");
-    strand_step(strand);
+    interleaved_session_step(interleaved_session);
     pg_run(self->bare, "COMMIT");
-    loom_end(self, t);
+    log_interleaving_end(self, t);
 }
 
-static void write_in_two_phases(struct strand *strand)
+static void write_in_two_phases(struct interleaved_session *interleaved_session)
 {
-    struct loom_session *self = strand->state;
-    int t = loom_begin(self);
+    struct log_interleaving_session *self = interleaved_session->state;
+    int t = log_interleaving_begin(self);
 
     pg_run(self->bare, "BEGIN");
-    loom_append(self, t);
-    strand_step(strand);
+    log_interleaving_append(self, t);
+    interleaved_session_step(interleaved_session);
     pg_run(self->bare, "PREPARE TRANSACTION 'phases'");
-    strand_step(strand);
+    interleaved_session_step(interleaved_session);
     pg_run(self->bare, "COMMIT PREPARED 'phases'");
-    loom_end(self, t);
+    log_interleaving_end(self, t);
 }
 
-static const struct weave_part WRITER = {write_message,
-                                         3,
-                                         {{.changes = NUMBERS},
-                                          {.reads = PROMISES, .changes = IDS},
-                                          {.adds = ENDS | PROMISES}}};
-static const struct weave_part WRITER_THAT_GIVES_UP = {
+static const struct interleaving_part WRITER = {write_message,
+                                                3,
+                                                {{.changes = NUMBERS},
+                                                 {.reads = PROMISES, .changes = IDS},
+                                                 {.adds = ENDS | PROMISES}}};
+static const struct interleaving_part WRITER_THAT_GIVES_UP = {
     write_and_give_up,
     3,
     {{.changes = NUMBERS}, {.reads = PROMISES, .changes = IDS}, {.adds = ENDS}}};
-static const struct weave_part WRITER_WITH_SAVEPOINTS = {
+static const struct interleaving_part WRITER_WITH_SAVEPOINTS = {
     write_with_savepoints,
     3,
     {{.reads = PROMISES, .changes = NUMBERS | IDS},
      {.reads = PROMISES, .changes = NUMBERS | IDS},
      {.adds = ENDS | PROMISES}}};
-static const struct weave_part WRITER_IN_TWO_PHASES = {
+static const struct interleaving_part WRITER_IN_TWO_PHASES = {
     write_in_two_phases,
     3,
     {{.reads = PROMISES, .changes = NUMBERS | IDS}, {0}, {.adds = ENDS | PROMISES}}};
@@ -153,30 +155,30 @@ static const struct weave_part WRITER_IN_TWO_PHASES = {
 /* ---- dispatchers --------------------------------------------------------------------------- */
 
 /* In front of the statements of a cut whose order is its whole proof. */
-static void step_through_cut(struct strand *strand)
+static void step_through_cut(struct interleaved_session *interleaved_session)
 {
-    struct loom_session *self = strand->state;
+    struct log_interleaving_session *self = interleaved_session->state;
 
     weir_fault_points_arm(&self->points, "db.one_by_one", 1);
-    loom_arm(strand, "cut hi");
-    loom_arm(strand, "cut own");
-    loom_arm(strand, "cut snapshot");
-    loom_arm(strand, "insert cut");
+    log_interleaving_arm(interleaved_session, "cut hi");
+    log_interleaving_arm(interleaved_session, "cut own");
+    log_interleaving_arm(interleaved_session, "cut snapshot");
+    log_interleaving_arm(interleaved_session, "insert cut");
 }
 
 /* A cut, and then what can be read. */
-static void dispatch(struct strand *strand)
+static void dispatch(struct interleaved_session *interleaved_session)
 {
-    struct loom_session *self = strand->state;
+    struct log_interleaving_session *self = interleaved_session->state;
 
     self->reads = true;
-    step_through_cut(strand);
-    loom_cut(self);
-    loom_read(self, &self->got, LOOM_ROWS);
+    step_through_cut(interleaved_session);
+    log_interleaving_cut(self);
+    log_interleaving_read(self, &self->got, LOG_INTERLEAVING_ROWS);
 }
 
 /* Whether a cut is needed is no question here: there is a message that is in none. */
-static const struct weave_part DISPATCHER = {
+static const struct interleaving_part DISPATCHER = {
     dispatch,
     5,
     {{.changes = TURN},
@@ -212,55 +214,55 @@ WEIR_TEST(interleavings, of_a_writer_and_two_dispatchers)
 
 enum { WAITING = 4 };
 
-static void append_and_commit(struct loom_session *self, int count)
+static void append_and_commit(struct log_interleaving_session *self, int count)
 {
-    int t = loom_begin(self);
+    int t = log_interleaving_begin(self);
 
     pg_run(self->bare, "BEGIN");
     for (int i = 0; i < count; i++)
-        loom_append(self, t);
+        log_interleaving_append(self, t);
     pg_run(self->bare, "COMMIT");
-    loom_end(self, t);
+    log_interleaving_end(self, t);
 }
 
 /* Messages in a cut for the owners to pass, and one in none. */
-static void prepare_owner(struct loom *self)
+static void prepare_owner(struct log_interleaving *self)
 {
-    struct loom_session *control = &self->control;
+    struct log_interleaving_session *control = &self->control;
 
-    loom_own(self);
+    log_interleaving_own(self);
     append_and_commit(control, WAITING);
-    loom_cut(control);
+    log_interleaving_cut(control);
     append_and_commit(control, 1);
 }
 
-static void step_through_ack(struct strand *strand)
+static void step_through_ack(struct interleaved_session *interleaved_session)
 {
-    loom_arm(strand, "append acks");
-    loom_arm(strand, "db.commit");
+    log_interleaving_arm(interleaved_session, "append acks");
+    log_interleaving_arm(interleaved_session, "db.commit");
 }
 
 /* The first owner moves the position, loses the lease to another, who goes on, and does not
  * know of it. */
-static void ack_and_be_taken_over(struct strand *strand)
+static void ack_and_be_taken_over(struct interleaved_session *interleaved_session)
 {
-    struct loom_session *self = strand->state;
-    struct loom_owner old = self->loom->first;
-    struct loom_owner new;
+    struct log_interleaving_session *self = interleaved_session->state;
+    struct log_interleaving_owner old = self->log_interleaving->first;
+    struct log_interleaving_owner new;
 
-    step_through_ack(strand);
-    loom_ack(self, &old, 2);
-    loom_disarm(self);
-    strand_step(strand);
-    loom_expire(self);
-    check(loom_take_over(self, &new));
-    loom_find_position(self, &new);
-    strand_step(strand);
-    loom_ack(self, &new, 1);
-    loom_ack(self, &old, 1);
+    step_through_ack(interleaved_session);
+    log_interleaving_ack(self, &old, 2);
+    log_interleaving_disarm(self);
+    interleaved_session_step(interleaved_session);
+    log_interleaving_expire(self);
+    check(log_interleaving_take_over(self, &new));
+    log_interleaving_find_position(self, &new);
+    interleaved_session_step(interleaved_session);
+    log_interleaving_ack(self, &new, 1);
+    log_interleaving_ack(self, &old, 1);
 }
 
-static const struct weave_part ACKER = {
+static const struct interleaving_part ACKER = {
     ack_and_be_taken_over,
     5,
     {{.reads = CUTS | ENDS | LEAF, .changes = LEASE},
@@ -270,30 +272,30 @@ static const struct weave_part ACKER = {
      {.reads = CUTS | ENDS | LEAF, .adds = ENDS, .changes = LEASE | ACKS}}};
 
 /* Two moves. */
-static void ack_twice(struct strand *strand)
+static void ack_twice(struct interleaved_session *interleaved_session)
 {
-    struct loom_session *self = strand->state;
-    struct loom_owner owner = self->loom->first;
+    struct log_interleaving_session *self = interleaved_session->state;
+    struct log_interleaving_owner owner = self->log_interleaving->first;
 
-    step_through_ack(strand);
-    loom_ack(self, &owner, 1);
-    loom_ack(self, &owner, 1);
+    step_through_ack(interleaved_session);
+    log_interleaving_ack(self, &owner, 1);
+    log_interleaving_ack(self, &owner, 1);
 }
 
 /* Finds the lease over, takes it, reads the position and moves it. */
-static void take_over_and_ack(struct strand *strand)
+static void take_over_and_ack(struct interleaved_session *interleaved_session)
 {
-    struct loom_session *self = strand->state;
-    struct loom_owner owner;
+    struct log_interleaving_session *self = interleaved_session->state;
+    struct log_interleaving_owner owner;
 
-    loom_expire(self);
-    strand_step(strand);
-    if (!loom_take_over(self, &owner))
+    log_interleaving_expire(self);
+    interleaved_session_step(interleaved_session);
+    if (!log_interleaving_take_over(self, &owner))
         return;
-    strand_step(strand);
-    loom_find_position(self, &owner);
-    step_through_ack(strand);
-    loom_ack(self, &owner, 1);
+    interleaved_session_step(interleaved_session);
+    log_interleaving_find_position(self, &owner);
+    step_through_ack(interleaved_session);
+    log_interleaving_ack(self, &owner, 1);
 }
 
 /* Owners have everything in common. */
@@ -301,10 +303,12 @@ static void take_over_and_ack(struct strand *strand)
     {                                                                                    \
         .reads = CUTS | ENDS | LEAF, .adds = ENDS, .changes = LEASE | ACKS               \
     }
-static const struct weave_part OLD_OWNER = {ack_twice, 5, {OWNS, OWNS, OWNS, OWNS, OWNS}};
-static const struct weave_part NEW_OWNER = {take_over_and_ack,
-                                            5,
-                                            {OWNS, OWNS, OWNS, OWNS, OWNS}};
+static const struct interleaving_part OLD_OWNER = {ack_twice,
+                                                   5,
+                                                   {OWNS, OWNS, OWNS, OWNS, OWNS}};
+static const struct interleaving_part NEW_OWNER = {take_over_and_ack,
+                                                   5,
+                                                   {OWNS, OWNS, OWNS, OWNS, OWNS}};
 
 WEIR_TEST(interleavings, of_two_writers_and_an_acker_with_takeover)
 {
@@ -357,14 +361,15 @@ static struct {
     int t;
     int64_t id;
     char payload[64];
-} taken[WEAVE_STRANDS_MAX];
+} taken[INTERLEAVING_INTERLEAVED_SESSIONS_MAX];
 
-static void take_id(struct loom *self, size_t i)
+static void take_id(struct log_interleaving *self, size_t i)
 {
-    struct loom_session *session = &self->sessions[i];
+    struct log_interleaving_session *session = &self->sessions[i];
 
-    taken[i].t = loom_begin(session);
-    loom_payload(session, taken[i].t, taken[i].payload, sizeof taken[i].payload);
+    taken[i].t = log_interleaving_begin(session);
+    log_interleaving_payload(session, taken[i].t, taken[i].payload,
+                             sizeof taken[i].payload);
     pg_run(session->bare, "BEGIN");
     taken[i].id =
         pg_ask(session->bare, "SELECT nextval('weir_log_id') FROM pg_current_xact_id()");
@@ -375,9 +380,9 @@ static void take_id(struct loom *self, size_t i)
  * by the first `takers` sessions; the sequence is in the next leaf, where there are messages
  * in a later cut and in none.
  */
-static void prepare_leaf_with(struct loom *self, size_t takers)
+static void prepare_leaf_with(struct log_interleaving *self, size_t takers)
 {
-    struct loom_session *control = &self->control;
+    struct log_interleaving_session *control = &self->control;
     int64_t segment =
         pg_ask(control->bare, "SELECT last_value / %d + 1 FROM weir_log_id", LEAF_IDS);
     int64_t base = segment * LEAF_IDS;
@@ -394,89 +399,91 @@ static void prepare_leaf_with(struct loom *self, size_t takers)
         take_id(self, i);
     pg_run(control->bare, "SELECT setval('weir_log_id', %lld)",
            (long long)base + LEAF_IDS);
-    loom_cut(control);
+    log_interleaving_cut(control);
     cut = pg_ask(control->bare, "SELECT max(no) FROM weir_cut");
     append_and_commit(control, 1);
-    loom_cut(control);
+    log_interleaving_cut(control);
     append_and_commit(control, 1);
     self->start = (struct weir_log_position){cut - 1, base + READ_ROWS};
-    loom_own(self);
+    log_interleaving_own(self);
 }
 
-static void prepare_leaf(struct loom *self)
+static void prepare_leaf(struct log_interleaving *self)
 {
     prepare_leaf_with(self, 0);
 }
 
-static void prepare_leaf_and_writer(struct loom *self)
+static void prepare_leaf_and_writer(struct log_interleaving *self)
 {
     prepare_leaf_with(self, 1);
 }
 
-static void prepare_leaf_and_two_writers(struct loom *self)
+static void prepare_leaf_and_two_writers(struct log_interleaving *self)
 {
     prepare_leaf_with(self, 2);
 }
 
 /* Returns its transaction. */
-static int insert_with_taken_id(struct loom_session *self)
+static int insert_with_taken_id(struct log_interleaving_session *self)
 {
-    size_t i = (size_t)(self - self->loom->sessions);
+    size_t i = (size_t)(self - self->log_interleaving->sessions);
 
     pg_run(self->bare,
            "INSERT INTO weir_log (id, pid, uid, type, payload)"
            " VALUES (%lld, %lld, 'u', 't', '%s')",
-           (long long)taken[i].id, (long long)self->loom->key.pid, taken[i].payload);
+           (long long)taken[i].id, (long long)self->log_interleaving->key.pid,
+           taken[i].payload);
     return taken[i].t;
 }
 
 /* And then there is another transaction, in the leaf that is being filled. */
-static void write_with_old_id(struct strand *strand)
+static void write_with_old_id(struct interleaved_session *interleaved_session)
 {
-    struct loom_session *self = strand->state;
+    struct log_interleaving_session *self = interleaved_session->state;
     int t = insert_with_taken_id(self);
 
-    strand_step(strand);
+    interleaved_session_step(interleaved_session);
     pg_run(self->bare, "COMMIT");
-    loom_end(self, t);
-    strand_step(strand);
+    log_interleaving_end(self, t);
+    interleaved_session_step(interleaved_session);
     append_and_commit(self, 1);
 }
 
 /* Prepared transactions keep their locks. */
-static void write_with_old_id_in_two_phases(struct strand *strand)
+static void
+write_with_old_id_in_two_phases(struct interleaved_session *interleaved_session)
 {
-    struct loom_session *self = strand->state;
+    struct log_interleaving_session *self = interleaved_session->state;
     int t = insert_with_taken_id(self);
 
-    strand_step(strand);
+    interleaved_session_step(interleaved_session);
     pg_run(self->bare, "PREPARE TRANSACTION 'old phases'");
-    strand_step(strand);
+    interleaved_session_step(interleaved_session);
     pg_run(self->bare, "COMMIT PREPARED 'old phases'");
-    loom_end(self, t);
+    log_interleaving_end(self, t);
 }
 
-static const struct weave_part WRITER_WITH_OLD_ID = {
+static const struct interleaving_part WRITER_WITH_OLD_ID = {
     write_with_old_id,
     3,
     {{.adds = LEAF},
      {.adds = LEAF | ENDS | PROMISES},
      {.reads = PROMISES, .adds = ENDS | PROMISES, .changes = NUMBERS | IDS}}};
-static const struct weave_part WRITER_WITH_OLD_ID_IN_TWO_PHASES = {
+static const struct interleaving_part WRITER_WITH_OLD_ID_IN_TWO_PHASES = {
     write_with_old_id_in_two_phases,
     3,
     {{.adds = LEAF}, {0}, {.adds = LEAF | ENDS | PROMISES}}};
 
-static void sweep_leaf(struct strand *strand)
+static void sweep_leaf(struct interleaved_session *interleaved_session)
 {
     static const char *const log_positions[] = {"sweep.judged", "sweep.copied",
                                                 "sweep.refused", "sweep.locked",
                                                 "sweep.truncated"};
-    struct loom_session *self = strand->state;
+    struct log_interleaving_session *self = interleaved_session->state;
 
     for (size_t i = 0; i < sizeof log_positions / sizeof log_positions[0]; i++)
-        loom_arm(strand, log_positions[i]);
-    loom_sweep(self, self->loom->leaf);
+        log_interleaving_arm(interleaved_session, log_positions[i]);
+    log_interleaving_sweep(self, self->log_interleaving->leaf);
 }
 
 /*
@@ -488,29 +495,29 @@ static void sweep_leaf(struct strand *strand)
     {                                                                                    \
         .reads = CUTS | ACKS, .adds = ENDS, .changes = LEAF                              \
     }
-static const struct weave_part SWEEPER = {
+static const struct interleaving_part SWEEPER = {
     sweep_leaf,
     5,
     {{.reads = CUTS | ACKS | LEAF}, SWEEPS, SWEEPS, SWEEPS, SWEEPS}};
 
 /* Page by page. */
-static void read_slowly(struct strand *strand)
+static void read_slowly(struct interleaved_session *interleaved_session)
 {
-    struct loom_session *self = strand->state;
+    struct log_interleaving_session *self = interleaved_session->state;
 
     self->reads = true;
     for (int i = 0; i < 4; i++) {
-        (void)loom_read_page(self, &self->got, 1);
-        strand_step(strand);
+        (void)log_interleaving_read_page(self, &self->got, 1);
+        interleaved_session_step(interleaved_session);
     }
-    loom_read(self, &self->got, 2);
+    log_interleaving_read(self, &self->got, 2);
 }
 
 #define READS_A_PAGE                                                                     \
     {                                                                                    \
         .reads = ENDS | CUTS | LEAF                                                      \
     }
-static const struct weave_part READER = {
+static const struct interleaving_part READER = {
     read_slowly,
     5,
     {READS_A_PAGE, READS_A_PAGE, READS_A_PAGE, READS_A_PAGE, READS_A_PAGE}};
@@ -554,10 +561,10 @@ WEIR_TEST(interleavings, of_an_acker_with_takeover_and_the_sweep)
 /* ---- the sweep of acks --------------------------------------------------------------------- */
 
 /* The position is in a leaf of acks that is not the one being filled. */
-static void prepare_ack_leaf(struct loom *self)
+static void prepare_ack_leaf(struct log_interleaving *self)
 {
     enum { FIRST_ACK_LEAF = 9, ACK_LEAVES = 4 };
-    struct loom_session *control = &self->control;
+    struct log_interleaving_session *control = &self->control;
     int64_t segment;
 
     prepare_owner(self);
@@ -573,7 +580,7 @@ static void prepare_ack_leaf(struct loom *self)
     {                                                                                    \
         .adds = ENDS, .changes = ACKS                                                    \
     }
-static const struct weave_part SWEEPER_OF_ACKS = {
+static const struct interleaving_part SWEEPER_OF_ACKS = {
     sweep_leaf,
     5,
     {{.reads = ACKS}, CARRIES, CARRIES, CARRIES, CARRIES}};
@@ -628,16 +635,16 @@ WEIR_TEST(interleavings, show_cuts_at_the_same_time)
 }
 
 /* In a transaction that had its number before, `own` is older than `hi`. */
-static void dispatch_behind_ack(struct strand *strand)
+static void dispatch_behind_ack(struct interleaved_session *interleaved_session)
 {
-    struct loom_session *self = strand->state;
+    struct log_interleaving_session *self = interleaved_session->state;
 
     pg_run(self->bare, "BEGIN; SELECT pg_current_xact_id()");
-    strand_step(strand);
-    dispatch(strand);
+    interleaved_session_step(interleaved_session);
+    dispatch(interleaved_session);
 }
 
-static const struct weave_part DISPATCHER_BEHIND_ACK = {
+static const struct interleaving_part DISPATCHER_BEHIND_ACK = {
     dispatch_behind_ack,
     6,
     {{.changes = NUMBERS},

@@ -1,7 +1,7 @@
 /*
- * loom.c - see loom.h.
+ * log_interleaving.c - see log_interleaving.h.
  */
-#include "lib/loom.h"
+#include "lib/log_interleaving.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ enum {
 
 static const int64_t LEASE_US = 3600000000;
 
-static void must(const struct loom_session *self, const char *what,
+static void must(const struct log_interleaving_session *self, const char *what,
                  enum weir_status status)
 {
     if (status != WEIR_OK)
@@ -50,12 +50,13 @@ static struct server *quick_server(void)
     return server;
 }
 
-static void open_session(struct loom *loom, struct loom_session *self)
+static void open_session(struct log_interleaving *log_interleaving,
+                         struct log_interleaving_session *self)
 {
-    struct fixture *fixture = &loom->fixture;
+    struct fixture *fixture = &log_interleaving->fixture;
     struct weir_db_options options;
 
-    self->loom = loom;
+    self->log_interleaving = log_interleaving;
     weir_fault_points_init(&self->points);
     self->log = (struct weir_outbox_log){.segment_bits = BITS, .points = &self->points};
     weir_db_options_init(&options);
@@ -66,7 +67,7 @@ static void open_session(struct loom *loom, struct loom_session *self)
     self->bare = weir_connection_native(self->connection);
 }
 
-static void close_session(struct loom_session *self)
+static void close_session(struct log_interleaving_session *self)
 {
     weir_db_release(self->db, self->connection);
     weir_db_destroy(self->db);
@@ -93,7 +94,7 @@ static void open_database(struct fixture *fixture)
 }
 
 /* Every cut was made long ago. */
-static void remove_pace(struct loom_session *control)
+static void remove_pace(struct log_interleaving_session *control)
 {
     pg_run(control->bare, "CREATE FUNCTION long_ago() RETURNS trigger LANGUAGE plpgsql AS"
                           " 'BEGIN NEW.made_us = 0; RETURN NEW; END';"
@@ -101,24 +102,24 @@ static void remove_pace(struct loom_session *control)
                           " FOR EACH ROW EXECUTE FUNCTION long_ago()");
 }
 
-static void prepare_message(struct loom *self)
+static void prepare_message(struct log_interleaving *self)
 {
-    int t = loom_begin(&self->control);
+    int t = log_interleaving_begin(&self->control);
 
-    loom_append(&self->control, t);
-    loom_end(&self->control, t);
+    log_interleaving_append(&self->control, t);
+    log_interleaving_end(&self->control, t);
 }
 
-struct loom *loom_open(void)
+struct log_interleaving *log_interleaving_open(void)
 {
-    struct loom *self = calloc(1, sizeof *self);
+    struct log_interleaving *self = calloc(1, sizeof *self);
     int64_t queue;
 
     check(self != NULL);
     open_database(&self->fixture);
     pthread_mutex_init(&self->lock, NULL);
     open_session(self, &self->control);
-    for (size_t i = 0; i < WEAVE_STRANDS_MAX; i++)
+    for (size_t i = 0; i < INTERLEAVING_INTERLEAVED_SESSIONS_MAX; i++)
         open_session(self, &self->sessions[i]);
     remove_pace(&self->control);
     queue = pg_outbox_queue(self->control.bare, "orders", 1);
@@ -128,9 +129,9 @@ struct loom *loom_open(void)
     return self;
 }
 
-void loom_close(struct loom *self)
+void log_interleaving_close(struct log_interleaving *self)
 {
-    for (size_t i = 0; i < WEAVE_STRANDS_MAX; i++)
+    for (size_t i = 0; i < INTERLEAVING_INTERLEAVED_SESSIONS_MAX; i++)
         close_session(&self->sessions[i]);
     close_session(&self->control);
     weir_db_destroy(self->fixture.db);
@@ -139,70 +140,74 @@ void loom_close(struct loom *self)
     free(self);
 }
 
-void loom_use(struct loom *self, const struct weave_part *part)
+void log_interleaving_use(struct log_interleaving *self,
+                          const struct interleaving_part *part)
 {
-    size_t i = self->strand_count++;
-    struct loom_session *session = &self->sessions[i];
+    size_t i = self->interleaved_session_count++;
+    struct log_interleaving_session *session = &self->sessions[i];
 
-    self->strands[i] = (struct strand){
+    self->interleaved_sessions[i] = (struct interleaved_session){
         .part = part, .state = session, .backend = PQbackendPID(session->bare)};
 }
 
 /* ---- notes --------------------------------------------------------------------------------- */
 
-static void note_problem(struct loom *self, const char *problem)
+static void note_problem(struct log_interleaving *self, const char *problem)
 {
     pthread_mutex_lock(&self->lock);
     self->problem = problem;
     pthread_mutex_unlock(&self->lock);
 }
 
-int loom_begin(struct loom_session *self)
+int log_interleaving_begin(struct log_interleaving_session *self)
 {
     int t;
 
-    pthread_mutex_lock(&self->loom->lock);
-    t = self->loom->transaction_count++;
-    pthread_mutex_unlock(&self->loom->lock);
-    check(t < LOOM_TRANSACTIONS_MAX);
+    pthread_mutex_lock(&self->log_interleaving->lock);
+    t = self->log_interleaving->transaction_count++;
+    pthread_mutex_unlock(&self->log_interleaving->lock);
+    check(t < LOG_INTERLEAVING_TRANSACTIONS_MAX);
     return t;
 }
 
-void loom_end(struct loom_session *self, int t)
+void log_interleaving_end(struct log_interleaving_session *self, int t)
 {
-    struct loom *loom = self->loom;
+    struct log_interleaving *log_interleaving = self->log_interleaving;
 
-    pthread_mutex_lock(&loom->lock);
-    loom->transactions[t].committed = true;
-    loom->ended[loom->ended_count++] = t;
-    pthread_mutex_unlock(&loom->lock);
+    pthread_mutex_lock(&log_interleaving->lock);
+    log_interleaving->transactions[t].committed = true;
+    log_interleaving->ended[log_interleaving->ended_count++] = t;
+    pthread_mutex_unlock(&log_interleaving->lock);
 }
 
-void loom_undo(struct loom_session *self, int t)
+void log_interleaving_undo(struct log_interleaving_session *self, int t)
 {
-    pthread_mutex_lock(&self->loom->lock);
-    self->loom->transactions[t].count--;
-    pthread_mutex_unlock(&self->loom->lock);
+    pthread_mutex_lock(&self->log_interleaving->lock);
+    self->log_interleaving->transactions[t].count--;
+    pthread_mutex_unlock(&self->log_interleaving->lock);
 }
 
-void loom_payload(struct loom_session *self, int t, char *out, size_t size)
+void log_interleaving_payload(struct log_interleaving_session *self, int t, char *out,
+                              size_t size)
 {
-    struct loom *loom = self->loom;
+    struct log_interleaving *log_interleaving = self->log_interleaving;
 
-    pthread_mutex_lock(&loom->lock);
-    (void)snprintf(out, size, "%d %d %d %d", loom->order, t,
-                   loom->transactions[t].count++, loom->ended_count);
-    pthread_mutex_unlock(&loom->lock);
+    pthread_mutex_lock(&log_interleaving->lock);
+    (void)snprintf(out, size, "%d %d %d %d", log_interleaving->order, t,
+                   log_interleaving->transactions[t].count++,
+                   log_interleaving->ended_count);
+    pthread_mutex_unlock(&log_interleaving->lock);
 }
 
 /* ---- in strands ---------------------------------------------------------------------------- */
 
-void loom_append(struct loom_session *self, int t)
+void log_interleaving_append(struct log_interleaving_session *self, int t)
 {
-    struct weir_log_entry entry = {.pid = self->loom->key.pid, .type = weir_str("t")};
+    struct weir_log_entry entry = {.pid = self->log_interleaving->key.pid,
+                                   .type = weir_str("t")};
     char payload[PAYLOAD_SIZE];
 
-    loom_payload(self, t, payload, sizeof payload);
+    log_interleaving_payload(self, t, payload, sizeof payload);
     entry.payload = weir_str(payload);
     must(self, "append",
          weir_pg_append(&self->log, self->connection, &entry, 1, NULL, &self->error));
@@ -211,15 +216,16 @@ void loom_append(struct loom_session *self, int t)
 static enum weir_status deliver(void *state, const struct weir_log_row *row,
                                 struct weir_error *error)
 {
-    struct loom_reading *got = state;
-    struct loom_delivery *next = &got->list[got->count];
+    struct log_interleaving_reading *got = state;
+    struct log_interleaving_delivery *next = &got->list[got->count];
     char text[PAYLOAD_SIZE];
 
-    if (got->count == LOOM_DELIVERIES_MAX)
+    if (got->count == LOG_INTERLEAVING_DELIVERIES_MAX)
         return weir_error_set(error, WEIR_FULL, "more messages than an order has");
     (void)snprintf(text, sizeof text, "%.*s", (int)row->payload.size,
                    (const char *)row->payload.data);
-    *next = (struct loom_delivery){.log_position = row->log_position, .id = row->id};
+    *next = (struct log_interleaving_delivery){.log_position = row->log_position,
+                                               .id = row->id};
     if (sscanf(text, "%d %d %d %d", &next->order, &next->transaction, &next->k,
                &next->seen) != 4)
         next->order = -1;
@@ -227,7 +233,8 @@ static enum weir_status deliver(void *state, const struct weir_log_row *row,
     return WEIR_OK;
 }
 
-bool loom_read_page(struct loom_session *self, struct loom_reading *got, uint32_t rows)
+bool log_interleaving_read_page(struct log_interleaving_session *self,
+                                struct log_interleaving_reading *got, uint32_t rows)
 {
     struct weir_page page = {.after = got->log_position,
                              .row_max = rows,
@@ -240,35 +247,38 @@ bool loom_read_page(struct loom_session *self, struct loom_reading *got, uint32_
     return page.at_head;
 }
 
-void loom_read(struct loom_session *self, struct loom_reading *got, uint32_t rows)
+void log_interleaving_read(struct log_interleaving_session *self,
+                           struct log_interleaving_reading *got, uint32_t rows)
 {
-    while (!loom_read_page(self, got, rows))
+    while (!log_interleaving_read_page(self, got, rows))
         continue;
 }
 
-void loom_cut(struct loom_session *self)
+void log_interleaving_cut(struct log_interleaving_session *self)
 {
     bool made;
 
     must(self, "cut", weir_pg_cut_make(self->connection, NULL, &made, &self->error));
 }
 
-void loom_arm(struct strand *strand, const char *name)
+void log_interleaving_arm(struct interleaved_session *interleaved_session,
+                          const char *name)
 {
-    struct loom_session *self = strand->state;
+    struct log_interleaving_session *self = interleaved_session->state;
 
-    strand_arm(strand, &self->points, name);
+    interleaved_session_arm(interleaved_session, &self->points, name);
 }
 
-void loom_disarm(struct loom_session *self)
+void log_interleaving_disarm(struct log_interleaving_session *self)
 {
     weir_fault_points_init(&self->points);
-    if (self->loom->plant != NULL)
-        weir_fault_points_arm(&self->points, self->loom->plant, 1);
+    if (self->log_interleaving->plant != NULL)
+        weir_fault_points_arm(&self->points, self->log_interleaving->plant, 1);
 }
 
 /* One step; true when the round has more of them. */
-static bool sweep_on(struct loom_session *self, struct weir_sweep_state *state)
+static bool sweep_on(struct log_interleaving_session *self,
+                     struct weir_sweep_state *state)
 {
     struct weir_sweep_report report;
 
@@ -279,54 +289,59 @@ static bool sweep_on(struct loom_session *self, struct weir_sweep_state *state)
     return report.more;
 }
 
-void loom_sweep(struct loom_session *self, uint32_t leaf)
+void log_interleaving_sweep(struct log_interleaving_session *self, uint32_t leaf)
 {
     (void)sweep_on(self, &(struct weir_sweep_state){.leaf = leaf});
 }
 
 /* ---- owners -------------------------------------------------------------------------------- */
 
-static bool take(struct loom_session *self, int64_t who, struct loom_owner *out)
+static bool take(struct log_interleaving_session *self, int64_t who,
+                 struct log_interleaving_owner *out)
 {
     struct weir_lease lease = {0};
     size_t taken = 0;
 
     must(self, "take",
-         weir_lease_take(self->connection, who, self->loom->key.subscription, LEASE_US,
-                         NULL, 0, &lease, 1, &taken, &self->error));
-    *out = (struct loom_owner){.owner = who, .epoch = lease.epoch};
+         weir_lease_take(self->connection, who, self->log_interleaving->key.subscription,
+                         LEASE_US, NULL, 0, &lease, 1, &taken, &self->error));
+    *out = (struct log_interleaving_owner){.owner = who, .epoch = lease.epoch};
     return taken == 1;
 }
 
-void loom_expire(struct loom_session *self)
+void log_interleaving_expire(struct log_interleaving_session *self)
 {
     pg_run(self->bare, "UPDATE weir_lease SET until_us = 0");
 }
 
-bool loom_take_over(struct loom_session *self, struct loom_owner *out)
+bool log_interleaving_take_over(struct log_interleaving_session *self,
+                                struct log_interleaving_owner *out)
 {
-    struct loom *loom = self->loom;
+    struct log_interleaving *log_interleaving = self->log_interleaving;
 
-    if (!take(self, LOOM_NEW_OWNER, out))
+    if (!take(self, LOG_INTERLEAVING_NEW_OWNER, out))
         return false;
-    pthread_mutex_lock(&loom->lock);
-    loom->taken_over = true;
-    pthread_mutex_unlock(&loom->lock);
+    pthread_mutex_lock(&log_interleaving->lock);
+    log_interleaving->taken_over = true;
+    pthread_mutex_unlock(&log_interleaving->lock);
     return true;
 }
 
-void loom_find_position(struct loom_session *self, struct loom_owner *owner)
+void log_interleaving_find_position(struct log_interleaving_session *self,
+                                    struct log_interleaving_owner *owner)
 {
-    must(
-        self, "find position",
-        weir_ack_read(self->connection, self->loom->key, &owner->position, &self->error));
+    must(self, "find position",
+         weir_ack_read(self->connection, self->log_interleaving->key, &owner->position,
+                       &self->error));
 }
 
 /* Move to `next`; true when that was accepted. */
-static bool move_position(struct loom_session *self, struct loom_owner *owner,
+static bool move_position(struct log_interleaving_session *self,
+                          struct log_interleaving_owner *owner,
                           struct weir_stored_position next)
 {
-    struct weir_ack ack = {.key = self->loom->key, .epoch = owner->epoch, .next = next};
+    struct weir_ack ack = {
+        .key = self->log_interleaving->key, .epoch = owner->epoch, .next = next};
 
     ack.next.version = owner->position.version + 1;
     owner->position = ack.next;
@@ -335,7 +350,8 @@ static bool move_position(struct loom_session *self, struct loom_owner *owner,
     return ack.accepted;
 }
 
-static void note_passed(struct loom *self, const struct loom_reading *page)
+static void note_passed(struct log_interleaving *self,
+                        const struct log_interleaving_reading *page)
 {
     pthread_mutex_lock(&self->lock);
     for (size_t i = 0; i < page->count; i++)
@@ -343,36 +359,37 @@ static void note_passed(struct loom *self, const struct loom_reading *page)
     pthread_mutex_unlock(&self->lock);
 }
 
-void loom_ack(struct loom_session *self, struct loom_owner *owner, uint32_t rows)
+void log_interleaving_ack(struct log_interleaving_session *self,
+                          struct log_interleaving_owner *owner, uint32_t rows)
 {
-    struct loom_reading page = {.log_position = owner->position.log_position};
+    struct log_interleaving_reading page = {.log_position = owner->position.log_position};
     struct weir_stored_position next = owner->position;
-    struct loom *loom = self->loom;
+    struct log_interleaving *log_interleaving = self->log_interleaving;
     bool stale;
 
-    (void)loom_read_page(self, &page, rows);
-    pthread_mutex_lock(&loom->lock);
-    stale = owner->owner == LOOM_OLD_OWNER && loom->taken_over;
-    pthread_mutex_unlock(&loom->lock);
+    (void)log_interleaving_read_page(self, &page, rows);
+    pthread_mutex_lock(&log_interleaving->lock);
+    stale = owner->owner == LOG_INTERLEAVING_OLD_OWNER && log_interleaving->taken_over;
+    pthread_mutex_unlock(&log_interleaving->lock);
     if (page.count > 0)
         next.log_position = page.list[page.count - 1].log_position;
     next.seq += (int64_t)page.count;
     if (!move_position(self, owner, next))
         return;
-    note_passed(loom, &page);
+    note_passed(log_interleaving, &page);
     if (stale)
-        note_problem(loom, "a stale ack was accepted");
+        note_problem(log_interleaving, "a stale ack was accepted");
 }
 
 /* Also past the messages that nobody has passed in the order before. */
-void loom_own(struct loom *self)
+void log_interleaving_own(struct log_interleaving *self)
 {
-    struct loom_session *control = &self->control;
+    struct log_interleaving_session *control = &self->control;
     struct weir_stored_position next;
 
     pg_run(control->bare, "UPDATE weir_lease SET owner = NULL, until_us = 0");
-    check(take(control, LOOM_OLD_OWNER, &self->first));
-    loom_find_position(control, &self->first);
+    check(take(control, LOG_INTERLEAVING_OLD_OWNER, &self->first));
+    log_interleaving_find_position(control, &self->first);
     next = self->first.position;
     next.log_position = self->start;
     check(move_position(control, &self->first, next));
@@ -380,7 +397,7 @@ void loom_own(struct loom *self)
 
 /* ---- judging ------------------------------------------------------------------------------- */
 
-static size_t count_of(const struct loom_reading *got, size_t before, int t)
+static size_t count_of(const struct log_interleaving_reading *got, size_t before, int t)
 {
     size_t count = 0;
 
@@ -389,10 +406,10 @@ static size_t count_of(const struct loom_reading *got, size_t before, int t)
     return count;
 }
 
-static const char *judge_delivery(const struct loom *self, const struct loom_reading *got,
-                                  size_t at)
+static const char *judge_delivery(const struct log_interleaving *self,
+                                  const struct log_interleaving_reading *got, size_t at)
 {
-    const struct loom_delivery *next = &got->list[at];
+    const struct log_interleaving_delivery *next = &got->list[at];
 
     if (next->order != self->order)
         return "a message of an earlier order";
@@ -409,7 +426,8 @@ static const char *judge_delivery(const struct loom *self, const struct loom_rea
     return NULL;
 }
 
-static const char *judge_reading(const struct loom *self, const struct loom_reading *got)
+static const char *judge_reading(const struct log_interleaving *self,
+                                 const struct log_interleaving_reading *got)
 {
     const char *problem = NULL;
     size_t expected = 0;
@@ -425,8 +443,9 @@ static const char *judge_reading(const struct loom *self, const struct loom_read
 }
 
 /* A reading has everything in its order; what owners had passed may be gone. */
-static bool agrees(const struct loom *self, const struct loom_reading *got,
-                   const struct loom_reading *all)
+static bool agrees(const struct log_interleaving *self,
+                   const struct log_interleaving_reading *got,
+                   const struct log_interleaving_reading *all)
 {
     size_t at = 0;
 
@@ -440,50 +459,52 @@ static bool agrees(const struct loom *self, const struct loom_reading *got,
 }
 
 /* Everything, as owners get it: what they have passed, and what is behind the position. */
-static const char *read_everything(struct loom *self, struct loom_reading *all)
+static const char *read_everything(struct log_interleaving *self,
+                                   struct log_interleaving_reading *all)
 {
-    struct loom_owner now;
+    struct log_interleaving_owner now;
 
     *all = self->passed;
     all->log_position = self->start;
     if (self->first.owner != 0) {
-        loom_find_position(&self->control, &now);
+        log_interleaving_find_position(&self->control, &now);
         all->log_position = now.position.log_position;
         if (now.position.seq != self->first.position.seq + (int64_t)all->count)
             return "seq and what was passed differ";
     }
-    loom_read(&self->control, all, LOOM_ROWS);
+    log_interleaving_read(&self->control, all, LOG_INTERLEAVING_ROWS);
     return NULL;
 }
 
 /* Who begins at the start again, and those who read meanwhile and now go on to the end. Without an
  * owner everything was read from the start just now. */
-static const char *judge_readers(struct loom *self, const struct loom_reading *all)
+static const char *judge_readers(struct log_interleaving *self,
+                                 const struct log_interleaving_reading *all)
 {
-    struct loom_reading again = {.log_position = self->start};
+    struct log_interleaving_reading again = {.log_position = self->start};
     bool agree = true;
 
     if (self->first.owner != 0) {
-        loom_read(&self->control, &again, PAGE_ROWS);
+        log_interleaving_read(&self->control, &again, PAGE_ROWS);
         agree = agrees(self, &again, all);
     }
-    for (size_t i = 0; i < self->strand_count && agree; i++) {
-        struct loom_session *session = &self->sessions[i];
+    for (size_t i = 0; i < self->interleaved_session_count && agree; i++) {
+        struct log_interleaving_session *session = &self->sessions[i];
 
         if (!session->reads)
             continue;
-        loom_read(session, &session->got, LOOM_ROWS);
+        log_interleaving_read(session, &session->got, LOG_INTERLEAVING_ROWS);
         agree = agrees(self, &session->got, all);
     }
     return agree ? NULL : "who reads again gets something else";
 }
 
-static const char *judge(struct loom *self)
+static const char *judge(struct log_interleaving *self)
 {
-    struct loom_reading all;
+    struct log_interleaving_reading all;
     const char *problem;
 
-    loom_cut(&self->control);
+    log_interleaving_cut(&self->control);
     problem = read_everything(self, &all);
     if (problem == NULL)
         problem = self->problem;
@@ -497,7 +518,7 @@ static const char *judge(struct loom *self)
 
 /* ---- orders -------------------------------------------------------------------------------- */
 
-static void reset(struct loom *self)
+static void reset(struct log_interleaving *self)
 {
     self->order++;
     memset(self->transactions, 0, sizeof self->transactions);
@@ -508,14 +529,14 @@ static void reset(struct loom *self)
     self->problem = NULL;
 }
 
-static void disarm_all(struct loom *self)
+static void disarm_all(struct log_interleaving *self)
 {
-    for (size_t i = 0; i < WEAVE_STRANDS_MAX; i++)
-        loom_disarm(&self->sessions[i]);
+    for (size_t i = 0; i < INTERLEAVING_INTERLEAVED_SESSIONS_MAX; i++)
+        log_interleaving_disarm(&self->sessions[i]);
 }
 
 /* Rows that were set aside, and acks: they would become many. */
-static void tidy(struct loom *self)
+static void tidy(struct log_interleaving *self)
 {
     struct weir_sweep_state state = {0};
 
@@ -526,22 +547,23 @@ static void tidy(struct loom *self)
 
 static bool run_order(void *state, const uint8_t *order, size_t turns)
 {
-    struct loom *self = state;
-    char text[WEAVE_ORDER_MAX + 1];
+    struct log_interleaving *self = state;
+    char text[INTERLEAVING_ORDER_MAX + 1];
     const char *problem;
 
     reset(self);
     disarm_all(self);
     self->prepare(self);
-    for (size_t i = 0; i < self->strand_count; i++) {
+    for (size_t i = 0; i < self->interleaved_session_count; i++) {
         self->sessions[i].reads = false;
         self->sessions[i].got.count = 0;
         self->sessions[i].got.log_position = self->start;
     }
-    weave_run(self->strands, self->strand_count, self->control.bare, order, turns);
+    interleaving_run(self->interleaved_sessions, self->interleaved_session_count,
+                     self->control.bare, order, turns);
     disarm_all(self);
     problem = self->problem = judge(self);
-    weave_print(order, turns, text);
+    interleaving_print(order, turns, text);
     if (problem != NULL && self->plant == NULL)
         weir_test_fail(__FILE__, __LINE__, "order %s: %s", text, problem);
     if (problem != NULL)
@@ -550,7 +572,7 @@ static bool run_order(void *state, const uint8_t *order, size_t turns)
     return problem == NULL;
 }
 
-static void conclude(struct loom *self, size_t orders)
+static void conclude(struct log_interleaving *self, size_t orders)
 {
     printf("# %zu orders\n", orders);
     if (self->plant != NULL && self->problem == NULL)
@@ -558,13 +580,15 @@ static void conclude(struct loom *self, size_t orders)
                        orders, self->plant);
 }
 
-void loom_all(struct loom *self)
+void log_interleaving_all(struct log_interleaving *self)
 {
-    conclude(self, weave_all(self->strands, self->strand_count, run_order, self));
+    conclude(self, interleaving_all(self->interleaved_sessions,
+                                    self->interleaved_session_count, run_order, self));
 }
 
-void loom_some(struct loom *self, size_t samples, uint64_t seed)
+void log_interleaving_some(struct log_interleaving *self, size_t samples, uint64_t seed)
 {
-    conclude(self, weave_some(self->strands, self->strand_count, samples, seed, run_order,
-                              self));
+    conclude(self, interleaving_some(self->interleaved_sessions,
+                                     self->interleaved_session_count, samples, seed,
+                                     run_order, self));
 }

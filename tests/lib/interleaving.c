@@ -1,11 +1,11 @@
 /*
- * weave.c - see weave.h.
+ * interleaving.c - see interleaving.h.
  *
  * One thread for each strand; a lock and a condition let one of them run at a time. Whether a
  * strand that does not come back waits for a lock is asked of pg_blocking_pids(); one that waits
  * is looked at again after every turn, until it is ready or still found waiting.
  */
-#include "lib/weave.h"
+#include "lib/interleaving.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@
 
 enum { LOOK_NS = 1000000, LOOK_NS_MAX = 32000000, STUCK_MS = 60000 };
 
-struct weave {
-    struct strand *strands;
+struct interleaving {
+    struct interleaved_session *interleaved_sessions;
     size_t count;
     PGconn *monitor;
     pthread_mutex_t lock; /* guards the phases */
@@ -30,39 +30,41 @@ struct weave {
 
 /* ---- in the strand ------------------------------------------------------------------------- */
 
-static void enter_phase(struct strand *self, int phase)
+static void enter_phase(struct interleaved_session *self, int phase)
 {
     self->phase = phase;
-    pthread_cond_signal(phase == STRAND_RUNNING ? &self->go : &self->weave->moved);
+    pthread_cond_signal(
+        phase == INTERLEAVED_SESSION_RUNNING ? &self->go : &self->interleaving->moved);
 }
 
-void strand_step(struct strand *self)
+void interleaved_session_step(struct interleaved_session *self)
 {
-    pthread_mutex_lock(&self->weave->lock);
-    enter_phase(self, STRAND_READY);
-    while (self->phase == STRAND_READY)
-        pthread_cond_wait(&self->go, &self->weave->lock);
-    pthread_mutex_unlock(&self->weave->lock);
+    pthread_mutex_lock(&self->interleaving->lock);
+    enter_phase(self, INTERLEAVED_SESSION_READY);
+    while (self->phase == INTERLEAVED_SESSION_READY)
+        pthread_cond_wait(&self->go, &self->interleaving->lock);
+    pthread_mutex_unlock(&self->interleaving->lock);
 }
 
-static void *run_strand(void *argument)
+static void *run_interleaved_session(void *argument)
 {
-    struct strand *self = argument;
+    struct interleaved_session *self = argument;
 
-    strand_step(self);
+    interleaved_session_step(self);
     self->part->body(self);
-    pthread_mutex_lock(&self->weave->lock);
-    enter_phase(self, STRAND_ENDED);
-    pthread_mutex_unlock(&self->weave->lock);
+    pthread_mutex_lock(&self->interleaving->lock);
+    enter_phase(self, INTERLEAVED_SESSION_ENDED);
+    pthread_mutex_unlock(&self->interleaving->lock);
     return NULL;
 }
 
 static void step_at_point(void *argument)
 {
-    strand_step(argument);
+    interleaved_session_step(argument);
 }
 
-void strand_arm(struct strand *self, struct weir_fault_points *points, const char *name)
+void interleaved_session_arm(struct interleaved_session *self,
+                             struct weir_fault_points *points, const char *name)
 {
     struct weir_fault_point *point;
 
@@ -74,7 +76,8 @@ void strand_arm(struct strand *self, struct weir_fault_points *points, const cha
 /* ---- in the test --------------------------------------------------------------------------- */
 
 /* Give it a moment to come to the end of its step. */
-static int phase_soon(struct weave *self, struct strand *strand, int64_t moment_ns)
+static int phase_soon(struct interleaving *self,
+                      struct interleaved_session *interleaved_session, int64_t moment_ns)
 {
     struct timespec until;
     int phase;
@@ -86,22 +89,23 @@ static int phase_soon(struct weave *self, struct strand *strand, int64_t moment_
         until.tv_nsec -= 1000000000;
     }
     pthread_mutex_lock(&self->lock);
-    while (strand->phase == STRAND_RUNNING &&
+    while (interleaved_session->phase == INTERLEAVED_SESSION_RUNNING &&
            pthread_cond_timedwait(&self->moved, &self->lock, &until) != ETIMEDOUT)
         continue;
-    phase = strand->phase;
+    phase = interleaved_session->phase;
     pthread_mutex_unlock(&self->lock);
     return phase;
 }
 
-static bool is_waiting(struct weave *self, const struct strand *strand)
+static bool is_waiting(struct interleaving *self,
+                       const struct interleaved_session *interleaved_session)
 {
     char text[128];
     PGresult *result;
     bool waits;
 
     (void)snprintf(text, sizeof text, "SELECT cardinality(pg_blocking_pids(%d)) > 0",
-                   strand->backend);
+                   interleaved_session->backend);
     result = PQexec(self->monitor, text);
     if (PQresultStatus(result) != PGRES_TUPLES_OK)
         weir_test_fail(__FILE__, __LINE__, "%s", PQerrorMessage(self->monitor));
@@ -113,17 +117,21 @@ static bool is_waiting(struct weave *self, const struct strand *strand)
 /* Until it is at the end of its step, or waits for somebody; which is asked ever more seldom, since
  * the server is what a slow step is waiting for. One that waited is asked about at once: whoever
  * gives a lock back takes the next one out of its queue, and answers after that. */
-static void settle(struct weave *self, struct strand *strand)
+static void settle(struct interleaving *self,
+                   struct interleaved_session *interleaved_session)
 {
     int64_t deadline = fixture_deadline();
     int64_t moment_ns = LOOK_NS;
 
-    if (strand->waits && phase_soon(self, strand, 0) == STRAND_RUNNING &&
-        is_waiting(self, strand))
+    if (interleaved_session->waits &&
+        phase_soon(self, interleaved_session, 0) == INTERLEAVED_SESSION_RUNNING &&
+        is_waiting(self, interleaved_session))
         return;
-    strand->waits = false;
-    while (phase_soon(self, strand, moment_ns) == STRAND_RUNNING && !strand->waits) {
-        strand->waits = is_waiting(self, strand);
+    interleaved_session->waits = false;
+    while (phase_soon(self, interleaved_session, moment_ns) ==
+               INTERLEAVED_SESSION_RUNNING &&
+           !interleaved_session->waits) {
+        interleaved_session->waits = is_waiting(self, interleaved_session);
         if (moment_ns < LOOK_NS_MAX)
             moment_ns *= 2;
         if (fixture_deadline() - deadline > STUCK_MS)
@@ -131,49 +139,50 @@ static void settle(struct weave *self, struct strand *strand)
     }
 }
 
-static void settle_all(struct weave *self)
+static void settle_all(struct interleaving *self)
 {
     for (size_t i = 0; i < self->count; i++)
-        settle(self, &self->strands[i]);
+        settle(self, &self->interleaved_sessions[i]);
 }
 
 /* One step, if it is ready for one. */
-static bool give_turn(struct weave *self, struct strand *strand)
+static bool give_turn(struct interleaving *self,
+                      struct interleaved_session *interleaved_session)
 {
     bool ready;
 
     pthread_mutex_lock(&self->lock);
-    ready = strand->phase == STRAND_READY;
+    ready = interleaved_session->phase == INTERLEAVED_SESSION_READY;
     if (ready)
-        enter_phase(strand, STRAND_RUNNING);
+        enter_phase(interleaved_session, INTERLEAVED_SESSION_RUNNING);
     pthread_mutex_unlock(&self->lock);
     if (ready)
         settle_all(self);
     return ready;
 }
 
-static bool all_ended(struct weave *self)
+static bool all_ended(struct interleaving *self)
 {
     bool ended = true;
 
     pthread_mutex_lock(&self->lock);
     for (size_t i = 0; i < self->count; i++)
-        ended = ended && self->strands[i].phase == STRAND_ENDED;
+        ended = ended && self->interleaved_sessions[i].phase == INTERLEAVED_SESSION_ENDED;
     pthread_mutex_unlock(&self->lock);
     return ended;
 }
 
 /* True when somebody could move. */
-static bool give_turns(struct weave *self)
+static bool give_turns(struct interleaving *self)
 {
     bool moved = false;
 
     for (size_t i = 0; i < self->count; i++)
-        moved = give_turn(self, &self->strands[i]) || moved;
+        moved = give_turn(self, &self->interleaved_sessions[i]) || moved;
     return moved;
 }
 
-static void finish(struct weave *self)
+static void finish(struct interleaving *self)
 {
     while (!all_ended(self)) {
         if (give_turns(self))
@@ -183,30 +192,32 @@ static void finish(struct weave *self)
     }
 }
 
-void weave_run(struct strand *strands, size_t count, PGconn *monitor,
-               const uint8_t *order, size_t turns)
+void interleaving_run(struct interleaved_session *interleaved_sessions, size_t count,
+                      PGconn *monitor, const uint8_t *order, size_t turns)
 {
-    struct weave weave = {.strands = strands,
-                          .count = count,
-                          .monitor = monitor,
-                          .lock = PTHREAD_MUTEX_INITIALIZER,
-                          .moved = PTHREAD_COND_INITIALIZER};
+    struct interleaving interleaving = {.interleaved_sessions = interleaved_sessions,
+                                        .count = count,
+                                        .monitor = monitor,
+                                        .lock = PTHREAD_MUTEX_INITIALIZER,
+                                        .moved = PTHREAD_COND_INITIALIZER};
 
-    WEIR_ASSERT(count <= WEAVE_STRANDS_MAX);
+    WEIR_ASSERT(count <= INTERLEAVING_INTERLEAVED_SESSIONS_MAX);
     for (size_t i = 0; i < count; i++) {
-        strands[i].weave = &weave;
-        strands[i].phase = STRAND_RUNNING;
-        strands[i].waits = false;
-        pthread_cond_init(&strands[i].go, NULL);
-        check_int(pthread_create(&strands[i].thread, NULL, run_strand, &strands[i]), 0);
+        interleaved_sessions[i].interleaving = &interleaving;
+        interleaved_sessions[i].phase = INTERLEAVED_SESSION_RUNNING;
+        interleaved_sessions[i].waits = false;
+        pthread_cond_init(&interleaved_sessions[i].go, NULL);
+        check_int(pthread_create(&interleaved_sessions[i].thread, NULL,
+                                 run_interleaved_session, &interleaved_sessions[i]),
+                  0);
     }
-    settle_all(&weave);
+    settle_all(&interleaving);
     for (size_t i = 0; i < turns; i++)
-        (void)give_turn(&weave, &strands[order[i]]);
-    finish(&weave);
+        (void)give_turn(&interleaving, &interleaved_sessions[order[i]]);
+    finish(&interleaving);
     for (size_t i = 0; i < count; i++) {
-        pthread_join(strands[i].thread, NULL);
-        pthread_cond_destroy(&strands[i].go);
+        pthread_join(interleaved_sessions[i].thread, NULL);
+        pthread_cond_destroy(&interleaved_sessions[i].go);
     }
 }
 
@@ -220,13 +231,14 @@ static bool want_long(void)
 }
 
 /* All turns of the first strand, then all of the second, ... */
-static size_t first_order(const struct strand *strands, size_t count, uint8_t *order)
+static size_t first_order(const struct interleaved_session *interleaved_sessions,
+                          size_t count, uint8_t *order)
 {
     size_t turns = 0;
 
     for (size_t i = 0; i < count; i++)
-        for (size_t n = 0; n < strands[i].part->steps; n++) {
-            WEIR_ASSERT(turns < WEAVE_ORDER_MAX);
+        for (size_t n = 0; n < interleaved_sessions[i].part->steps; n++) {
+            WEIR_ASSERT(turns < INTERLEAVING_ORDER_MAX);
             order[turns++] = (uint8_t)i;
         }
     return turns;
@@ -258,7 +270,8 @@ static bool next_order(uint8_t *order, size_t turns)
     return true;
 }
 
-static bool commute(const struct weave_touch *a, const struct weave_touch *b)
+static bool commute(const struct interleaving_touch *a,
+                    const struct interleaving_touch *b)
 {
     unsigned of_a = a->reads | a->adds | a->changes;
     unsigned of_b = b->reads | b->adds | b->changes;
@@ -271,14 +284,14 @@ static bool commute(const struct weave_touch *a, const struct weave_touch *b)
  * Of the orders that are the same, the first by the alphabet is the one in which no step can go
  * back, past steps it commutes with, to before one of a later strand.
  */
-static bool is_first_of_its_kind(const struct strand *strands, const uint8_t *order,
-                                 size_t turns)
+static bool is_first_of_its_kind(const struct interleaved_session *interleaved_sessions,
+                                 const uint8_t *order, size_t turns)
 {
-    const struct weave_touch *touches[WEAVE_ORDER_MAX];
-    size_t done[WEAVE_STRANDS_MAX] = {0};
+    const struct interleaving_touch *touches[INTERLEAVING_ORDER_MAX];
+    size_t done[INTERLEAVING_INTERLEAVED_SESSIONS_MAX] = {0};
 
     for (size_t i = 0; i < turns; i++) {
-        touches[i] = &strands[order[i]].part->touches[done[order[i]]++];
+        touches[i] = &interleaved_sessions[order[i]].part->touches[done[order[i]]++];
         for (size_t j = i; j > 0 && order[j - 1] != order[i]; j--) {
             if (!commute(touches[j - 1], touches[i]))
                 break;
@@ -291,16 +304,18 @@ static bool is_first_of_its_kind(const struct strand *strands, const uint8_t *or
 
 enum orders { EVERY_ORDER, EVERY_KIND };
 
-static size_t run_orders(const struct strand *strands, size_t count, enum orders which,
-                         weave_fn run, void *state)
+static size_t run_orders(const struct interleaved_session *interleaved_sessions,
+                         size_t count, enum orders which, interleaving_fn run,
+                         void *state)
 {
-    uint8_t order[WEAVE_ORDER_MAX];
-    size_t turns = first_order(strands, count, order);
+    uint8_t order[INTERLEAVING_ORDER_MAX];
+    size_t turns = first_order(interleaved_sessions, count, order);
     size_t made = 0;
     bool more = true;
 
     do {
-        if (which == EVERY_KIND && !is_first_of_its_kind(strands, order, turns))
+        if (which == EVERY_KIND &&
+            !is_first_of_its_kind(interleaved_sessions, order, turns))
             continue;
         more = run(state, order, turns);
         made++;
@@ -308,22 +323,25 @@ static size_t run_orders(const struct strand *strands, size_t count, enum orders
     return made;
 }
 
-size_t weave_all(const struct strand *strands, size_t count, weave_fn run, void *state)
+size_t interleaving_all(const struct interleaved_session *interleaved_sessions,
+                        size_t count, interleaving_fn run, void *state)
 {
-    return run_orders(strands, count, want_long() ? EVERY_ORDER : EVERY_KIND, run, state);
+    return run_orders(interleaved_sessions, count, want_long() ? EVERY_ORDER : EVERY_KIND,
+                      run, state);
 }
 
-size_t weave_some(const struct strand *strands, size_t count, size_t samples,
-                  uint64_t seed, weave_fn run, void *state)
+size_t interleaving_some(const struct interleaved_session *interleaved_sessions,
+                         size_t count, size_t samples, uint64_t seed, interleaving_fn run,
+                         void *state)
 {
-    uint8_t order[WEAVE_ORDER_MAX];
-    size_t turns = first_order(strands, count, order);
+    uint8_t order[INTERLEAVING_ORDER_MAX];
+    size_t turns = first_order(interleaved_sessions, count, order);
     struct weir_random random;
     bool more = true;
     size_t n = 0;
 
     if (want_long())
-        return run_orders(strands, count, EVERY_KIND, run, state);
+        return run_orders(interleaved_sessions, count, EVERY_KIND, run, state);
     weir_random_init(&random, seed);
     for (; n < samples && more; n++) {
         for (size_t i = turns - 1; i > 0; i--)
@@ -333,7 +351,8 @@ size_t weave_some(const struct strand *strands, size_t count, size_t samples,
     return n;
 }
 
-void weave_print(const uint8_t *order, size_t turns, char out[WEAVE_ORDER_MAX + 1])
+void interleaving_print(const uint8_t *order, size_t turns,
+                        char out[INTERLEAVING_ORDER_MAX + 1])
 {
     for (size_t i = 0; i < turns; i++)
         out[i] = (char)('0' + order[i]);
