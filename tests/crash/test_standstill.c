@@ -11,7 +11,7 @@
 
 #include "base/fault_point.h"
 #include "contract/db/child.h"
-#include "contract/flow/works.h"
+#include "contract/flow/flow_fixture.h"
 #include "db/db.h"
 #include "lib/outbox_fixture.h"
 #include "outbox/outbox.h"
@@ -159,7 +159,7 @@ static int report_until_stopped(void *argument)
     struct victim *self = argument;
     struct weir_fault_points points;
     struct weir_flow *flow =
-        works_open_with(self->fixture, open_victim(self, &points), NULL);
+        flow_fixture_open_with(self->fixture, open_victim(self, &points), NULL);
 
     return spend(self->fixture, flow) == WEIR_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -169,7 +169,7 @@ FLOW_POSTGRESQL_TEST(standstill, in_a_report_keeps_nobody_from_the_budget)
     const struct weir_budget_limit limit = {"tokens", 100, 80};
     struct weir_budget_draft draft = {.name = "llm", .limits = &limit, .limit_count = 1};
     struct victim victim = {.fixture = fixture, .point = "db.commit", .pass = 1};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     pid_t pid;
 
     check_db(weir_budget_create(flow, &draft, NULL, &fixture->error), WEIR_OK);

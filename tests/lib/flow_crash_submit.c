@@ -19,7 +19,7 @@ struct submitter {
     struct flow_crash *run;
     struct flow_crash_client client;
     struct flow_crash_parcel *parcel; /* of this seat */
-    struct flow_crash_work works[PARCEL_MAX];
+    struct flow_crash_work flow_fixture[PARCEL_MAX];
     struct weir_execution_draft drafts[PARCEL_MAX];
     struct weir_submission answers[PARCEL_MAX];
     uint32_t numbers[PARCEL_MAX]; /* of the last call */
@@ -51,8 +51,8 @@ static enum weir_status call(struct submitter *self, struct weir_connection *con
 {
     for (uint32_t i = 0; i < self->count; i++) {
         flow_crash_write_draft(self->run->options->seed, self->numbers[i],
-                               &self->works[i]);
-        self->drafts[i] = self->works[i].draft;
+                               &self->flow_fixture[i]);
+        self->drafts[i] = self->flow_fixture[i].draft;
     }
     return weir_flow_submit(self->client.flow, connection, self->drafts, self->count,
                             self->answers, &self->error);

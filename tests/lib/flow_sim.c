@@ -244,7 +244,7 @@ static void act(struct flow_actor *actor, uint32_t index)
 
     while (self->flow == NULL)
         weir_sleep_through(actor->context, WEIR_MILLISECONDS(10));
-    if (self->works)
+    if (self->flow_fixture)
         flow_actor_work(actor);
     else if (index <= self->sim->plan->submitters)
         flow_actor_submit(actor);
@@ -576,7 +576,7 @@ static void make_processes(struct flow_sim *self)
     for (uint32_t i = 0; i < plan->workers; i++) {
         struct flow_process *process = add_process(self, "worker", i + 1, 3);
 
-        process->works = true;
+        process->flow_fixture = true;
         process->supervises = plan->together != 0 && i < plan->supervisors;
     }
     for (uint32_t i = 0; i < plan->supervisors; i++) {

@@ -55,7 +55,7 @@ struct flow_process {
     char name[16];
     bool supervises;
     bool serves; /* submitters and operators are in it */
-    bool works;
+    bool flow_fixture;
     struct sim_process *sim_process; /* NULL: it is down */
     struct weir_outbox *outbox;
     struct weir_flow *flow;                    /* NULL: not open (yet, or any more) */

@@ -11,7 +11,7 @@
 #ifndef WEIR_TEST_GRAPHS_H
 #define WEIR_TEST_GRAPHS_H
 
-#include "contract/flow/works.h"
+#include "contract/flow/flow_fixture.h"
 #include "weir/graph.h"
 
 enum { GRAPH_LETTERS = 26, GRAPH_EDGES = 64 };
@@ -105,19 +105,19 @@ static inline struct weir_claim graph_claim(struct graph *self, char letter)
 {
     char lane[2] = {letter, '\0'};
 
-    return works_claim(self->fixture, self->flow, lane, "anna");
+    return flow_fixture_claim(self->fixture, self->flow, lane, "anna");
 }
 
 static inline void graph_end(struct graph *self, char letter, enum weir_settle verb)
 {
     struct weir_claim claim = graph_claim(self, letter);
 
-    works_settle(self->fixture, self->flow, &claim, verb);
+    flow_fixture_settle(self->fixture, self->flow, &claim, verb);
 }
 
 static inline const char *graph_state_of(struct graph *self, char letter)
 {
-    return works_state(self->fixture, self->flow, graph_member(self, letter));
+    return flow_fixture_state(self->fixture, self->flow, graph_member(self, letter));
 }
 
 /* "a:completed b:waiting" */

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "contract/flow/works.h"
+#include "contract/flow/flow_fixture.h"
 #include "lib/outbox_application.h"
 
 enum { LONG = 2048 };
@@ -50,8 +50,8 @@ static void refuse_in(struct fixture *fixture, struct weir_flow *flow,
                       const struct weir_execution_draft *bad, enum weir_status status,
                       const char *field, const char *limit)
 {
-    const struct weir_execution_draft drafts[3] = {works_draft("good"),
-                                                   works_draft("better"), *bad};
+    const struct weir_execution_draft drafts[3] = {flow_fixture_draft("good"),
+                                                   flow_fixture_draft("better"), *bad};
     struct weir_submission out[3];
 
     check_db(weir_flow_submit(flow, connection, drafts, 3, out, &fixture->error), status);
@@ -68,8 +68,8 @@ static void refuse(struct fixture *fixture, struct weir_flow *flow,
 
 FLOW_TEST(submit, of_names_against_the_rules_creates_nothing)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     draft.lane = xs(65);
     refuse(fixture, flow, &draft, WEIR_INVALID, "lane", "at most 64");
@@ -77,14 +77,14 @@ FLOW_TEST(submit, of_names_against_the_rules_creates_nothing)
     refuse(fixture, flow, &draft, WEIR_INVALID, "lane", "0x7f at 1");
     draft.lane = "b\xc3\xa4r";
     refuse(fixture, flow, &draft, WEIR_INVALID, "lane", "0xc3 at 1");
-    draft = works_draft("orders");
+    draft = flow_fixture_draft("orders");
     draft.kind = xs(257);
     refuse(fixture, flow, &draft, WEIR_INVALID, "kind", "at most 256");
     draft.kind = "";
     refuse(fixture, flow, &draft, WEIR_INVALID, "kind", "1 to 256");
     draft.kind = "a\nb";
     refuse(fixture, flow, &draft, WEIR_INVALID, "kind", "0x0a at 1");
-    draft = works_draft("orders");
+    draft = flow_fixture_draft("orders");
     draft.name_space = xs(257);
     refuse(fixture, flow, &draft, WEIR_INVALID, "namespace", "at most 256");
     draft.name_space = "\x01";
@@ -96,8 +96,8 @@ FLOW_TEST(submit, of_names_against_the_rules_creates_nothing)
 
 FLOW_TEST(submit, of_tags_against_the_rules_creates_nothing)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_tag tags[WEIR_TAGS_MAX + 1];
 
     for (size_t i = 0; i <= WEIR_TAGS_MAX; i++)
@@ -133,8 +133,8 @@ FLOW_TEST(submit, of_capabilities_against_the_rules_creates_nothing)
     const char *many[WEIR_CAPABILITIES_MAX + 1];
     const char *large[3] = {xs(2000), xs(2001), xs(2002)};
     const char *none = NULL;
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     draft.capability_count = 1;
     for (size_t i = 0; i < 4; i++) {
@@ -161,8 +161,8 @@ FLOW_TEST(submit, of_capabilities_against_the_rules_creates_nothing)
 FLOW_TEST(submit, of_policies_and_times_against_the_rules_creates_nothing)
 {
     const int64_t too_long = WEIR_FLOW_DURATION_MS_MAX + 1;
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_execution_policy good, policy;
 
     weir_execution_policy_init(&good);
@@ -202,8 +202,8 @@ FLOW_TEST(submit, of_input_key_or_id_against_the_rules_creates_nothing)
 {
     static const struct weir_execution_id FOREIGN = {.partition = 256};
     static char large[WEIR_INPUT_SIZE_MAX + 1];
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     draft.input = large;
     draft.input_size = sizeof large;
@@ -211,7 +211,7 @@ FLOW_TEST(submit, of_input_key_or_id_against_the_rules_creates_nothing)
     draft.input = NULL;
     draft.input_size = 1;
     refuse(fixture, flow, &draft, WEIR_INVALID, "input", "NULL");
-    draft = works_draft("orders");
+    draft = flow_fixture_draft("orders");
     draft.idempotency_key = xs(257);
     refuse(fixture, flow, &draft, WEIR_TOO_LARGE, "idempotency key", "at most 256");
     draft.idempotency_key = "a\xff";
@@ -237,11 +237,11 @@ FLOW_TEST(submit, at_the_limits_works)
     struct weir_tag tags[WEIR_TAGS_MAX];
     const char *value = xs(256);
     const char *lane = xs(64);
-    struct weir_claim_options options = works_claimant(&lane, xs(256));
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft(lane);
+    struct weir_claim_options options = flow_fixture_claimant(&lane, xs(256));
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft(lane);
     struct weir_claimed *claimed = NULL;
-    struct works_view view;
+    struct flow_fixture_view view;
     struct weir_execution_id id;
     size_t count = 0;
 
@@ -268,7 +268,7 @@ FLOW_TEST(submit, at_the_limits_works)
     draft.capability_count = options.capability_count = WEIR_CAPABILITIES_MAX;
     draft.priority = INT32_MAX;
     draft.deadline_ms = WEIR_FLOW_DURATION_MS_MAX;
-    id = works_submit_draft(fixture, flow, &draft);
+    id = flow_fixture_submit_draft(fixture, flow, &draft);
 
     check_db(weir_flow_claim(flow, &options, WEIR_BATCH_MAX, &claimed, &count,
                              &fixture->error),
@@ -277,7 +277,7 @@ FLOW_TEST(submit, at_the_limits_works)
     check_int(claimed->input_size, sizeof input);
     check(memcmp(claimed->input, input, sizeof input) == 0);
     check_int(claimed->tag_count, WEIR_TAGS_MAX);
-    view = works_see(fixture, flow, &id);
+    view = flow_fixture_see(fixture, flow, &id);
     check_int(view.info.priority, WEIR_PRIORITY_MAX);
     weir_claimed_free(flow, claimed);
     weir_flow_destroy(flow);
@@ -285,16 +285,16 @@ FLOW_TEST(submit, at_the_limits_works)
 
 FLOW_TEST(submit, clamps_the_priority_and_takes_the_longest_delay)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
-    struct works_view view;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
+    struct flow_fixture_view view;
     struct weir_execution_id id;
 
     draft.priority = INT32_MIN;
     draft.delay_ms = WEIR_FLOW_DURATION_MS_MAX;
-    id = works_submit_draft(fixture, flow, &draft);
+    id = flow_fixture_submit_draft(fixture, flow, &draft);
 
-    view = works_see(fixture, flow, &id);
+    view = flow_fixture_see(fixture, flow, &id);
     check_int(view.info.priority, 0);
     check_int(view.info.due_us - view.info.created_us, WEIR_FLOW_DURATION_MS_MAX * 1000);
     weir_flow_destroy(flow);
@@ -303,16 +303,16 @@ FLOW_TEST(submit, clamps_the_priority_and_takes_the_longest_delay)
 /* It is taken, and will be over before it has begun: that is what was asked for. */
 FLOW_TEST(submit, with_a_deadline_before_its_delay_waits_for_its_end)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
-    struct works_view view;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
+    struct flow_fixture_view view;
     struct weir_execution_id id;
 
     draft.delay_ms = 3600000;
     draft.deadline_ms = 1000;
-    id = works_submit_draft(fixture, flow, &draft);
+    id = flow_fixture_submit_draft(fixture, flow, &draft);
 
-    view = works_see(fixture, flow, &id);
+    view = flow_fixture_see(fixture, flow, &id);
     check_int(view.info.state, WEIR_STATE_DELAYED);
     check(view.info.deadline_us < view.info.due_us);
     weir_flow_destroy(flow);
@@ -320,10 +320,10 @@ FLOW_TEST(submit, with_a_deadline_before_its_delay_waits_for_its_end)
 
 FLOW_TEST(submit, on_an_adopted_connection_without_a_transaction_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct application application = application_start(fixture);
     struct weir_connection *connection = application_adopt(fixture, &application);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     check_db(weir_flow_submit(flow, connection, &draft, 1, NULL, &fixture->error),
              WEIR_INVALID);
@@ -338,11 +338,11 @@ FLOW_TEST(submit, on_an_adopted_connection_without_a_transaction_is_refused)
 /* What the application did before and does afterwards is kept. */
 FLOW_TEST(submit, whose_last_draft_is_bad_leaves_the_applications_transaction_as_it_was)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct application application = application_start(fixture);
     struct weir_connection *connection = application_adopt(fixture, &application);
-    struct weir_execution_draft good = works_draft("orders");
-    struct weir_execution_draft bad = works_draft("orders");
+    struct weir_execution_draft good = flow_fixture_draft("orders");
+    struct weir_execution_draft bad = flow_fixture_draft("orders");
 
     bad.idempotency_key = "a\xff";
     application_run(&application, "BEGIN");
@@ -379,9 +379,9 @@ FLOW_TEST(claim, without_what_it_needs_or_beyond_a_limit_is_refused)
 {
     const char *none = NULL;
     const char *many[WEIR_CAPABILITIES_MAX + 1];
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim_options good = works_claimant(&ORDERS, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim_options good = flow_fixture_claimant(&ORDERS, "anna");
     struct weir_claim_options bad;
 
     refuse_claim(fixture, flow, NULL, WEIR_INVALID, "options is NULL", "must be given");
@@ -407,15 +407,15 @@ FLOW_TEST(claim, without_what_it_needs_or_beyond_a_limit_is_refused)
     bad = good, bad.wait_ms = 3600001;
     refuse_claim(fixture, flow, &bad, WEIR_INVALID, "wait_ms is 3600001", "3600000");
 
-    check_str(works_state(fixture, flow, &id), "waiting");
+    check_str(flow_fixture_state(fixture, flow, &id), "waiting");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(claim, at_the_limits_works)
 {
     const char *lanes[64] = {NULL};
-    struct weir_claim_options options = works_claimant(lanes, "anna");
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_claim_options options = flow_fixture_claimant(lanes, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_claim claim;
 
     for (size_t i = 0; i < 64; i++)
@@ -424,9 +424,9 @@ FLOW_TEST(claim, at_the_limits_works)
     options.worker = xs(256);
     options.wait_ms = 3600000;
     for (int i = 0; i < 2; i++) {
-        (void)works_submit(fixture, flow, "orders");
+        (void)flow_fixture_submit(fixture, flow, "orders");
         options.lease_ms = i == 0 ? 1000 : 3600000;
-        check_int(works_claim_many(fixture, flow, &options, &claim, 1), 1);
+        check_int(flow_fixture_claim_many(fixture, flow, &options, &claim, 1), 1);
     }
     weir_flow_destroy(flow);
 }
@@ -435,7 +435,7 @@ FLOW_TEST(claim, at_the_limits_works)
 
 FLOW_TEST(workers, that_give_no_list_or_too_long_a_list_are_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_settlement *settlements = calloc(WEIR_BATCH_MAX + 1, sizeof *settlements);
     struct weir_renewal *renewals = calloc(WEIR_BATCH_MAX + 1, sizeof *renewals);
 
@@ -467,8 +467,8 @@ FLOW_TEST(workers, that_give_no_list_or_too_long_a_list_are_refused)
 FLOW_TEST(settle, at_the_limits_works)
 {
     static char result[WEIR_RESULT_SIZE_MAX];
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
     struct weir_settlement settlement = {
         .verb = WEIR_SETTLE_COMPLETE, .result = result, .result_size = sizeof result};
     void *bytes = NULL;
@@ -476,19 +476,19 @@ FLOW_TEST(settle, at_the_limits_works)
 
     for (size_t i = 0; i < sizeof result; i++)
         result[i] = (char)(i * 13);
-    settlement.claim = works_claim(fixture, flow, "orders", "anna");
+    settlement.claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     check_db(weir_flow_settle(flow, &settlement, 1, &fixture->error), WEIR_OK);
     check_db(weir_flow_result(flow, &id, &bytes, &size, &fixture->error), WEIR_OK);
     check_int(size, sizeof result);
     check(memcmp(bytes, result, size) == 0);
     weir_flow_free(flow, bytes);
 
-    id = works_submit(fixture, flow, "orders");
+    id = flow_fixture_submit(fixture, flow, "orders");
     settlement = (struct weir_settlement){.verb = WEIR_SETTLE_DELAY,
                                           .delay_ms = WEIR_FLOW_DURATION_MS_MAX};
-    settlement.claim = works_claim(fixture, flow, "orders", "anna");
+    settlement.claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     check_db(weir_flow_settle(flow, &settlement, 1, &fixture->error), WEIR_OK);
-    check_str(works_state(fixture, flow, &id), "delayed");
+    check_str(flow_fixture_state(fixture, flow, &id), "delayed");
     settlement.delay_ms++;
     check_db(weir_flow_settle(flow, &settlement, 1, &fixture->error), WEIR_INVALID);
     check_text(fixture, "settlement 1 of 1: delay_ms", "a hundred years");
@@ -497,9 +497,9 @@ FLOW_TEST(settle, at_the_limits_works)
 
 FLOW_TEST(progress, against_the_rules_changes_nothing)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
 
     check_db(weir_flow_progress(flow, NULL, 1, "", NULL, &fixture->error), WEIR_INVALID);
     check_text(fixture, "claim is NULL", "must be given");
@@ -514,7 +514,7 @@ FLOW_TEST(progress, against_the_rules_changes_nothing)
     check_db(weir_flow_progress(flow, &claim, 1, xs(1025), NULL, &fixture->error),
              WEIR_TOO_LARGE);
     check_text(fixture, "text has 1025 bytes", "at most 1024");
-    check_int(works_see(fixture, flow, &id).info.progress_percent, -1);
+    check_int(flow_fixture_see(fixture, flow, &id).info.progress_percent, -1);
 
     check_db(weir_flow_progress(flow, &claim, 100, xs(1024), NULL, &fixture->error),
              WEIR_OK);
@@ -526,9 +526,9 @@ FLOW_TEST(progress, against_the_rules_changes_nothing)
 
 FLOW_TEST(operator, against_the_rules_changes_nothing)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     struct weir_revocation revocation = {.epoch = -1};
 
     check_db(weir_flow_cancel(flow, NULL, NULL, &fixture->error), WEIR_INVALID);
@@ -547,8 +547,8 @@ FLOW_TEST(operator, against_the_rules_changes_nothing)
     check_db(weir_flow_prioritise(flow, NULL, 1, &fixture->error), WEIR_INVALID);
     check_db(weir_flow_replay(flow, NULL, &fixture->error), WEIR_INVALID);
     check_text(fixture, "id is NULL", "must be given");
-    check_str(works_state(fixture, flow, &id), "active");
-    check_int(works_see(fixture, flow, &id).info.epoch, claim.epoch);
+    check_str(flow_fixture_state(fixture, flow, &id), "active");
+    check_int(flow_fixture_see(fixture, flow, &id).info.epoch, claim.epoch);
 
     revocation.instance = ""; /* whoever holds it */
     check_db(weir_flow_revoke(flow, &id, &revocation, &fixture->error), WEIR_OK);
@@ -560,21 +560,22 @@ static void refuse_list(struct fixture *fixture, struct weir_flow *flow,
                         const struct weir_execution_filter *filter,
                         enum weir_status status, const char *field, const char *limit)
 {
-    struct works_view view;
+    struct flow_fixture_view view;
     int64_t next = 7;
 
-    check_db(weir_flow_list(flow, filter, works_note, &view, &next, &fixture->error),
-             status);
+    check_db(
+        weir_flow_list(flow, filter, flow_fixture_note, &view, &next, &fixture->error),
+        status);
     check_text(fixture, field, limit);
     check_int(next, 0);
 }
 
 FLOW_TEST(list, of_texts_against_the_rules_is_refused_by_name)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_filter good = {.count = 1};
     struct weir_execution_filter bad;
-    struct works_view view;
+    struct flow_fixture_view view;
     int64_t next = 7;
 
     refuse_list(fixture, flow, NULL, WEIR_INVALID, "filter is NULL", "must be given");
@@ -604,34 +605,37 @@ FLOW_TEST(list, of_texts_against_the_rules_is_refused_by_name)
     bad = good, bad.tag_value = "west";
     refuse_list(fixture, flow, &bad, WEIR_INVALID, "tag_value is given", "tag_key");
 
-    (void)works_submit(fixture, flow, "orders");
+    (void)flow_fixture_submit(fixture, flow, "orders");
     good = (struct weir_execution_filter){.count = 1,
                                           .name_space = "",
                                           .lane = "",
                                           .kind = "",
                                           .tag_key = "",
                                           .tag_value = ""}; /* any */
-    check_db(weir_flow_list(flow, &good, works_note, &view, &next, &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_flow_list(flow, &good, flow_fixture_note, &view, &next, &fixture->error),
+        WEIR_OK);
     check_str(view.lane, "orders");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(read, without_what_it_needs_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct works_view view;
-    struct works_log log;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct flow_fixture_view view;
+    struct flow_fixture_log log;
     void *result = NULL;
     size_t size = 0;
 
-    check_db(weir_flow_get(flow, NULL, works_note, &view, &fixture->error), WEIR_INVALID);
+    check_db(weir_flow_get(flow, NULL, flow_fixture_note, &view, &fixture->error),
+             WEIR_INVALID);
     check_text(fixture, "id is NULL", "must be given");
     check_db(weir_flow_get(flow, &id, NULL, NULL, &fixture->error), WEIR_INVALID);
     check_text(fixture, "visit is NULL", "must be given");
-    check_db(weir_flow_attempts(flow, NULL, works_write_attempt, &log, &fixture->error),
-             WEIR_INVALID);
+    check_db(
+        weir_flow_attempts(flow, NULL, flow_fixture_write_attempt, &log, &fixture->error),
+        WEIR_INVALID);
     check_db(weir_flow_attempts(flow, &id, NULL, NULL, &fixture->error), WEIR_INVALID);
     check_text(fixture, "visit is NULL", "must be given");
     check_db(weir_flow_result(flow, NULL, &result, &size, &fixture->error), WEIR_INVALID);

@@ -1,8 +1,8 @@
 /*
  * Budgets: what is counted, what is refused, who is held back, and until when.
  */
-#include "contract/flow/works.h"
-#include "contract/flow/yard.h"
+#include "contract/flow/flow_fixture.h"
+#include "contract/flow/supervisor_fixture.h"
 #include "weir/budget.h"
 
 static const struct weir_budget_limit TOKENS[] = {{"tokens", 100, 80}};
@@ -62,7 +62,7 @@ static struct view see(struct fixture *fixture, struct weir_flow *flow)
 
 FLOW_TEST(report, counts_and_tells_of_soft_and_hard_limits)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_budget_answer answer;
 
     make(fixture, flow, "llm", 0);
@@ -83,7 +83,7 @@ FLOW_TEST(report, counts_and_tells_of_soft_and_hard_limits)
 
 FLOW_TEST(report, beyond_a_hard_limit_of_one_dimension_counts_nothing_of_the_others)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_amount amounts[] = {{"calls", 1}, {"tokens", 101}};
     struct weir_budget_answer answer;
 
@@ -103,7 +103,7 @@ FLOW_TEST(report, beyond_a_hard_limit_of_one_dimension_counts_nothing_of_the_oth
 
 FLOW_TEST(report, with_a_key_counts_once_unless_it_was_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_amount amount = {"tokens", 6};
     struct weir_budget_answer answer;
 
@@ -122,9 +122,9 @@ FLOW_TEST(report, with_a_key_counts_once_unless_it_was_refused)
 
 FLOW_TEST(release, gives_back_what_one_execution_has_used)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id one = works_submit(fixture, flow, "a");
-    struct weir_execution_id other = works_submit(fixture, flow, "a");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id one = flow_fixture_submit(fixture, flow, "a");
+    struct weir_execution_id other = flow_fixture_submit(fixture, flow, "a");
 
     make(fixture, flow, "llm", 0);
     (void)report(fixture, flow, &one, 10, NULL);
@@ -139,8 +139,8 @@ FLOW_TEST(release, gives_back_what_one_execution_has_used)
 
 FLOW_TEST(release, after_a_reset_gives_nothing_back)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id one = works_submit(fixture, flow, "a");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id one = flow_fixture_submit(fixture, flow, "a");
 
     make(fixture, flow, "llm", 0);
     (void)report(fixture, flow, &one, 30, NULL);
@@ -153,7 +153,7 @@ FLOW_TEST(release, after_a_reset_gives_nothing_back)
 
 FLOW_TEST(create, twice_is_once_and_something_else_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_budget_draft draft = {.name = "llm", .limits = TOKENS, .limit_count = 1};
     bool existed = true;
 
@@ -170,7 +170,7 @@ FLOW_TEST(create, twice_is_once_and_something_else_is_refused)
 
 FLOW_TEST(amount, below_zero_is_refused_and_names_it)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_amount amount = {"tokens", -1};
     struct weir_budget_answer answer;
 
@@ -193,34 +193,35 @@ static struct weir_execution_id submit_charged(struct fixture *fixture,
                                                struct weir_flow *flow)
 {
     static const char *const BUDGETS[] = {"llm"};
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     draft.budgets = BUDGETS;
     draft.budget_count = 1;
-    return works_submit_draft(fixture, flow, &draft);
+    return flow_fixture_submit_draft(fixture, flow, &draft);
 }
 
 static size_t claim_some(struct fixture *fixture, struct weir_flow *flow)
 {
     static const char *const LANES[] = {"orders"};
-    const struct weir_claim_options options = works_claimant(LANES, "anna");
+    const struct weir_claim_options options = flow_fixture_claimant(LANES, "anna");
     struct weir_claim claims[8];
 
-    return works_claim_many(fixture, flow, &options, claims, 8);
+    return flow_fixture_claim_many(fixture, flow, &options, claims, 8);
 }
 
 FLOW_TEST(claim, passes_over_what_would_exceed_a_budget_and_lets_others_through)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_id charged;
 
     make(fixture, flow, "llm", 0);
     charged = submit_charged(fixture, flow);
-    (void)works_submit(fixture, flow, "orders");
+    (void)flow_fixture_submit(fixture, flow, "orders");
     (void)report(fixture, flow, NULL, 100, NULL);
     check_int(claim_some(fixture, flow), 1);
-    check_str(works_state(fixture, flow, &charged), "rate_limited");
-    check_str(works_see(fixture, flow, &charged).info.blocked_by, "waiting_for_budget");
+    check_str(flow_fixture_state(fixture, flow, &charged), "rate_limited");
+    check_str(flow_fixture_see(fixture, flow, &charged).info.blocked_by,
+              "waiting_for_budget");
     check_int(see(fixture, flow).waiting, 1);
     weir_flow_destroy(flow);
 }
@@ -228,7 +229,7 @@ FLOW_TEST(claim, passes_over_what_would_exceed_a_budget_and_lets_others_through)
 /* The budget stays exceeded, so nothing clears up behind them. */
 FLOW_TEST(budget, does_not_count_those_who_have_ended_as_waiting)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_id first, second;
 
     make(fixture, flow, "llm", 0);
@@ -248,46 +249,49 @@ FLOW_TEST(budget, that_is_reset_lets_in_who_waited)
 {
     struct weir_execution_id charged;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
-    make(fixture, yard.flow, "llm", 0);
-    charged = submit_charged(fixture, yard.flow);
-    (void)report(fixture, yard.flow, NULL, 100, NULL);
-    check_int(claim_some(fixture, yard.flow), 0);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    make(fixture, supervisor_fixture.flow, "llm", 0);
+    charged = submit_charged(fixture, supervisor_fixture.flow);
+    (void)report(fixture, supervisor_fixture.flow, NULL, 100, NULL);
+    check_int(claim_some(fixture, supervisor_fixture.flow), 0);
     patrol_open(&patrol, fixture);
-    check_str(works_state(fixture, yard.flow, &charged), "rate_limited");
-    check_db(weir_budget_reset(yard.flow, "llm", &fixture->error), WEIR_OK);
-    wait_until(strcmp(works_state(fixture, yard.flow, &charged), "waiting") == 0);
-    check_int(claim_some(fixture, yard.flow), 1);
-    check_int(see(fixture, yard.flow).waiting, 0);
+    check_str(flow_fixture_state(fixture, supervisor_fixture.flow, &charged),
+              "rate_limited");
+    check_db(weir_budget_reset(supervisor_fixture.flow, "llm", &fixture->error), WEIR_OK);
+    wait_until(strcmp(flow_fixture_state(fixture, supervisor_fixture.flow, &charged),
+                      "waiting") == 0);
+    check_int(claim_some(fixture, supervisor_fixture.flow), 1);
+    check_int(see(fixture, supervisor_fixture.flow).waiting, 0);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 FLOW_TEST(budget_reset, comes_with_the_period_and_does_not_drift)
 {
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
     int64_t first_us;
 
-    yard_open(&yard, fixture);
-    make(fixture, yard.flow, "llm", 1000);
-    first_us = see(fixture, yard.flow).next_reset_us;
-    (void)report(fixture, yard.flow, NULL, 70, NULL);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    make(fixture, supervisor_fixture.flow, "llm", 1000);
+    first_us = see(fixture, supervisor_fixture.flow).next_reset_us;
+    (void)report(fixture, supervisor_fixture.flow, NULL, 70, NULL);
     patrol_open(&patrol, fixture);
-    wait_until(strncmp(see(fixture, yard.flow).text, "tokens 0/", 9) == 0);
-    check_int((see(fixture, yard.flow).next_reset_us - first_us) % 1000000, 0);
+    wait_until(strncmp(see(fixture, supervisor_fixture.flow).text, "tokens 0/", 9) == 0);
+    check_int((see(fixture, supervisor_fixture.flow).next_reset_us - first_us) % 1000000,
+              0);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 FLOW_TEST(submit, with_a_budget_that_is_not_there_creates_nothing)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     static const char *const BUDGETS[] = {"llm"};
-    struct weir_execution_draft drafts[2] = {works_draft("orders"),
-                                             works_draft("orders")};
+    struct weir_execution_draft drafts[2] = {flow_fixture_draft("orders"),
+                                             flow_fixture_draft("orders")};
 
     drafts[1].budgets = BUDGETS;
     drafts[1].budget_count = 1;
@@ -309,9 +313,9 @@ static void write_name(void *state, const struct weir_budget_info *info)
 
 FLOW_TEST(budgets, of_an_execution_are_those_that_it_named)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     static const char *const BUDGETS[] = {"llm", "acme"};
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct view view = {.text = ""};
     struct weir_execution_id id, plain;
 
@@ -320,8 +324,8 @@ FLOW_TEST(budgets, of_an_execution_are_those_that_it_named)
     make(fixture, flow, "other", 0);
     draft.budgets = BUDGETS;
     draft.budget_count = 2;
-    id = works_submit_draft(fixture, flow, &draft);
-    plain = works_submit(fixture, flow, "orders");
+    id = flow_fixture_submit_draft(fixture, flow, &draft);
+    plain = flow_fixture_submit(fixture, flow, "orders");
     (void)report(fixture, flow, &id, 70, NULL);
     (void)report(fixture, flow, &plain, 1, NULL); /* not charged to it, all the same */
     check_db(weir_budget_of(flow, &id, write_name, &view, &fixture->error), WEIR_OK);

@@ -5,8 +5,8 @@
 #include <sqlite3.h>
 
 #include "base/buf.h"
-#include "contract/flow/company.h"
-#include "contract/flow/rounds.h"
+#include "contract/flow/peer.h"
+#include "contract/flow/reconciler_fixture.h"
 #include "execution/budget/budget_store.h"
 #include "execution/store/store_statements.h"
 #include "lib/explain.h"
@@ -50,19 +50,19 @@ static enum weir_spending spend(struct fixture *fixture, struct weir_flow *flow,
 static struct weir_execution_id submit(struct fixture *fixture, struct weir_flow *flow,
                                        const char *const *budgets, size_t count)
 {
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     draft.budgets = budgets;
     draft.budget_count = count;
-    return works_submit_draft(fixture, flow, &draft);
+    return flow_fixture_submit_draft(fixture, flow, &draft);
 }
 
 static size_t claim_some(struct fixture *fixture, struct weir_flow *flow)
 {
-    const struct weir_claim_options options = works_claimant(LANES, "anna");
+    const struct weir_claim_options options = flow_fixture_claimant(LANES, "anna");
     struct weir_claim claims[4];
 
-    return works_claim_many(fixture, flow, &options, claims, 4);
+    return flow_fixture_claim_many(fixture, flow, &options, claims, 4);
 }
 
 static int64_t used(struct fixture *fixture)
@@ -142,7 +142,7 @@ static int64_t wanted(enum call call, int64_t before)
 }
 
 /* Returns false when the call makes fewer. */
-static bool survive(struct calling *self, struct company *company, const char *fault,
+static bool survive(struct calling *self, struct peer *peer, const char *fault,
                     uint64_t at)
 {
     enum { FAULT = 1 };
@@ -160,11 +160,11 @@ static bool survive(struct calling *self, struct company *company, const char *f
     check_int(before, 18);
     (void)snprintf(key, sizeof key, "%s %d %d", fault, (int)self->call, (int)at);
     self->key = key;
-    weir_fault_points_arm_once(&company->points, fault, at);
-    self->flow = company->flow;
+    weir_fault_points_arm_once(&peer->points, fault, at);
+    self->flow = peer->flow;
     status = call(self);
-    came = atomic_load(&company->points.armed[FAULT].passed) >= at;
-    weir_fault_points_arm(&company->points, fault, UINT64_MAX);
+    came = atomic_load(&peer->points.armed[FAULT].passed) >= at;
+    weir_fault_points_arm(&peer->points, fault, UINT64_MAX);
     if (status != WEIR_OK) {
         check_int(differences(fixture), 0);
         check_status(call(self), WEIR_OK);
@@ -176,24 +176,24 @@ static bool survive(struct calling *self, struct company *company, const char *f
 FLOW_TEST(ledger, is_the_sum_of_the_counters_whatever_call_is_cut_short)
 {
     static const char *const FAULTS[] = {"db.lose", "db.lose_after_commit"};
-    struct weir_flow *flow = works_open(fixture);
-    struct company company;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct peer peer;
     struct calling calling = {.fixture = fixture};
 
     make(fixture, flow, "llm", 100);
-    calling.id = works_submit(fixture, flow, "orders");
+    calling.id = flow_fixture_submit(fixture, flow, "orders");
     for (int which = 0; which < CALLS; which++) {
         for (size_t i = 0; i < 2; i++) {
             uint64_t at = 1;
 
-            company_open(&company, fixture);
+            peer_open(&peer, fixture);
             calling.call = (enum call)which;
             calling.flow = flow;
-            while (survive(&calling, &company, FAULTS[i], at)) {
+            while (survive(&calling, &peer, FAULTS[i], at)) {
                 calling.flow = flow;
                 at++;
             }
-            company_close(&company);
+            peer_close(&peer);
         }
     }
     weir_flow_destroy(flow);
@@ -203,39 +203,39 @@ FLOW_TEST(ledger, is_the_sum_of_the_counters_whatever_call_is_cut_short)
 FLOW_TEST(ledger, is_the_sum_of_the_counters_whatever_removal_is_cut_short)
 {
     enum { FAULT = 1 };
-    struct weir_flow *flow = works_open(fixture);
-    struct round round;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct reconciler_fixture reconciler_fixture;
     bool came = true;
     int64_t before = 0;
 
     make(fixture, flow, "llm", 100000);
-    round_open(&round, fixture, WEIR_RECONCILER_HOUSEKEEPING);
+    reconciler_fixture_open(&reconciler_fixture, fixture, WEIR_RECONCILER_HOUSEKEEPING);
     for (uint64_t at = 1; came; at++) {
-        struct weir_execution_id id = works_submit(fixture, flow, "orders");
-        struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+        struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+        struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
 
         check_int(spend(fixture, flow, "llm", &id, 7), WEIR_SPENT);
         before += 7;
-        works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
-        weir_fault_points_arm_once(&round.points, "db.lose", at);
-        round.task.age_us = 1;
-        (void)round_tick(&round);
-        came = atomic_load(&round.points.armed[FAULT].passed) >= at;
-        weir_fault_points_arm(&round.points, "db.lose", UINT64_MAX);
+        flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+        weir_fault_points_arm_once(&reconciler_fixture.points, "db.lose", at);
+        reconciler_fixture.task.age_us = 1;
+        (void)reconciler_fixture_tick(&reconciler_fixture);
+        came = atomic_load(&reconciler_fixture.points.armed[FAULT].passed) >= at;
+        weir_fault_points_arm(&reconciler_fixture.points, "db.lose", UINT64_MAX);
         check_int(used_alike(fixture), before);
-        check_status(round_tick(&round), WEIR_OK);
+        check_status(reconciler_fixture_tick(&reconciler_fixture), WEIR_OK);
     }
     check_int(used_alike(fixture), before);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"), 0);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_spent"), 1); /* nobody's */
-    round_close(&round);
+    reconciler_fixture_close(&reconciler_fixture);
     weir_flow_destroy(flow);
 }
 
 /* More than can be counted is refused: the two sums would go different ways. */
 FLOW_TEST(report, of_more_than_can_be_counted_is_refused_and_counts_nothing)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_amount amounts[] = {{"tokens", INT64_MAX / 2 + 1},
                                     {"tokens", INT64_MAX / 2 + 1}};
     struct weir_budget_answer answer;
@@ -257,7 +257,7 @@ FLOW_TEST(report, of_more_than_can_be_counted_is_refused_and_counts_nothing)
 
 FLOW_TEST(budget, has_32_dimensions_and_no_more)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_budget_draft draft = draft_of("llm", 10, 0);
     struct weir_budget_limit other = {"other", 1, 0};
     struct weir_amount amounts[WEIR_BUDGET_DIMENSIONS_MAX];
@@ -287,14 +287,14 @@ FLOW_TEST(budget, has_32_dimensions_and_no_more)
 
 FLOW_TEST(report, whose_key_was_used_for_another_execution_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_amount tokens = {"tokens", 5};
     struct weir_budget_answer answer;
     struct weir_execution_id first, second;
 
     make(fixture, flow, "llm", 0);
-    first = works_submit(fixture, flow, "orders");
-    second = works_submit(fixture, flow, "orders");
+    first = flow_fixture_submit(fixture, flow, "orders");
+    second = flow_fixture_submit(fixture, flow, "orders");
     check_db(weir_budget_report(flow, "llm", &first, &tokens, 1, "once", &answer,
                                 &fixture->error),
              WEIR_OK);
@@ -314,7 +314,7 @@ FLOW_TEST(report, whose_key_was_used_for_another_execution_is_refused)
 enum { WORKERS = 6, LIMIT = 25, JOBS = 80 };
 
 struct worker {
-    struct company company;
+    struct peer peer;
     _Atomic int *admitted;
 };
 
@@ -322,7 +322,7 @@ struct worker {
 static enum weir_status work(struct weir_flow *flow, void *argument,
                              struct weir_error *error)
 {
-    const struct weir_claim_options options = works_claimant(LANES, "anna");
+    const struct weir_claim_options options = flow_fixture_claimant(LANES, "anna");
     struct weir_amount tokens = {"tokens", 1};
     struct worker *self = argument;
     enum weir_status status = WEIR_OK;
@@ -353,7 +353,7 @@ static enum weir_status work(struct weir_flow *flow, void *argument,
 FLOW_TEST(work, beyond_a_hard_limit_is_what_was_under_way_when_it_was_reached)
 {
     static const char *const BUDGETS[] = {"llm"};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct worker workers[WORKERS];
     _Atomic int admitted = 0;
 
@@ -361,15 +361,15 @@ FLOW_TEST(work, beyond_a_hard_limit_is_what_was_under_way_when_it_was_reached)
     for (int i = 0; i < JOBS; i++)
         (void)submit(fixture, flow, BUDGETS, 1);
     for (int i = 0; i < WORKERS; i++) {
-        company_open(&workers[i].company, fixture);
+        peer_open(&workers[i].peer, fixture);
         workers[i].admitted = &admitted;
     }
     for (int i = 0; i < WORKERS; i++)
-        company_begin(&workers[i].company, work, &workers[i]);
+        peer_begin(&workers[i].peer, work, &workers[i]);
     for (int i = 0; i < WORKERS; i++) {
-        fixture->error = workers[i].company.error;
-        check_db(company_end(&workers[i].company), WEIR_OK);
-        company_close(&workers[i].company);
+        fixture->error = workers[i].peer.error;
+        check_db(peer_end(&workers[i].peer), WEIR_OK);
+        peer_close(&workers[i].peer);
     }
     check_in_range(admitted, LIMIT, LIMIT + WORKERS - 1);
     check_int(used(fixture), LIMIT);
@@ -389,7 +389,7 @@ static enum weir_status reset_first(struct weir_flow *flow, void *argument,
 static enum weir_status claim_one(struct weir_flow *flow, void *argument,
                                   struct weir_error *error)
 {
-    const struct weir_claim_options options = works_claimant(LANES, "anna");
+    const struct weir_claim_options options = flow_fixture_claimant(LANES, "anna");
     struct weir_claimed *claimed = NULL;
     enum weir_status status =
         weir_flow_claim(flow, &options, 1, &claimed, argument, error);
@@ -402,8 +402,8 @@ static enum weir_status claim_one(struct weir_flow *flow, void *argument,
 FLOW_TEST(claim, is_held_back_by_a_second_budget_when_the_first_is_reset_meanwhile)
 {
     static const char *const BUDGETS[] = {"first", "second"};
-    struct weir_flow *flow = works_open(fixture);
-    struct company operator, worker;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct peer operator, worker;
     struct weir_execution_id id;
     size_t claimed = 7;
 
@@ -412,20 +412,20 @@ FLOW_TEST(claim, is_held_back_by_a_second_budget_when_the_first_is_reset_meanwhi
     id = submit(fixture, flow, BUDGETS, 2);
     (void)spend(fixture, flow, "first", NULL, 10);
     (void)spend(fixture, flow, "second", NULL, 10);
-    company_open(&operator, fixture);
-    company_open(&worker, fixture);
-    company_stand(&operator);
-    company_begin(&operator, reset_first, NULL);
-    company_await(&operator);
-    company_begin(&worker, claim_one, &claimed);
-    company_await_lock(&worker);
-    company_go(&operator);
-    check_status(company_end(&operator), WEIR_OK);
-    check_status(company_end(&worker), WEIR_OK);
+    peer_open(&operator, fixture);
+    peer_open(&worker, fixture);
+    peer_stand(&operator);
+    peer_begin(&operator, reset_first, NULL);
+    peer_await(&operator);
+    peer_begin(&worker, claim_one, &claimed);
+    peer_await_lock(&worker);
+    peer_go(&operator);
+    check_status(peer_end(&operator), WEIR_OK);
+    check_status(peer_end(&worker), WEIR_OK);
     check_int(claimed, 0);
-    check_str(works_state(fixture, flow, &id), "rate_limited");
-    company_close(&worker);
-    company_close(&operator);
+    check_str(flow_fixture_state(fixture, flow, &id), "rate_limited");
+    peer_close(&worker);
+    peer_close(&operator);
     weir_flow_destroy(flow);
 }
 
@@ -433,7 +433,7 @@ static enum weir_status claim_two(struct weir_flow *flow, void *argument,
                                   struct weir_error *error)
 {
     const char *const *lanes = argument;
-    const struct weir_claim_options options = works_claimant(lanes, "anna");
+    const struct weir_claim_options options = flow_fixture_claimant(lanes, "anna");
     struct weir_claimed *claimed = NULL;
     size_t count = 0;
     enum weir_status status = weir_flow_claim(flow, &options, 2, &claimed, &count, error);
@@ -445,11 +445,11 @@ static enum weir_status claim_two(struct weir_flow *flow, void *argument,
 static void submit_to(struct fixture *fixture, struct weir_flow *flow, const char *lane,
                       const char *const *budget)
 {
-    struct weir_execution_draft draft = works_draft(lane);
+    struct weir_execution_draft draft = flow_fixture_draft(lane);
 
     draft.budgets = budget;
     draft.budget_count = 1;
-    (void)works_submit_draft(fixture, flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, flow, &draft);
 }
 
 /* Each finds two that are held back, by the same two budgets, in opposite orders. */
@@ -460,8 +460,8 @@ FLOW_POSTGRESQL_TEST(claims,
     static const char *const SECOND[] = {"second"};
     static const char *const THERE[] = {"there"};
     static const char *const BACK[] = {"back"};
-    struct weir_flow *flow = works_open(fixture);
-    struct company anna, bert;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct peer anna, bert;
 
     make(fixture, flow, "first", 10);
     make(fixture, flow, "second", 10);
@@ -471,19 +471,19 @@ FLOW_POSTGRESQL_TEST(claims,
     submit_to(fixture, flow, "back", FIRST);
     (void)spend(fixture, flow, "first", NULL, 10);
     (void)spend(fixture, flow, "second", NULL, 10);
-    company_open(&anna, fixture);
-    company_open(&bert, fixture);
-    weir_fault_points_arm_call(&anna.points, "lock exceeded budget", 2, company_stop_here,
+    peer_open(&anna, fixture);
+    peer_open(&bert, fixture);
+    weir_fault_points_arm_call(&anna.points, "lock exceeded budget", 2, peer_stop_here,
                                &anna);
-    company_begin(&anna, claim_two, (void *)(uintptr_t)THERE);
-    company_await(&anna);
-    company_begin(&bert, claim_two, (void *)(uintptr_t)BACK);
-    company_await_lock(&bert);
-    company_go(&anna);
-    check_status(company_end(&anna), WEIR_OK);
-    check_status(company_end(&bert), WEIR_OK);
-    company_close(&bert);
-    company_close(&anna);
+    peer_begin(&anna, claim_two, (void *)(uintptr_t)THERE);
+    peer_await(&anna);
+    peer_begin(&bert, claim_two, (void *)(uintptr_t)BACK);
+    peer_await_lock(&bert);
+    peer_go(&anna);
+    check_status(peer_end(&anna), WEIR_OK);
+    check_status(peer_end(&bert), WEIR_OK);
+    peer_close(&bert);
+    peer_close(&anna);
     check_int(fixture_ask(fixture, "SELECT deadlocks FROM pg_stat_database"
                                    " WHERE datname = current_database()"),
               0);
@@ -510,14 +510,14 @@ FLOW_TEST(reset, times_do_not_drift_in_ten_thousand_periods)
 {
     enum { PERIOD_MS = 60000, OUTAGES = 100, PERIODS_EACH = 100 };
     const int64_t period_us = PERIOD_MS * 1000;
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_budget_draft draft = draft_of("llm", 100, PERIOD_MS);
-    struct round round;
+    struct reconciler_fixture reconciler_fixture;
     struct times times;
     int64_t passed = 0;
 
     check_db(weir_budget_create(flow, &draft, NULL, &fixture->error), WEIR_OK);
-    round_open(&round, fixture, WEIR_RECONCILER_BUDGET_RESET);
+    reconciler_fixture_open(&reconciler_fixture, fixture, WEIR_RECONCILER_BUDGET_RESET);
     for (int i = 0; i < OUTAGES; i++) {
         int64_t late_us = (i * 7919) % period_us;
         int64_t step_us = PERIODS_EACH * period_us + (i % 3 == 0 ? late_us : 0);
@@ -531,7 +531,7 @@ FLOW_TEST(reset, times_do_not_drift_in_ten_thousand_periods)
                        (long long)step_us, (long long)step_us);
         fixture_prepare(fixture, sql);
         passed += PERIODS_EACH;
-        check_status(round_tick(&round), WEIR_OK);
+        check_status(reconciler_fixture_tick(&reconciler_fixture), WEIR_OK);
         check_db(weir_budget_get(flow, "llm", note_times, &times, &fixture->error),
                  WEIR_OK);
         connection = fixture_take(fixture);
@@ -542,8 +542,8 @@ FLOW_TEST(reset, times_do_not_drift_in_ten_thousand_periods)
         check_int(times.resets, i + 1); /* once, however many were missed */
     }
     check_int(passed, 10000);
-    check_int(round.report.processed, OUTAGES);
-    round_close(&round);
+    check_int(reconciler_fixture.report.processed, OUTAGES);
+    reconciler_fixture_close(&reconciler_fixture);
     weir_flow_destroy(flow);
 }
 
@@ -580,29 +580,34 @@ FLOW_TEST(execution, that_waits_for_a_budget_comes_back_by_itself)
                                                                      raise_it};
     struct weir_execution_id spender;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
-    make(fixture, yard.flow, "llm", 10);
-    spender = works_submit(fixture, yard.flow, "elsewhere");
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    make(fixture, supervisor_fixture.flow, "llm", 10);
+    spender = flow_fixture_submit(fixture, supervisor_fixture.flow, "elsewhere");
     patrol_init(&patrol, fixture);
     patrol.options.interval_ms[WEIR_RECONCILER_BUDGET_RESET] = 3600 * 1000;
     patrol_start(&patrol);
     for (size_t i = 0; i < sizeof WAYS / sizeof WAYS[0]; i++) {
-        struct weir_execution_id id = submit(fixture, yard.flow, BUDGETS, 1);
+        struct weir_execution_id id =
+            submit(fixture, supervisor_fixture.flow, BUDGETS, 1);
 
-        check_int(spend(fixture, yard.flow, "llm", &spender, 10), WEIR_SPENT);
-        check_int(claim_some(fixture, yard.flow), 0);
-        check_str(works_state(fixture, yard.flow, &id), "rate_limited");
+        check_int(spend(fixture, supervisor_fixture.flow, "llm", &spender, 10),
+                  WEIR_SPENT);
+        check_int(claim_some(fixture, supervisor_fixture.flow), 0);
+        check_str(flow_fixture_state(fixture, supervisor_fixture.flow, &id),
+                  "rate_limited");
         patrol_wait_until_calm(&patrol);
-        WAYS[i](fixture, yard.flow, &spender);
-        wait_until(strcmp(works_state(fixture, yard.flow, &id), "waiting") == 0);
-        check_int(claim_some(fixture, yard.flow), 1);
-        check_db(weir_budget_release(yard.flow, "llm", &spender, &fixture->error),
+        WAYS[i](fixture, supervisor_fixture.flow, &spender);
+        wait_until(strcmp(flow_fixture_state(fixture, supervisor_fixture.flow, &id),
+                          "waiting") == 0);
+        check_int(claim_some(fixture, supervisor_fixture.flow), 1);
+        check_db(weir_budget_release(supervisor_fixture.flow, "llm", &spender,
+                                     &fixture->error),
                  WEIR_OK);
     }
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- who is let in --------------------------------------------------------------------------- */

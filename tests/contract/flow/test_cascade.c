@@ -2,7 +2,7 @@
  * Cascades: what follows for a flow when one of its members has ended, in whatever way.
  */
 #include "contract/flow/graphs.h"
-#include "contract/flow/yard.h"
+#include "contract/flow/supervisor_fixture.h"
 #include "lib/outbox_fixture.h"
 
 enum { FAN = 50 };
@@ -32,7 +32,7 @@ static void end_with(struct graph *graph, char letter, const char *result)
 
 FLOW_TEST(quorum, is_reached_by_its_number_and_lets_the_others_run)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_graph_join join;
     struct graph graph;
 
@@ -54,11 +54,11 @@ FLOW_TEST(quorum, that_is_reached_cancels_the_stragglers)
     struct weir_graph_join join;
     struct patrol patrol;
     struct graph graph;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     patrol_open(&patrol, fixture);
-    graph_open(&graph, fixture, yard.flow);
+    graph_open(&graph, fixture, supervisor_fixture.flow);
     join = join_of(&graph, 'e', WEIR_JOIN_QUORUM, 2, true);
     graph_join(&graph, "abcde", "a>e b>e c>e d>e", &join, 1);
     graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
@@ -66,7 +66,7 @@ FLOW_TEST(quorum, that_is_reached_cancels_the_stragglers)
     wait_until(strcmp(graph_states(&graph),
                       "a:completed b:completed c:cancelled d:cancelled e:waiting") == 0);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 FLOW_TEST(quorum, that_is_out_of_reach_cancels_those_who_try_in_vain)
@@ -74,21 +74,23 @@ FLOW_TEST(quorum, that_is_out_of_reach_cancels_those_who_try_in_vain)
     struct weir_graph_join join;
     struct patrol patrol;
     struct graph graph;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     patrol_open(&patrol, fixture);
-    graph_open(&graph, fixture, yard.flow);
+    graph_open(&graph, fixture, supervisor_fixture.flow);
     join = join_of(&graph, 'd', WEIR_JOIN_QUORUM, 3, true);
     graph_join(&graph, "abcd", "a>d b>d c>d", &join, 1);
     graph_end(&graph, 'a', WEIR_SETTLE_FAIL);
     wait_until(
         strcmp(graph_states(&graph), "a:failed b:cancelled c:cancelled d:skipped") == 0);
-    check_str(works_see(fixture, yard.flow, graph_member(&graph, 'b')).failure,
-              "sibling_quorum_impossible");
+    check_str(
+        flow_fixture_see(fixture, supervisor_fixture.flow, graph_member(&graph, 'b'))
+            .failure,
+        "sibling_quorum_impossible");
     check_str(graph_state(&graph), "failed");
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* Five joins that are decided, each with a loser. */
@@ -98,10 +100,10 @@ FLOW_TEST(remaining, of_many_joins_are_all_cancelled)
     struct weir_graph_join joins[5];
     struct patrol patrol;
     struct graph graph;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
-    graph_open(&graph, fixture, yard.flow);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    graph_open(&graph, fixture, supervisor_fixture.flow);
     for (size_t i = 0; i < 5; i++)
         joins[i] = join_of(&graph, (char)('k' + i), WEIR_JOIN_ANY, 0, true);
     graph_join(&graph, "abcdefghijklmno", "a>k b>k c>l d>l e>m f>m g>n h>n i>o j>o",
@@ -114,7 +116,7 @@ FLOW_TEST(remaining, of_many_joins_are_all_cancelled)
     wait_until(fixture_ask(fixture, "SELECT count(*) FROM weir_edge_group"
                                     " WHERE cancel_us > 0") == 0);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- fan-out --------------------------------------------------------------------------------- */
@@ -161,14 +163,14 @@ static void fan_open(struct fan *self, struct fixture *fixture, struct weir_flow
 
 static void end_one_of(struct fixture *fixture, struct weir_flow *flow, const char *lane)
 {
-    struct weir_claim claim = works_claim(fixture, flow, lane, "anna");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, lane, "anna");
 
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
 }
 
 FLOW_TEST(fan_out, of_fifty_lets_all_begin_and_joins_them_once)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct fan fan;
 
     fan_open(&fan, fixture, flow, WEIR_JOIN_ALL, 0);
@@ -177,7 +179,7 @@ FLOW_TEST(fan_out, of_fifty_lets_all_begin_and_joins_them_once)
     for (size_t i = 0; i < FAN; i++)
         end_one_of(fixture, flow, "between");
     end_one_of(fixture, flow, "last");
-    check_int(works_attempts(fixture, flow, &fan.ids[FAN + 1]).count, 1);
+    check_int(flow_fixture_attempts(fixture, flow, &fan.ids[FAN + 1]).count, 1);
     check_str(graph_state(&fan.graph), "completed");
     weir_flow_destroy(flow);
 }
@@ -185,20 +187,20 @@ FLOW_TEST(fan_out, of_fifty_lets_all_begin_and_joins_them_once)
 FLOW_TEST(fan_out, of_fifty_ends_with_its_quorum)
 {
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
     struct fan fan;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     patrol_open(&patrol, fixture);
-    fan_open(&fan, fixture, yard.flow, WEIR_JOIN_QUORUM, 3);
-    end_one_of(fixture, yard.flow, "first");
+    fan_open(&fan, fixture, supervisor_fixture.flow, WEIR_JOIN_QUORUM, 3);
+    end_one_of(fixture, supervisor_fixture.flow, "first");
     for (size_t i = 0; i < 3; i++)
-        end_one_of(fixture, yard.flow, "between");
+        end_one_of(fixture, supervisor_fixture.flow, "between");
     wait_until(graph_info(&fan.graph).in_state[WEIR_STATE_CANCELLED] == FAN - 3);
-    end_one_of(fixture, yard.flow, "last");
+    end_one_of(fixture, supervisor_fixture.flow, "last");
     check_str(graph_state(&fan.graph), "completed");
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */
@@ -207,7 +209,7 @@ static size_t input_size_of(struct graph *graph, char letter)
 {
     struct fixture *fixture = graph->fixture;
     const char *const lanes[] = {(char[]){letter, '\0'}};
-    struct weir_claim_options options = works_claimant(lanes, "anna");
+    struct weir_claim_options options = flow_fixture_claimant(lanes, "anna");
     struct weir_claimed *claimed = NULL;
     size_t count = 0;
     size_t size;
@@ -222,7 +224,7 @@ static size_t input_size_of(struct graph *graph, char letter)
 
 FLOW_TEST(data, that_is_empty_leaves_the_input_as_it_is)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -235,7 +237,7 @@ FLOW_TEST(data, that_is_empty_leaves_the_input_as_it_is)
 
 FLOW_TEST(data, is_not_passed_to_what_has_ended)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -256,27 +258,27 @@ FLOW_TEST(member, whose_deadline_is_over_skips_what_waits_for_it)
         .members = &draft, .member_count = 1, .revision = -1};
     struct patrol patrol;
     struct graph graph;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     patrol_open(&patrol, fixture);
-    graph_open(&graph, fixture, yard.flow);
+    graph_open(&graph, fixture, supervisor_fixture.flow);
     draft.deadline_ms = 50;
     draft.id = graph_member(&graph, 'a');
-    check_db(
-        weir_graph_extend(yard.flow, NULL, &graph.id, &extension, NULL, &fixture->error),
-        WEIR_OK);
+    check_db(weir_graph_extend(supervisor_fixture.flow, NULL, &graph.id, &extension, NULL,
+                               &fixture->error),
+             WEIR_OK);
     graph.there[0] = true;
     graph_add(&graph, "b", "a>b");
     wait_until(strcmp(graph_states(&graph), "a:expired b:skipped") == 0);
     check_str(graph_state(&graph), "failed");
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 FLOW_TEST(member, that_an_operator_cancels_skips_what_waits_for_it)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -289,8 +291,8 @@ FLOW_TEST(member, that_an_operator_cancels_skips_what_waits_for_it)
 
 FLOW_TEST(member, that_is_tried_again_has_not_ended)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_policy policy = yard_policy();
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_policy policy = supervisor_fixture_policy();
     struct weir_execution_draft draft = {.lane = "a", .kind = "step", .policy = &policy};
     struct weir_graph_extension extension = {
         .members = &draft, .member_count = 1, .revision = -1};
@@ -327,7 +329,7 @@ static int64_t told(struct fixture *fixture, const char *type)
 FLOW_TEST(cascade, tells_of_everything_that_it_ends)
 {
     struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
-    struct weir_flow *flow = works_open_with(fixture, fixture->db, outbox);
+    struct weir_flow *flow = flow_fixture_open_with(fixture, fixture->db, outbox);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -349,7 +351,7 @@ static void count_one(void *state, const struct weir_graph_info *info)
 
 FLOW_TEST(flows, are_listed_page_by_page_from_the_newest)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_graph_filter filter = {.count = 2};
     struct weir_graph_info newest = {.members = 0};
     struct graph graphs[3];
@@ -379,7 +381,7 @@ static void note_edge(void *state, const struct weir_edge_info *info)
 
 FLOW_TEST(edges, show_what_has_become_of_them)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     size_t in_state[4] = {0};
     struct graph graph;
 
@@ -398,7 +400,7 @@ FLOW_TEST(edges, show_what_has_become_of_them)
 
 FLOW_TEST(flow, that_is_not_there_is_not_found)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_graph_info info = {.members = 0};
     struct graph graph;
     size_t in_state[4] = {0};
@@ -419,7 +421,7 @@ FLOW_TEST(flow, that_is_not_there_is_not_found)
 
 FLOW_TEST(flow, that_is_made_again_is_the_same_one)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_graph_draft draft = {.kind = "order"};
     struct weir_graph_id id;
     struct graph graph;

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "contract/flow/works.h"
+#include "contract/flow/flow_fixture.h"
 #include "lib/script.h"
 
 static const char *const ORDERS = "orders";
@@ -13,12 +13,12 @@ static struct weir_execution_id submit_with(struct fixture *fixture,
                                             struct weir_flow *flow, const char *lane,
                                             int32_t priority, const char *capability)
 {
-    struct weir_execution_draft draft = works_draft(lane);
+    struct weir_execution_draft draft = flow_fixture_draft(lane);
 
     draft.priority = priority;
     draft.capabilities = &capability;
     draft.capability_count = capability != NULL ? 1 : 0;
-    return works_submit_draft(fixture, flow, &draft);
+    return flow_fixture_submit_draft(fixture, flow, &draft);
 }
 
 static bool same(const struct weir_execution_id *a, const struct weir_execution_id *b)
@@ -28,14 +28,14 @@ static bool same(const struct weir_execution_id *a, const struct weir_execution_
 
 FLOW_TEST(claim, gives_the_best_first_and_the_oldest_of_these)
 {
-    const struct weir_claim_options options = works_claimant(&ORDERS, "anna");
-    struct weir_flow *flow = works_open(fixture);
+    const struct weir_claim_options options = flow_fixture_claimant(&ORDERS, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_id low = submit_with(fixture, flow, "orders", 1, NULL);
     struct weir_execution_id high = submit_with(fixture, flow, "orders", 9, NULL);
     struct weir_execution_id late = submit_with(fixture, flow, "orders", 9, NULL);
     struct weir_claim claims[3];
 
-    check_int(works_claim_many(fixture, flow, &options, claims, 3), 3);
+    check_int(flow_fixture_claim_many(fixture, flow, &options, claims, 3), 3);
 
     check(same(&claims[0].id, &high));
     check(same(&claims[1].id, &late));
@@ -46,18 +46,18 @@ FLOW_TEST(claim, gives_the_best_first_and_the_oldest_of_these)
 FLOW_TEST(claim, serves_its_lanes_by_age_and_no_others)
 {
     const char *const lanes[] = {"a", "b", "nobody's", "a"};
-    struct weir_claim_options options = works_claimant(lanes, "anna");
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_claim_options options = flow_fixture_claimant(lanes, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_id ids[4];
     struct weir_claim claims[8];
 
     options.lane_count = 4;
-    ids[0] = works_submit(fixture, flow, "b");
-    ids[1] = works_submit(fixture, flow, "a");
-    ids[2] = works_submit(fixture, flow, "b");
-    ids[3] = works_submit(fixture, flow, "c");
+    ids[0] = flow_fixture_submit(fixture, flow, "b");
+    ids[1] = flow_fixture_submit(fixture, flow, "a");
+    ids[2] = flow_fixture_submit(fixture, flow, "b");
+    ids[3] = flow_fixture_submit(fixture, flow, "c");
 
-    check_int(works_claim_many(fixture, flow, &options, claims, 8), 3);
+    check_int(flow_fixture_claim_many(fixture, flow, &options, claims, 8), 3);
 
     for (size_t i = 0; i < 3; i++)
         check(same(&claims[i].id, &ids[i]));
@@ -67,37 +67,37 @@ FLOW_TEST(claim, serves_its_lanes_by_age_and_no_others)
 FLOW_TEST(claim, needs_the_capabilities_that_are_asked_for)
 {
     const char *const offered[] = {"linux", "gpu"};
-    struct weir_claim_options options = works_claimant(&ORDERS, "anna");
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_claim_options options = flow_fixture_claimant(&ORDERS, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_id gpu = submit_with(fixture, flow, "orders", 0, "gpu");
     struct weir_execution_id mac = submit_with(fixture, flow, "orders", 0, "mac");
     struct weir_claim claims[2];
 
-    check_int(works_claim_many(fixture, flow, &options, claims, 2), 0);
+    check_int(flow_fixture_claim_many(fixture, flow, &options, claims, 2), 0);
     options.capabilities = offered;
     options.capability_count = 2;
 
-    check_int(works_claim_many(fixture, flow, &options, claims, 2), 1);
+    check_int(flow_fixture_claim_many(fixture, flow, &options, claims, 2), 1);
 
     check(same(&claims[0].id, &gpu));
-    check_str(works_state(fixture, flow, &mac), "waiting");
+    check_str(flow_fixture_state(fixture, flow, &mac), "waiting");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(claim, shows_who_has_it_since_when_and_until_when)
 {
-    struct weir_claim_options options = works_claimant(&ORDERS, "anna");
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
+    struct weir_claim_options options = flow_fixture_claimant(&ORDERS, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
     struct weir_claimed *claimed = NULL;
-    struct works_view view;
+    struct flow_fixture_view view;
     size_t count = 0;
 
     options.lease_ms = 5000;
     check_db(weir_flow_claim(flow, &options, 1, &claimed, &count, &fixture->error),
              WEIR_OK);
 
-    view = works_see(fixture, flow, &id);
+    view = flow_fixture_see(fixture, flow, &id);
     check_int(view.info.state, WEIR_STATE_ACTIVE);
     check_str(view.worker, "pool");
     check_str(view.instance, "anna");
@@ -113,9 +113,9 @@ FLOW_TEST(claim, shows_who_has_it_since_when_and_until_when)
 
 FLOW_TEST(claim, tells_the_sooner_of_both_deadlines)
 {
-    const struct weir_claim_options options = works_claimant(&ORDERS, "anna");
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    const struct weir_claim_options options = flow_fixture_claimant(&ORDERS, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_execution_policy policy;
     struct weir_claimed *claimed = NULL;
     size_t count = 0;
@@ -124,7 +124,7 @@ FLOW_TEST(claim, tells_the_sooner_of_both_deadlines)
     policy.attempt_timeout_ms = 60000;
     draft.policy = &policy;
     draft.deadline_ms = 3600000;
-    (void)works_submit_draft(fixture, flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, flow, &draft);
     check_db(weir_flow_claim(flow, &options, 1, &claimed, &count, &fixture->error),
              WEIR_OK);
 
@@ -139,23 +139,23 @@ FLOW_TEST(claim, ends_what_is_past_its_deadline_and_takes_what_is_behind)
     enum { LATE = 300 };
     static struct weir_execution_draft drafts[LATE];
     static struct weir_submission late[LATE];
-    const struct weir_claim_options options = works_claimant(&ORDERS, "anna");
-    struct weir_flow *flow = works_open(fixture);
+    const struct weir_claim_options options = flow_fixture_claimant(&ORDERS, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_id good;
     struct weir_claim claim;
 
     for (size_t i = 0; i < LATE; i++) {
-        drafts[i] = works_draft("orders");
+        drafts[i] = flow_fixture_draft("orders");
         drafts[i].deadline_ms = 3600000;
     }
     check_db(weir_flow_submit(flow, NULL, drafts, LATE, late, &fixture->error), WEIR_OK);
     fixture_prepare(fixture, "UPDATE {p}_execution SET deadline_us = 1");
-    good = works_submit(fixture, flow, "orders");
+    good = flow_fixture_submit(fixture, flow, "orders");
 
-    check_int(works_claim_many(fixture, flow, &options, &claim, 1), 1);
+    check_int(flow_fixture_claim_many(fixture, flow, &options, &claim, 1), 1);
 
     check(same(&claim.id, &good));
-    check_str(works_state(fixture, flow, &late[0].id), "expired");
+    check_str(flow_fixture_state(fixture, flow, &late[0].id), "expired");
     check_int(
         fixture_ask(fixture, "SELECT count(*) FROM weir_execution WHERE state = 13"),
         LATE);
@@ -166,8 +166,8 @@ FLOW_TEST(claim, of_bad_options_names_the_field)
 {
     const char *const bad_lane = "a\x01";
     const char *const comma = "a,b";
-    struct weir_claim_options good = works_claimant(&ORDERS, "anna");
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_claim_options good = flow_fixture_claimant(&ORDERS, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct {
         struct weir_claim_options options;
         size_t count;
@@ -221,7 +221,7 @@ struct claimer {
 static void *claim_all(void *argument)
 {
     struct claimer *self = argument;
-    const struct weir_claim_options options = works_claimant(&ORDERS, "one");
+    const struct weir_claim_options options = flow_fixture_claimant(&ORDERS, "one");
     struct weir_claimed *claimed = NULL;
     size_t count = 0;
 
@@ -238,11 +238,11 @@ FLOW_TEST(claim, by_several_at_once_gives_each_one_to_one_of_them)
 {
     static struct weir_execution_draft drafts[CROWD_WORK];
     static struct claimer claimers[CROWD];
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     size_t total = 0;
 
     for (size_t i = 0; i < CROWD_WORK; i++)
-        drafts[i] = works_draft("orders");
+        drafts[i] = flow_fixture_draft("orders");
     check_db(weir_flow_submit(flow, NULL, drafts, CROWD_WORK, NULL, &fixture->error),
              WEIR_OK);
     for (size_t i = 0; i < CROWD; i++) {
@@ -284,7 +284,7 @@ struct waiter {
 static void *wait_for_one(void *argument)
 {
     struct waiter *self = argument;
-    struct weir_claim_options options = works_claimant(&self->lane, "anna");
+    struct weir_claim_options options = flow_fixture_claimant(&self->lane, "anna");
     struct weir_claimed *claimed = NULL;
 
     options.wait_ms = self->wait_ms;
@@ -325,13 +325,13 @@ static struct weir_wake_info hints(struct weir_flow *flow)
 
 FLOW_TEST(claim, that_waits_is_woken_by_a_submit_of_its_own_process)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_id id;
     struct waiter waiter;
 
     waiter_start(&waiter, flow, "orders");
     wait_until(weir_claim_waiters_waiting(&flow->claim_waiters) == 1);
-    id = works_submit(fixture, flow, "orders");
+    id = flow_fixture_submit(fixture, flow, "orders");
     waiter_join(&waiter);
 
     check(same(&waiter.claim.id, &id));
@@ -342,9 +342,9 @@ FLOW_TEST(claim, that_waits_is_woken_by_a_submit_of_its_own_process)
 FLOW_TEST(claim, that_waits_is_woken_by_a_commit_of_another_process)
 {
     struct weir_db_options options = fixture_options(fixture);
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_db *elsewhere = fixture_open(fixture, &options);
-    struct weir_flow *other = works_open_with(fixture, elsewhere, NULL);
+    struct weir_flow *other = flow_fixture_open_with(fixture, elsewhere, NULL);
     struct waiter waiter;
     uint64_t before;
 
@@ -352,7 +352,7 @@ FLOW_TEST(claim, that_waits_is_woken_by_a_commit_of_another_process)
     wait_until(hints(flow).listening);
     wait_until(weir_claim_waiters_waiting(&flow->claim_waiters) == 1);
     before = hints(flow).hints;
-    (void)works_submit(fixture, other, "orders");
+    (void)flow_fixture_submit(fixture, other, "orders");
     waiter_join(&waiter);
 
     wait_until(hints(flow).hints > before);
@@ -363,9 +363,9 @@ FLOW_TEST(claim, that_waits_is_woken_by_a_commit_of_another_process)
 
 FLOW_TEST(claim, that_waits_beside_another_gets_one_too)
 {
-    struct weir_flow *flow = works_open(fixture);
-    const struct weir_execution_draft drafts[] = {works_draft("orders"),
-                                                  works_draft("orders")};
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    const struct weir_execution_draft drafts[] = {flow_fixture_draft("orders"),
+                                                  flow_fixture_draft("orders")};
     struct waiter waiters[2];
 
     waiter_start(&waiters[0], flow, "orders");
@@ -381,31 +381,31 @@ FLOW_TEST(claim, that_waits_beside_another_gets_one_too)
 
 FLOW_TEST(claim, that_waits_for_another_lane_is_not_kept_from_it)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct waiter orders, letters;
 
     waiter_start(&orders, flow, "orders");
     wait_until(weir_claim_waiters_waiting(&flow->claim_waiters) == 1);
     waiter_start(&letters, flow, "letters");
     wait_until(weir_claim_waiters_waiting(&flow->claim_waiters) == 2);
-    (void)works_submit(fixture, flow, "letters");
+    (void)flow_fixture_submit(fixture, flow, "letters");
     waiter_join(&letters);
 
     check(!atomic_load(&orders.done));
-    (void)works_submit(fixture, flow, "orders");
+    (void)flow_fixture_submit(fixture, flow, "orders");
     waiter_join(&orders);
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(claim, that_waits_comes_back_with_nothing_when_its_time_is_over)
 {
-    struct weir_claim_options options = works_claimant(&ORDERS, "anna");
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_claim_options options = flow_fixture_claimant(&ORDERS, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_claim claim;
 
     options.wait_ms = 20;
 
-    check_int(works_claim_many(fixture, flow, &options, &claim, 1), 0);
+    check_int(flow_fixture_claim_many(fixture, flow, &options, &claim, 1), 0);
 
     weir_flow_destroy(flow);
 }
@@ -413,14 +413,14 @@ FLOW_TEST(claim, that_waits_comes_back_with_nothing_when_its_time_is_over)
 /* Nobody waits, so nobody is told; then somebody does. */
 FLOW_POSTGRESQL_TEST(claim, that_waits_says_so_to_those_who_commit)
 {
-    struct weir_claim_options options = works_claimant(&ORDERS, "anna");
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_claim_options options = flow_fixture_claimant(&ORDERS, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_claim claim;
 
-    check_int(works_claim_many(fixture, flow, &options, &claim, 1), 0);
+    check_int(flow_fixture_claim_many(fixture, flow, &options, &claim, 1), 0);
     check_int(fixture_ask(fixture, "SELECT last_value FROM weir_awaited"), 1);
     options.wait_ms = 20;
-    check_int(works_claim_many(fixture, flow, &options, &claim, 1), 0);
+    check_int(flow_fixture_claim_many(fixture, flow, &options, &claim, 1), 0);
 
     check(fixture_ask(fixture, "SELECT last_value FROM weir_awaited") > 1);
     weir_flow_destroy(flow);
@@ -441,7 +441,7 @@ static enum weir_status play_waiter(struct weir_context *context, void *state,
                                     struct weir_directive *out, struct weir_error *error)
 {
     struct play *self = state;
-    struct weir_claim_options options = works_claimant(&ORDERS, "anna");
+    struct weir_claim_options options = flow_fixture_claimant(&ORDERS, "anna");
     struct weir_claimed *claimed = NULL;
 
     options.wait_ms = 10000;
@@ -458,7 +458,7 @@ static enum weir_status play_submitter(struct weir_context *context, void *state
                                        struct weir_error *error)
 {
     struct play *self = state;
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     weir_sleep_through(context, WEIR_SECONDS(3));
     *out = weir_sleep_for(WEIR_HOURS(1));
@@ -481,7 +481,7 @@ static void play_cast(struct play *self, weir_action_fn action)
 
 static void play_open(struct play *self, struct fixture *fixture)
 {
-    *self = (struct play){.flow = works_open(fixture)};
+    *self = (struct play){.flow = flow_fixture_open(fixture)};
     script_open(&self->script, IN_SIMULATION);
     play_cast(self, play_waiter);
 }

@@ -5,44 +5,44 @@
  */
 #include <stdlib.h>
 
-#include "contract/flow/company.h"
+#include "contract/flow/peer.h"
 #include "execution/store/store_statements.h"
 #include "lib/explain.h"
 
 enum { HISTORY = 3000 };
 
 struct setup {
-    struct company company; /* whose claims are slow */
-    PGconn *old;            /* has a snapshot; NULL: not needed */
+    struct peer peer; /* whose claims are slow */
+    PGconn *old;      /* has a snapshot; NULL: not needed */
 };
 
 static void setup_open(struct setup *self, struct fixture *fixture)
 {
     *self = (struct setup){.old = NULL};
-    company_open(&self->company, fixture);
-    weir_fault_points_arm(&self->company.points, "claim.slow", 1);
+    peer_open(&self->peer, fixture);
+    weir_fault_points_arm(&self->peer.points, "claim.slow", 1);
 }
 
 static void setup_close(struct setup *self)
 {
-    company_close(&self->company);
+    peer_close(&self->peer);
     PQfinish(self->old);
 }
 
 static struct weir_floors *floors_of(struct setup *self)
 {
-    return &self->company.flow->floors;
+    return &self->peer.flow->floors;
 }
 
 /* A claim and its end. */
 static void work_off_one(struct setup *self, struct fixture *fixture)
 {
-    struct weir_flow *flow = self->company.flow;
+    struct weir_flow *flow = self->peer.flow;
     struct weir_claim claim;
 
-    (void)works_submit(fixture, flow, "orders");
-    claim = works_claim(fixture, flow, "orders", "anna");
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    (void)flow_fixture_submit(fixture, flow, "orders");
+    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
 }
 
 static int64_t turn_of(struct fixture *fixture, int64_t no)
@@ -120,7 +120,7 @@ static enum weir_status look(const struct weir_ready_query *query, struct setup 
 {
     struct weir_connection *connection = NULL;
     struct weir_execution_records records;
-    struct weir_db *db = self->company.db;
+    struct weir_db *db = self->peer.db;
     enum weir_status status;
     int64_t before;
 
@@ -128,8 +128,8 @@ static enum weir_status look(const struct weir_ready_query *query, struct setup 
     check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     before = entries_read(weir_connection_native(connection));
-    status = weir_store_pick_ready(&self->company.flow->store, connection, query,
-                                   &records, &fixture->error);
+    status = weir_store_pick_ready(&self->peer.flow->store, connection, query, &records,
+                                   &fixture->error);
     *entries = entries_read(weir_connection_native(connection)) - before;
     weir_connection_rollback(connection);
     weir_db_release(db, connection);
@@ -153,7 +153,7 @@ FLOW_POSTGRESQL_TEST(claims, under_an_old_snapshot_do_not_walk_what_has_ended)
     query.lanes = &lane;
     open_snapshot(&setup, fixture);
     end_many(fixture);
-    (void)works_submit(fixture, setup.company.flow, "orders");
+    (void)flow_fixture_submit(fixture, setup.peer.flow, "orders");
 
     check_db(look(&query, &setup, fixture, &walked), WEIR_OK);
     check(walked >= HISTORY); /* or there is nothing to be seen here */
@@ -173,13 +173,13 @@ FLOW_POSTGRESQL_TEST(claims, from_floors_find_at_once_what_is_ready_again)
     struct weir_claim first, again;
 
     setup_open(&setup, fixture);
-    (void)works_submit_retrying(fixture, setup.company.flow, 3);
-    first = works_claim(fixture, setup.company.flow, "orders", "anna");
+    (void)flow_fixture_submit_retrying(fixture, setup.peer.flow, 3);
+    first = flow_fixture_claim(fixture, setup.peer.flow, "orders", "anna");
     pass(&setup, fixture, turn_of(fixture, first.no));
 
-    works_settle(fixture, setup.company.flow, &first, WEIR_SETTLE_FAIL);
-    (void)works_submit(fixture, setup.company.flow, "orders");
-    again = works_claim(fixture, setup.company.flow, "orders", "anna");
+    flow_fixture_settle(fixture, setup.peer.flow, &first, WEIR_SETTLE_FAIL);
+    (void)flow_fixture_submit(fixture, setup.peer.flow, "orders");
+    again = flow_fixture_claim(fixture, setup.peer.flow, "orders", "anna");
 
     check_int(again.no, first.no);
     setup_close(&setup);
@@ -193,16 +193,16 @@ FLOW_POSTGRESQL_TEST(claims, from_floors_find_at_once_what_has_another_priority)
     int64_t no;
 
     setup_open(&setup, fixture);
-    id = works_submit(fixture, setup.company.flow, "others");
+    id = flow_fixture_submit(fixture, setup.peer.flow, "others");
     no = last_no(fixture);
     work_off_one(&setup, fixture);
     pass(&setup, fixture, turn_of(fixture, no));
     fixture_prepare(fixture, "UPDATE {p}_execution SET lane = (SELECT lane FROM"
                              " {p}_execution WHERE state = 10 LIMIT 1) WHERE state = 1");
 
-    check_db(weir_flow_prioritise(setup.company.flow, &id, 5, &fixture->error), WEIR_OK);
-    check_db(weir_flow_prioritise(setup.company.flow, &id, 0, &fixture->error), WEIR_OK);
-    claim = works_claim(fixture, setup.company.flow, "orders", "anna");
+    check_db(weir_flow_prioritise(setup.peer.flow, &id, 5, &fixture->error), WEIR_OK);
+    check_db(weir_flow_prioritise(setup.peer.flow, &id, 0, &fixture->error), WEIR_OK);
+    claim = flow_fixture_claim(fixture, setup.peer.flow, "orders", "anna");
 
     check_int(claim.no, no);
     setup_close(&setup);
@@ -216,12 +216,12 @@ FLOW_POSTGRESQL_TEST(claims, from_floors_find_at_once_a_priority_that_is_new)
     setup_open(&setup, fixture);
     pass(&setup, fixture, 0);
     for (size_t i = 0; i < 4; i++) {
-        struct weir_execution_draft draft = works_draft("orders");
+        struct weir_execution_draft draft = flow_fixture_draft("orders");
 
         draft.priority = PRIORITIES[i];
-        (void)works_submit(fixture, setup.company.flow, "orders");
-        (void)works_submit_draft(fixture, setup.company.flow, &draft);
-        check_int(works_claim(fixture, setup.company.flow, "orders", "anna").no,
+        (void)flow_fixture_submit(fixture, setup.peer.flow, "orders");
+        (void)flow_fixture_submit_draft(fixture, setup.peer.flow, &draft);
+        check_int(flow_fixture_claim(fixture, setup.peer.flow, "orders", "anna").no,
                   last_no(fixture));
     }
     setup_close(&setup);
@@ -231,8 +231,8 @@ FLOW_POSTGRESQL_TEST(claims, from_floors_find_at_once_a_priority_that_is_new)
 FLOW_POSTGRESQL_TEST(claims, from_floors_find_what_was_committed_late)
 {
     const char *lane = "orders";
-    const struct weir_claim_options options = works_claimant(&lane, "anna");
-    struct weir_execution_draft draft = works_draft("orders");
+    const struct weir_claim_options options = flow_fixture_claimant(&lane, "anna");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_connection *connection;
     struct weir_submission late;
     struct weir_claim claim;
@@ -243,15 +243,16 @@ FLOW_POSTGRESQL_TEST(claims, from_floors_find_what_was_committed_late)
     work_off_one(&setup, fixture);
     connection = fixture_take(fixture);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
-    check_db(weir_flow_submit(setup.company.flow, connection, &draft, 1, &late,
-                              &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_flow_submit(setup.peer.flow, connection, &draft, 1, &late, &fixture->error),
+        WEIR_OK);
     check_db(weir_connection_clock(connection, &now_us, &fixture->error), WEIR_OK);
     pass(&setup, fixture, now_us);
     check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
     fixture_give(fixture, connection);
 
-    wait_until(works_claim_many(fixture, setup.company.flow, &options, &claim, 1) == 1);
+    wait_until(flow_fixture_claim_many(fixture, setup.peer.flow, &options, &claim, 1) ==
+               1);
     check(memcmp(claim.id.uuid, late.id.uuid, WEIR_UUID_SIZE) == 0);
     setup_close(&setup);
 }
@@ -263,7 +264,7 @@ FLOW_POSTGRESQL_TEST(floors, are_dropped_when_everything_is_walked_fast)
 
     setup_open(&setup, fixture);
     pass(&setup, fixture, 0);
-    weir_fault_points_arm(&setup.company.points, "claim.slow", UINT64_MAX);
+    weir_fault_points_arm(&setup.peer.points, "claim.slow", UINT64_MAX);
 
     for (int64_t end_ms = fixture_deadline(); weir_floors_are_active(floors_of(&setup));
          fixture_wait(__FILE__, __LINE__, "floors are dropped", end_ms))

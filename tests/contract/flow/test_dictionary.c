@@ -1,15 +1,15 @@
 /*
  * Terms: one number for each, in all processes, whatever becomes of transactions.
  */
-#include "contract/flow/shop.h"
+#include "contract/flow/store_fixture.h"
 
-static int64_t find(struct shop *shop, struct weir_dictionary *dictionary,
-                    const char *text)
+static int64_t find(struct store_fixture *store_fixture,
+                    struct weir_dictionary *dictionary, const char *text)
 {
-    struct fixture *fixture = shop->fixture;
+    struct fixture *fixture = store_fixture->fixture;
     int64_t number = 0;
 
-    check_db(weir_dictionary_find(dictionary, shop->connection, WEIR_TERM_LANE,
+    check_db(weir_dictionary_find(dictionary, store_fixture->connection, WEIR_TERM_LANE,
                                   weir_str(text), &number, &fixture->error),
              WEIR_OK);
     return number;
@@ -33,16 +33,19 @@ static struct weir_dictionary *open_another(struct fixture *fixture)
 FLOW_TEST(dictionary, gives_the_same_number_to_everybody)
 {
     struct weir_dictionary *other = open_another(fixture);
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
 
-    check_int(shop_term(&shop, WEIR_TERM_LANE, "orders"), shop.lane);
-    check_int(find(&shop, other, "orders"), shop.lane);
-    check(shop_term(&shop, WEIR_TERM_LANE, "Orders") != shop.lane);
-    check(shop_term(&shop, WEIR_TERM_CAPABILITY_SET, "orders") != shop.lane);
-    check_int(find(&shop, other, "nobody's"), -1);
-    shop_close(&shop);
+    check_int(store_fixture_term(&store_fixture, WEIR_TERM_LANE, "orders"),
+              store_fixture.lane);
+    check_int(find(&store_fixture, other, "orders"), store_fixture.lane);
+    check(store_fixture_term(&store_fixture, WEIR_TERM_LANE, "Orders") !=
+          store_fixture.lane);
+    check(store_fixture_term(&store_fixture, WEIR_TERM_CAPABILITY_SET, "orders") !=
+          store_fixture.lane);
+    check_int(find(&store_fixture, other, "nobody's"), -1);
+    store_fixture_close(&store_fixture);
     weir_dictionary_destroy(other);
 }
 
@@ -52,45 +55,45 @@ FLOW_TEST(dictionary, says_what_a_number_stands_for)
     struct weir_execution_policy policy;
     char buffer[WEIR_TERM_SIZE_MAX + 1];
     struct weir_str text;
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
 
-    check_db(weir_dictionary_text(other, shop.connection, WEIR_TERM_LANE, shop.lane,
-                                  buffer, &text, &fixture->error),
+    check_db(weir_dictionary_text(other, store_fixture.connection, WEIR_TERM_LANE,
+                                  store_fixture.lane, buffer, &text, &fixture->error),
              WEIR_OK);
-    shop_is(text, "orders");
-    check_db(weir_dictionary_policy(other, shop.connection, shop.policy, &policy,
-                                    &fixture->error),
+    store_fixture_is(text, "orders");
+    check_db(weir_dictionary_policy(other, store_fixture.connection, store_fixture.policy,
+                                    &policy, &fixture->error),
              WEIR_OK);
     check(policy.backoff_multiplier == 1.1);
-    check_db(weir_dictionary_policy(other, shop.connection, shop.lane, &policy,
-                                    &fixture->error),
+    check_db(weir_dictionary_policy(other, store_fixture.connection, store_fixture.lane,
+                                    &policy, &fixture->error),
              WEIR_SCHEMA);
-    check_db(weir_dictionary_text(other, shop.connection, WEIR_TERM_LANE, 4711, buffer,
-                                  &text, &fixture->error),
+    check_db(weir_dictionary_text(other, store_fixture.connection, WEIR_TERM_LANE, 4711,
+                                  buffer, &text, &fixture->error),
              WEIR_SCHEMA);
     check_str(fixture->error.text, "there is no term 4711 of kind 1");
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
     weir_dictionary_destroy(other);
 }
 
 FLOW_TEST(dictionary, takes_the_largest_set_of_capabilities)
 {
     char text[WEIR_TERM_SIZE_MAX + 1];
-    struct shop shop;
+    struct store_fixture store_fixture;
     int64_t number;
 
     for (size_t i = 0; i < WEIR_TERM_SIZE_MAX; i++)
         text[i] = i % 16 == 0 ? ',' : (char)('a' + (i * i / 7 + i / 16) % 26);
     text[WEIR_TERM_SIZE_MAX - 1] = ',';
     text[WEIR_TERM_SIZE_MAX] = '\0';
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
 
-    number = shop_term(&shop, WEIR_TERM_CAPABILITY_SET, text);
+    number = store_fixture_term(&store_fixture, WEIR_TERM_CAPABILITY_SET, text);
 
-    check_int(shop_term(&shop, WEIR_TERM_CAPABILITY_SET, text), number);
-    shop_close(&shop);
+    check_int(store_fixture_term(&store_fixture, WEIR_TERM_CAPABILITY_SET, text), number);
+    store_fixture_close(&store_fixture);
 }
 
 /* SQLite gives the number to another one afterwards. */
@@ -98,52 +101,54 @@ FLOW_TEST(dictionary, forgets_what_a_transaction_has_undone)
 {
     char buffer[WEIR_TERM_SIZE_MAX + 1];
     struct weir_str text;
-    struct shop shop;
+    struct store_fixture store_fixture;
     int64_t undone;
     int64_t number;
 
-    shop_open(&shop, fixture);
-    undone = shop_term(&shop, WEIR_TERM_LANE, "undone");
-    check_int(shop_term(&shop, WEIR_TERM_LANE, "undone"), undone);
-    check_db(weir_dictionary_text(shop.dictionary, shop.connection, WEIR_TERM_LANE,
-                                  undone, buffer, &text, &fixture->error),
+    store_fixture_open(&store_fixture, fixture);
+    undone = store_fixture_term(&store_fixture, WEIR_TERM_LANE, "undone");
+    check_int(store_fixture_term(&store_fixture, WEIR_TERM_LANE, "undone"), undone);
+    check_db(weir_dictionary_text(store_fixture.dictionary, store_fixture.connection,
+                                  WEIR_TERM_LANE, undone, buffer, &text, &fixture->error),
              WEIR_OK);
-    weir_connection_rollback(shop.connection);
+    weir_connection_rollback(store_fixture.connection);
 
-    check_int(find(&shop, shop.dictionary, "undone"), -1);
-    number = shop_term(&shop, WEIR_TERM_LANE, "done");
+    check_int(find(&store_fixture, store_fixture.dictionary, "undone"), -1);
+    number = store_fixture_term(&store_fixture, WEIR_TERM_LANE, "done");
 
-    check_db(weir_dictionary_text(shop.dictionary, shop.connection, WEIR_TERM_LANE,
-                                  number, buffer, &text, &fixture->error),
+    check_db(weir_dictionary_text(store_fixture.dictionary, store_fixture.connection,
+                                  WEIR_TERM_LANE, number, buffer, &text, &fixture->error),
              WEIR_OK);
-    shop_is(text, "done");
-    shop_close(&shop);
+    store_fixture_is(text, "done");
+    store_fixture_close(&store_fixture);
 }
 
 /* What it knows it does not ask for again. */
 FLOW_TEST(dictionary, remembers_what_is_committed)
 {
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
-    shop_commit(&shop);
+    store_fixture_open(&store_fixture, fixture);
+    store_fixture_commit(&store_fixture);
     fixture_prepare(fixture, "DELETE FROM {p}_term");
 
-    check_int(find(&shop, shop.dictionary, "orders"), shop.lane);
+    check_int(find(&store_fixture, store_fixture.dictionary, "orders"),
+              store_fixture.lane);
 
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
-static void check_fulfilled_by(struct weir_dictionary *dictionary, struct shop *shop,
-                               const char *offered, const int64_t *want,
-                               size_t want_count)
+static void check_fulfilled_by(struct weir_dictionary *dictionary,
+                               struct store_fixture *store_fixture, const char *offered,
+                               const int64_t *want, size_t want_count)
 {
-    struct fixture *fixture = shop->fixture;
+    struct fixture *fixture = store_fixture->fixture;
     int64_t *numbers = NULL;
     size_t count = 0;
 
-    check_db(weir_dictionary_fulfilled(dictionary, shop->connection, weir_str(offered),
-                                       &numbers, &count, &fixture->error),
+    check_db(weir_dictionary_fulfilled(dictionary, store_fixture->connection,
+                                       weir_str(offered), &numbers, &count,
+                                       &fixture->error),
              WEIR_OK);
     check_int(count, want_count + 1);
     check_int(numbers[0], 0);
@@ -157,38 +162,40 @@ static void check_fulfilled_by(struct weir_dictionary *dictionary, struct shop *
     weir_heap_free(&fixture->heap.heap, numbers);
 }
 
-static void check_fulfilled(struct shop *shop, const char *offered, const int64_t *want,
-                            size_t want_count)
+static void check_fulfilled(struct store_fixture *store_fixture, const char *offered,
+                            const int64_t *want, size_t want_count)
 {
-    check_fulfilled_by(shop->dictionary, shop, offered, want, want_count);
+    check_fulfilled_by(store_fixture->dictionary, store_fixture, offered, want,
+                       want_count);
 }
 
 FLOW_TEST(dictionary, knows_which_sets_a_worker_fulfils)
 {
     struct weir_dictionary *other = open_another(fixture);
-    struct shop shop;
+    struct store_fixture store_fixture;
     int64_t sets[4];
     int64_t number;
 
-    shop_open(&shop, fixture);
-    shop_commit(&shop);
-    sets[0] = shop_term(&shop, WEIR_TERM_CAPABILITY_SET, ",gpu,");
-    sets[1] = shop_term(&shop, WEIR_TERM_CAPABILITY_SET, ",gpu,linux,");
-    sets[2] = shop_term(&shop, WEIR_TERM_CAPABILITY_SET, ",linux,");
-    (void)shop_term(&shop, WEIR_TERM_CAPABILITY_SET, ",gp,");
+    store_fixture_open(&store_fixture, fixture);
+    store_fixture_commit(&store_fixture);
+    sets[0] = store_fixture_term(&store_fixture, WEIR_TERM_CAPABILITY_SET, ",gpu,");
+    sets[1] = store_fixture_term(&store_fixture, WEIR_TERM_CAPABILITY_SET, ",gpu,linux,");
+    sets[2] = store_fixture_term(&store_fixture, WEIR_TERM_CAPABILITY_SET, ",linux,");
+    (void)store_fixture_term(&store_fixture, WEIR_TERM_CAPABILITY_SET, ",gp,");
 
-    check_fulfilled(&shop, "", NULL, 0);
-    check_fulfilled(&shop, ",gpu,", sets, 1);
-    check_fulfilled(&shop, ",gpu,linux,", sets, 3);
-    check_fulfilled(&shop, ",arm,gpu,gpus,linux,zz,", sets, 3);
+    check_fulfilled(&store_fixture, "", NULL, 0);
+    check_fulfilled(&store_fixture, ",gpu,", sets, 1);
+    check_fulfilled(&store_fixture, ",gpu,linux,", sets, 3);
+    check_fulfilled(&store_fixture, ",arm,gpu,gpus,linux,zz,", sets, 3);
 
     /* Added by another process. */
-    check_db(weir_dictionary_number(other, shop.connection, WEIR_TERM_CAPABILITY_SET,
-                                    weir_str(",arm,"), &number, &fixture->error),
+    check_db(weir_dictionary_number(other, store_fixture.connection,
+                                    WEIR_TERM_CAPABILITY_SET, weir_str(",arm,"), &number,
+                                    &fixture->error),
              WEIR_OK);
     sets[3] = number;
-    check_fulfilled(&shop, ",arm,gpu,linux,", sets, 4);
-    shop_close(&shop);
+    check_fulfilled(&store_fixture, ",arm,gpu,linux,", sets, 4);
+    store_fixture_close(&store_fixture);
     weir_dictionary_destroy(other);
 }
 
@@ -196,37 +203,37 @@ FLOW_TEST(dictionary, knows_which_sets_a_worker_fulfils)
 FLOW_TEST(dictionary, knows_the_sets_that_it_cannot_remember)
 {
     enum { SETS = 40 };
-    struct shop shop;
+    struct store_fixture store_fixture;
     int64_t sets[SETS];
 
-    shop_open(&shop, fixture);
-    shop_commit(&shop);
+    store_fixture_open(&store_fixture, fixture);
+    store_fixture_commit(&store_fixture);
     for (int i = 0; i < SETS; i++) {
         char set[32];
 
         (void)snprintf(set, sizeof set, ",c%d,gpu,", i);
-        sets[i] = shop_term(&shop, WEIR_TERM_CAPABILITY_SET, set);
+        sets[i] = store_fixture_term(&store_fixture, WEIR_TERM_CAPABILITY_SET, set);
     }
     for (size_t room = 1; room <= SETS; room += 13) {
         struct weir_dictionary *small = open_with(fixture, room);
 
-        (void)find(&shop, small, "orders");
+        (void)find(&store_fixture, small, "orders");
         for (int again = 0; again < 2; again++) {
-            check_fulfilled_by(small, &shop, ",c0,gpu,", &sets[0], 1);
-            check_fulfilled_by(small, &shop, ",c39,gpu,", &sets[39], 1);
-            check_fulfilled_by(small, &shop, ",c1,c2,c38,gpu,",
+            check_fulfilled_by(small, &store_fixture, ",c0,gpu,", &sets[0], 1);
+            check_fulfilled_by(small, &store_fixture, ",c39,gpu,", &sets[39], 1);
+            check_fulfilled_by(small, &store_fixture, ",c1,c2,c38,gpu,",
                                (int64_t[]){sets[1], sets[2], sets[38]}, 3);
         }
         weir_dictionary_destroy(small);
     }
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 #define BACKOFF "backoff=0 initial_ms=9 multiplier=2.000000000 max_ms=9"
 
 WEIR_TEST(policy, is_a_text_and_back)
 {
-    struct weir_execution_policy policy = shop_policy();
+    struct weir_execution_policy policy = store_fixture_policy();
     struct weir_execution_policy back;
     char text[WEIR_POLICY_TEXT_SIZE];
 

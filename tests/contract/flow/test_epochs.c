@@ -4,8 +4,8 @@
  */
 #include <pthread.h>
 
-#include "contract/flow/works.h"
-#include "contract/flow/yard.h"
+#include "contract/flow/flow_fixture.h"
+#include "contract/flow/supervisor_fixture.h"
 
 static const char *const ORDERS = "orders";
 
@@ -13,36 +13,36 @@ static const char *const ORDERS = "orders";
 
 FLOW_TEST(claim, of_what_another_holds_gives_nothing)
 {
-    const struct weir_claim_options bert = works_claimant(&ORDERS, "bert");
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim held = works_claim(fixture, flow, "orders", "anna");
+    const struct weir_claim_options bert = flow_fixture_claimant(&ORDERS, "bert");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim held = flow_fixture_claim(fixture, flow, "orders", "anna");
     struct weir_claim claim;
 
-    check_int(works_claim_many(fixture, flow, &bert, &claim, 1), 0);
+    check_int(flow_fixture_claim_many(fixture, flow, &bert, &claim, 1), 0);
 
-    check_int(works_see(fixture, flow, &id).info.epoch, held.epoch);
-    check_str(works_see(fixture, flow, &id).instance, "anna");
+    check_int(flow_fixture_see(fixture, flow, &id).info.epoch, held.epoch);
+    check_str(flow_fixture_see(fixture, flow, &id).instance, "anna");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(claim, of_what_is_delayed_or_over_gives_nothing)
 {
-    const struct weir_claim_options anna = works_claimant(&ORDERS, "anna");
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    const struct weir_claim_options anna = flow_fixture_claimant(&ORDERS, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_execution_id id;
     struct weir_claim claim;
 
-    id = works_submit_draft(fixture, flow, &draft);
-    claim = works_claim(fixture, flow, "orders", "anna");
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
-    id = works_submit_draft(fixture, flow, &draft);
+    id = flow_fixture_submit_draft(fixture, flow, &draft);
+    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    id = flow_fixture_submit_draft(fixture, flow, &draft);
     check_db(weir_flow_cancel(flow, &id, NULL, &fixture->error), WEIR_OK);
     draft.delay_ms = 3600000;
-    (void)works_submit_draft(fixture, flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, flow, &draft);
 
-    check_int(works_claim_many(fixture, flow, &anna, &claim, 1), 0);
+    check_int(flow_fixture_claim_many(fixture, flow, &anna, &claim, 1), 0);
 
     weir_flow_destroy(flow);
 }
@@ -51,12 +51,12 @@ FLOW_TEST(claim, of_what_is_delayed_or_over_gives_nothing)
 
 FLOW_TEST(epoch, that_is_none_or_to_come_changes_nothing)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_claim good, claim;
     int64_t wrong[5];
 
-    (void)works_submit_retrying(fixture, flow, 5);
-    good = claim = works_claim(fixture, flow, "orders", "anna");
+    (void)flow_fixture_submit_retrying(fixture, flow, 5);
+    good = claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     wrong[0] = 0;
     wrong[1] = -1;
     wrong[2] = good.epoch + 1;
@@ -64,13 +64,13 @@ FLOW_TEST(epoch, that_is_none_or_to_come_changes_nothing)
     wrong[4] = INT64_MIN;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         claim.epoch = wrong[i];
-        works_check_fenced(fixture, flow, &claim);
+        flow_fixture_check_fenced(fixture, flow, &claim);
     }
 
-    works_settle(fixture, flow, &good, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, flow, &good, WEIR_SETTLE_COMPLETE);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         claim.epoch = wrong[i];
-        works_check_fenced(fixture, flow, &claim);
+        flow_fixture_check_fenced(fixture, flow, &claim);
     }
     weir_flow_destroy(flow);
 }
@@ -78,48 +78,48 @@ FLOW_TEST(epoch, that_is_none_or_to_come_changes_nothing)
 /* What was settled once is answered with what is recorded, whatever is said the second time. */
 FLOW_TEST(settle, that_contradicts_what_was_settled_gets_what_is_recorded)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit_retrying(fixture, flow, 5);
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit_retrying(fixture, flow, 5);
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     struct weir_renewal renewal = {.claim = claim};
     struct weir_settlement answer;
 
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
-    answer = works_say(fixture, flow, &claim, WEIR_SETTLE_FAIL);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    answer = flow_fixture_say(fixture, flow, &claim, WEIR_SETTLE_FAIL);
     check_db(weir_flow_renew(flow, 30000, &renewal, 1, &fixture->error), WEIR_OK);
 
     check_int(answer.truth.state, WEIR_STATE_COMPLETED);
     check_status(renewal.status, WEIR_FENCED);
     check_int(renewal.truth.state, WEIR_STATE_COMPLETED);
-    check_str(works_state(fixture, flow, &id), "completed");
-    check_str(works_attempts(fixture, flow, &id).text, "0 initial success");
+    check_str(flow_fixture_state(fixture, flow, &id), "completed");
+    check_str(flow_fixture_attempts(fixture, flow, &id).text, "0 initial success");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(epoch, grows_with_every_claim_in_all_lives_of_an_execution)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit_retrying(fixture, flow, 5);
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit_retrying(fixture, flow, 5);
     struct weir_claim claims[5];
 
-    claims[0] = works_claim(fixture, flow, "orders", "anna");
-    works_settle(fixture, flow, &claims[0], WEIR_SETTLE_FAIL);
-    claims[1] = works_claim(fixture, flow, "orders", "anna");
-    works_settle(fixture, flow, &claims[1], WEIR_SETTLE_DELAY); /* for no time */
-    claims[2] = works_claim(fixture, flow, "orders", "anna");
+    claims[0] = flow_fixture_claim(fixture, flow, "orders", "anna");
+    flow_fixture_settle(fixture, flow, &claims[0], WEIR_SETTLE_FAIL);
+    claims[1] = flow_fixture_claim(fixture, flow, "orders", "anna");
+    flow_fixture_settle(fixture, flow, &claims[1], WEIR_SETTLE_DELAY); /* for no time */
+    claims[2] = flow_fixture_claim(fixture, flow, "orders", "anna");
     check_db(weir_flow_revoke(flow, &id, &(struct weir_revocation){.instance = NULL},
                               &fixture->error),
              WEIR_OK);
-    claims[3] = works_claim(fixture, flow, "orders", "anna");
-    works_settle(fixture, flow, &claims[3], WEIR_SETTLE_COMPLETE);
+    claims[3] = flow_fixture_claim(fixture, flow, "orders", "anna");
+    flow_fixture_settle(fixture, flow, &claims[3], WEIR_SETTLE_COMPLETE);
     check_db(weir_flow_replay(flow, &id, &fixture->error), WEIR_OK);
-    claims[4] = works_claim(fixture, flow, "orders", "anna");
+    claims[4] = flow_fixture_claim(fixture, flow, "orders", "anna");
 
     for (size_t i = 1; i < 5; i++)
         check(claims[i].epoch > claims[i - 1].epoch);
     for (size_t i = 0; i < 3; i++) /* the last to settle would be told that it was done */
-        works_check_fenced(fixture, flow, &claims[i]);
-    check_str(works_attempts(fixture, flow, &id).text,
+        flow_fixture_check_fenced(fixture, flow, &claims[i]);
+    check_str(flow_fixture_attempts(fixture, flow, &id).text,
               "0 initial retry, 1 retry lease_lost, 2 reclaim success, 3 replay running");
     weir_flow_destroy(flow);
 }
@@ -127,30 +127,33 @@ FLOW_TEST(epoch, grows_with_every_claim_in_all_lives_of_an_execution)
 /* The owner of an attempt over its limit, who goes on as if nothing had happened. */
 FLOW_TEST(attempt_timeout, keeps_the_old_owner_from_the_next_attempt)
 {
-    struct weir_execution_policy policy = yard_policy();
-    struct weir_execution_draft draft = yard_draft(&policy);
+    struct weir_execution_policy policy = supervisor_fixture_policy();
+    struct weir_execution_draft draft = supervisor_fixture_draft(&policy);
     struct weir_claim old, fresh;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
     policy.retries_max = 1;
     policy.attempt_timeout_ms = 20;
-    yard_open(&yard, fixture);
-    old = yard_employ(&yard, &draft, 60000000);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    old = supervisor_fixture_employ(&supervisor_fixture, &draft, 60000000);
     patrol_open(&patrol, fixture);
-    wait_until(yard_attempts(&yard, &old.id).ended == 1 &&
-               yard_state(&yard, &old.id) == WEIR_STATE_WAITING);
+    wait_until(supervisor_fixture_attempts(&supervisor_fixture, &old.id).ended == 1 &&
+               supervisor_fixture_state(&supervisor_fixture, &old.id) ==
+                   WEIR_STATE_WAITING);
     patrol_close(&patrol); /* the next one keeps its time */
-    works_check_fenced(fixture, yard.flow, &old);
-    fresh = yard_claim_one(&yard, 60000000);
+    flow_fixture_check_fenced(fixture, supervisor_fixture.flow, &old);
+    fresh = supervisor_fixture_claim_one(&supervisor_fixture, 60000000);
 
-    works_check_fenced(fixture, yard.flow, &old);
+    flow_fixture_check_fenced(fixture, supervisor_fixture.flow, &old);
 
-    check_status(yard_settle(&yard, &fresh, WEIR_SETTLE_COMPLETE), WEIR_OK);
-    works_check_fenced(fixture, yard.flow, &old);
-    check_str(works_attempts(fixture, yard.flow, &old.id).text,
+    check_status(
+        supervisor_fixture_settle(&supervisor_fixture, &fresh, WEIR_SETTLE_COMPLETE),
+        WEIR_OK);
+    flow_fixture_check_fenced(fixture, supervisor_fixture.flow, &old);
+    check_str(flow_fixture_attempts(fixture, supervisor_fixture.flow, &old.id).text,
               "0 initial interrupted, 1 retry success");
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- many at once ---------------------------------------------------------------------------- */
@@ -188,15 +191,15 @@ static void *renew_all(void *argument)
 FLOW_TEST(calls, that_name_the_same_in_opposite_orders_all_succeed)
 {
     static struct weir_execution_draft drafts[CROWD];
-    const struct weir_claim_options anna = works_claimant(&ORDERS, "anna");
-    struct weir_flow *flow = works_open(fixture);
+    const struct weir_claim_options anna = flow_fixture_claimant(&ORDERS, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_claim claims[CROWD];
     struct renewer two[2];
 
     for (size_t i = 0; i < CROWD; i++)
-        drafts[i] = works_draft("orders");
+        drafts[i] = flow_fixture_draft("orders");
     check_db(weir_flow_submit(flow, NULL, drafts, CROWD, NULL, &fixture->error), WEIR_OK);
-    check_int(works_claim_many(fixture, flow, &anna, claims, CROWD), CROWD);
+    check_int(flow_fixture_claim_many(fixture, flow, &anna, claims, CROWD), CROWD);
     for (size_t i = 0; i < 2; i++) {
         two[i] = (struct renewer){.flow = flow, .claims = claims, .backwards = i == 1};
         check_int(pthread_create(&two[i].thread, NULL, renew_all, &two[i]), 0);

@@ -1,8 +1,8 @@
 /*
  * Events: each happens once, with what it tells of, or not at all.
  */
+#include "contract/flow/flow_fixture.h"
 #include "contract/flow/graphs.h"
-#include "contract/flow/works.h"
 #include "lib/outbox_fixture.h"
 
 struct setup {
@@ -14,7 +14,7 @@ static struct setup setup_open(struct fixture *fixture)
 {
     struct setup self = {.outbox = outbox_fixture_outbox(fixture, "anna")};
 
-    self.flow = works_open_with(fixture, fixture->db, self.outbox);
+    self.flow = flow_fixture_open_with(fixture, fixture->db, self.outbox);
     return self;
 }
 
@@ -46,11 +46,12 @@ FLOW_TEST(events, of_a_life_are_told_once_each)
     struct setup setup = setup_open(fixture);
     struct weir_claim claim;
 
-    (void)works_submit(fixture, setup.flow, "orders");
+    (void)flow_fixture_submit(fixture, setup.flow, "orders");
     check_int(told_at_all(fixture), 0);
-    claim = works_claim(fixture, setup.flow, "orders", "anna");
-    works_settle(fixture, setup.flow, &claim, WEIR_SETTLE_COMPLETE);
-    works_settle(fixture, setup.flow, &claim, WEIR_SETTLE_COMPLETE); /* a lost reply */
+    claim = flow_fixture_claim(fixture, setup.flow, "orders", "anna");
+    flow_fixture_settle(fixture, setup.flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, setup.flow, &claim,
+                        WEIR_SETTLE_COMPLETE); /* a lost reply */
 
     check_int(told(fixture, "lease", "acquired"), 1);
     check_int(told(fixture, "lease", "revoked"), 1);
@@ -62,14 +63,14 @@ FLOW_TEST(events, of_a_life_are_told_once_each)
 FLOW_TEST(events, of_operators_are_told)
 {
     struct setup setup = setup_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, setup.flow, "orders");
+    struct weir_execution_id id = flow_fixture_submit(fixture, setup.flow, "orders");
     struct weir_revocation revocation = {.instance = NULL};
 
     check_db(weir_flow_prioritise(setup.flow, &id, 7, &fixture->error), WEIR_OK);
     check_db(weir_flow_prioritise(setup.flow, &id, 7, &fixture->error), WEIR_OK);
-    (void)works_claim(fixture, setup.flow, "orders", "anna");
+    (void)flow_fixture_claim(fixture, setup.flow, "orders", "anna");
     check_db(weir_flow_revoke(setup.flow, &id, &revocation, &fixture->error), WEIR_OK);
-    (void)works_claim(fixture, setup.flow, "orders", "anna");
+    (void)flow_fixture_claim(fixture, setup.flow, "orders", "anna");
     check_db(weir_flow_cancel(setup.flow, &id, "no", &fixture->error), WEIR_OK);
     check_db(weir_flow_replay(setup.flow, &id, &fixture->error), WEIR_OK);
 
@@ -85,7 +86,7 @@ FLOW_TEST(events, of_operators_are_told)
 FLOW_TEST(events, of_a_cancel_without_lease_are_no_lease_events)
 {
     struct setup setup = setup_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, setup.flow, "orders");
+    struct weir_execution_id id = flow_fixture_submit(fixture, setup.flow, "orders");
 
     check_db(weir_flow_cancel(setup.flow, &id, "no", &fixture->error), WEIR_OK);
 
@@ -98,7 +99,7 @@ FLOW_TEST(events, of_a_cancel_without_lease_are_no_lease_events)
 FLOW_TEST(events, of_a_transaction_that_rolls_back_are_told_to_nobody)
 {
     struct setup setup = setup_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, setup.flow, "orders");
+    struct weir_execution_id id = flow_fixture_submit(fixture, setup.flow, "orders");
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_pending_wakeups pending_wakeups = {.ready = false};
     struct weir_change change = {.stored = NULL};
@@ -120,7 +121,7 @@ FLOW_TEST(events, of_a_transaction_that_rolls_back_are_told_to_nobody)
     weir_connection_rollback(connection);
 
     check_int(told_at_all(fixture), 0);
-    check_str(works_state(fixture, setup.flow, &id), "waiting");
+    check_str(flow_fixture_state(fixture, setup.flow, &id), "waiting");
     weir_execution_records_fini(&records);
     fixture_give(fixture, connection);
     setup_close(&setup);
@@ -152,7 +153,7 @@ FLOW_TEST(events, come_to_a_subscriber_with_id_names_and_tags)
 {
     static const struct weir_tag TAG = {"tenant.plan", "go\"ld"};
     struct setup setup = setup_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_handler_options options;
     struct heard heard = {.count = 0};
     char id_text[WEIR_EXECUTION_ID_TEXT_SIZE];
@@ -168,9 +169,9 @@ FLOW_TEST(events, come_to_a_subscriber_with_id_names_and_tags)
     draft.name_space = "acme";
     draft.tags = &TAG;
     draft.tag_count = 1;
-    id = works_submit_draft(fixture, setup.flow, &draft);
-    claim = works_claim(fixture, setup.flow, "orders", "anna");
-    works_settle(fixture, setup.flow, &claim, WEIR_SETTLE_FAIL);
+    id = flow_fixture_submit_draft(fixture, setup.flow, &draft);
+    claim = flow_fixture_claim(fixture, setup.flow, "orders", "anna");
+    flow_fixture_settle(fixture, setup.flow, &claim, WEIR_SETTLE_FAIL);
     wait_until(heard.count == 1);
 
     check_str(heard.key, weir_execution_id_format(&id, id_text));
@@ -294,9 +295,9 @@ static struct setup setup_open_for(struct fixture *fixture, const char *queue,
 static void claim_and_fail(struct fixture *fixture, struct weir_flow *flow, int times)
 {
     for (int i = 0; i < times; i++) {
-        struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+        struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
 
-        works_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
+        flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
     }
 }
 
@@ -307,7 +308,7 @@ FLOW_TEST(events, of_a_burst_come_in_their_order)
     struct order order = {.types = ""};
     struct setup setup = setup_open_for(fixture, "flow.lease", &order);
 
-    (void)works_submit_retrying(fixture, setup.flow, TIMES);
+    (void)flow_fixture_submit_retrying(fixture, setup.flow, TIMES);
     claim_and_fail(fixture, setup.flow, TIMES);
     outbox_fixture_start(fixture, setup.outbox);
     wait_until(order.count == 2 * TIMES);
@@ -325,11 +326,11 @@ FLOW_TEST(events, go_on_behind_what_was_heard_when_the_subscriber_comes_back)
     struct setup setup = setup_open_for(fixture, "flow.lease", &first);
 
     outbox_fixture_start(fixture, setup.outbox);
-    (void)works_submit_retrying(fixture, setup.flow, 1);
+    (void)flow_fixture_submit_retrying(fixture, setup.flow, 1);
     claim_and_fail(fixture, setup.flow, 1);
     wait_until(first.count == 2);
     outbox_fixture_stop(setup.outbox);
-    (void)works_claim(fixture, setup.flow, "orders", "anna"); /* nobody listens */
+    (void)flow_fixture_claim(fixture, setup.flow, "orders", "anna"); /* nobody listens */
     setup_close(&setup);
 
     setup = setup_open_for(fixture, "flow.lease", &second);
@@ -347,8 +348,8 @@ FLOW_TEST(events, of_a_failure_for_good_are_told_once)
     struct setup setup = setup_open(fixture);
     struct weir_settlement settlement = {.verb = WEIR_SETTLE_FAIL, .permanent = true};
 
-    (void)works_submit_retrying(fixture, setup.flow, 5);
-    settlement.claim = works_claim(fixture, setup.flow, "orders", "anna");
+    (void)flow_fixture_submit_retrying(fixture, setup.flow, 5);
+    settlement.claim = flow_fixture_claim(fixture, setup.flow, "orders", "anna");
     check_db(weir_flow_settle(setup.flow, &settlement, 1, &fixture->error), WEIR_OK);
     check_db(weir_flow_settle(setup.flow, &settlement, 1, &fixture->error), WEIR_OK);
 
@@ -361,8 +362,8 @@ FLOW_TEST(events, of_renewals_are_none)
     struct setup setup = setup_open(fixture);
     struct weir_renewal renewal;
 
-    (void)works_submit(fixture, setup.flow, "orders");
-    renewal.claim = works_claim(fixture, setup.flow, "orders", "anna");
+    (void)flow_fixture_submit(fixture, setup.flow, "orders");
+    renewal.claim = flow_fixture_claim(fixture, setup.flow, "orders", "anna");
     for (int i = 0; i < 3; i++) {
         check_db(weir_flow_renew(setup.flow, 60000, &renewal, 1, &fixture->error),
                  WEIR_OK);
@@ -380,13 +381,13 @@ FLOW_TEST(events, leave_out_tags_that_would_not_fit)
     static char value[WEIR_TAG_SIZE_MAX + 1];
     static struct weir_tag tags[WEIR_TAGS_MAX];
     struct weir_outbox_options small = outbox_fixture_options(fixture, "anna");
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct setup setup;
     struct weir_execution_id id;
 
     small.payload_size_max = 8192;
     setup.outbox = outbox_fixture_create(fixture, &small);
-    setup.flow = works_open_with(fixture, fixture->db, setup.outbox);
+    setup.flow = flow_fixture_open_with(fixture, fixture->db, setup.outbox);
     memset(value, 'v', WEIR_TAG_SIZE_MAX);
     for (size_t i = 0; i < WEIR_TAGS_MAX; i++) {
         (void)snprintf(keys[i], sizeof keys[i], "k.%zu", i);
@@ -394,7 +395,7 @@ FLOW_TEST(events, leave_out_tags_that_would_not_fit)
     }
     draft.tags = tags;
     draft.tag_count = WEIR_TAGS_MAX;
-    id = works_submit_draft(fixture, setup.flow, &draft);
+    id = flow_fixture_submit_draft(fixture, setup.flow, &draft);
     check_db(weir_flow_cancel(setup.flow, &id, "no", &fixture->error), WEIR_OK);
 
     check_int(told(fixture, "completion", "cancelled"), 1);

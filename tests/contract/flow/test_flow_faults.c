@@ -1,7 +1,7 @@
 /*
  * Without memory a call says so, leaves nothing half done, and works when it is made again.
  */
-#include "contract/flow/works.h"
+#include "contract/flow/flow_fixture.h"
 #include "lib/outbox_fixture.h"
 
 /* `call` until it gets all the memory it wants, with one allocation after the other failing. */
@@ -20,14 +20,14 @@ FLOW_TEST(calls, that_find_no_memory_leave_nothing_half_done)
 {
     static const struct weir_tag TAG = {"tenant.plan", "gold"};
     const char *lane = "orders";
-    const struct weir_claim_options options = works_claimant(&lane, "anna");
+    const struct weir_claim_options options = flow_fixture_claimant(&lane, "anna");
     struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
-    struct weir_flow *flow = works_open_with(fixture, fixture->db, outbox);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open_with(fixture, fixture->db, outbox);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_settlement settlement = {.result = "ok", .result_size = 2};
     struct weir_submission submission = {.duplicate = false};
     struct weir_claimed *claimed = NULL;
-    struct works_view view;
+    struct flow_fixture_view view;
     void *result = NULL;
     size_t count = 0;
 
@@ -49,7 +49,7 @@ FLOW_TEST(calls, that_find_no_memory_leave_nothing_half_done)
     WITHOUT_MEMORY(weir_flow_settle(flow, &settlement, 1, &fixture->error));
     check_status(settlement.status, WEIR_OK);
     WITHOUT_MEMORY(
-        weir_flow_get(flow, &submission.id, works_note, &view, &fixture->error));
+        weir_flow_get(flow, &submission.id, flow_fixture_note, &view, &fixture->error));
     check_int(view.info.state, WEIR_STATE_COMPLETED);
     check_int(view.info.attempts, 1);
     WITHOUT_MEMORY(

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "contract/flow/shop.h"
+#include "contract/flow/store_fixture.h"
 #include "execution/store/store_columns.h"
 #include "execution/store/store_statements.h"
 #include "lib/explain.h"

@@ -3,8 +3,8 @@
  */
 #include "execution/schema.h"
 
-#include "contract/flow/shop.h"
-#include "contract/flow/works.h"
+#include "contract/flow/flow_fixture.h"
+#include "contract/flow/store_fixture.h"
 #include "lib/explain.h"
 #include "outbox/schema.h"
 
@@ -119,7 +119,7 @@ static void fill_1002(struct fixture *fixture, struct weir_new_execution *items)
 {
     static const char *const COLUMNS[][2] = {
         {"turn", "bigint"}, {"data_edges", "integer"}, {"name", "text"}};
-    struct shop shop;
+    struct store_fixture store_fixture;
     char text[128];
 
     for (size_t i = 0; i < sizeof COLUMNS / sizeof COLUMNS[0]; i++) {
@@ -127,13 +127,13 @@ static void fill_1002(struct fixture *fixture, struct weir_new_execution *items)
                        COLUMNS[i][0], COLUMNS[i][1]);
         fixture_prepare(fixture, text);
     }
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < OLD_COUNT; i++)
-        items[i] = shop_item(&shop, i + 1);
+        items[i] = store_fixture_item(&store_fixture, i + 1);
     items[READY].input = weir_str("hello");
-    shop_insert(&shop, items, OLD_COUNT);
-    shop_commit(&shop);
-    shop_close(&shop);
+    store_fixture_insert(&store_fixture, items, OLD_COUNT);
+    store_fixture_commit(&store_fixture);
+    store_fixture_close(&store_fixture);
     for (size_t i = 0; i < sizeof COLUMNS / sizeof COLUMNS[0]; i++) {
         (void)snprintf(text, sizeof text, "ALTER TABLE {p}_execution DROP COLUMN %s",
                        COLUMNS[i][0]);
@@ -158,16 +158,17 @@ static void check_old_work_goes_on(struct fixture *fixture, struct weir_flow *fl
     struct weir_claim active = {items[ACTIVE].id, 2, 1};
     struct weir_claim claim;
 
-    works_settle(fixture, flow, &active, WEIR_SETTLE_COMPLETE);
-    check_str(works_state(fixture, flow, &items[ACTIVE].id), "completed");
-    claim = works_claim(fixture, flow, "orders", "anna");
+    flow_fixture_settle(fixture, flow, &active, WEIR_SETTLE_COMPLETE);
+    check_str(flow_fixture_state(fixture, flow, &items[ACTIVE].id), "completed");
+    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     check_int(claim.no, items[READY].no);
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
-    check_str(works_attempts(fixture, flow, &items[FAILED].id).text, "0 initial failed");
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    check_str(flow_fixture_attempts(fixture, flow, &items[FAILED].id).text,
+              "0 initial failed");
     check_db(weir_flow_replay(flow, &items[FAILED].id, &fixture->error), WEIR_OK);
-    claim = works_claim(fixture, flow, "orders", "anna");
+    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     check_int(claim.no, items[FAILED].no);
-    check_str(works_state(fixture, flow, &items[COMPLETED].id), "completed");
+    check_str(flow_fixture_state(fixture, flow, &items[COMPLETED].id), "completed");
 }
 
 static void check_migration(struct fixture *fixture)
@@ -183,7 +184,7 @@ static void check_migration(struct fixture *fixture)
     connection = fixture_take(fixture);
     check_db(weir_schema_check(&old, connection, &fixture->error), WEIR_SCHEMA);
     fixture_give(fixture, connection);
-    flow = works_open(fixture);
+    flow = flow_fixture_open(fixture);
     check_old_work_goes_on(fixture, flow, items);
     weir_flow_destroy(flow);
 }
@@ -261,7 +262,7 @@ static void fill_1005(struct fixture *fixture)
 /* Those of something new. */
 static void name_terms(struct fixture *fixture, struct weir_flow *flow)
 {
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
 
     fixture_prepare(fixture,
                     "UPDATE {p}_execution SET lane = (SELECT e.lane FROM {p}_execution e"
@@ -278,7 +279,7 @@ static void check_passed(struct fixture *fixture)
         "{\"{fp:0}:61323334-3536-3738-3930-313233343536\": "
         "\"A\", \"{fp:0}:62323334-3536-3738-3930-313233343536\": \"B\"}}",
         "\"A\"", "\"B\"", "own"};
-    struct weir_claim_options options = works_claimant(LANES, "anna");
+    struct weir_claim_options options = flow_fixture_claimant(LANES, "anna");
     struct weir_claimed *claimed = NULL;
     struct weir_flow *flow;
     size_t count = 0;
@@ -286,7 +287,7 @@ static void check_passed(struct fixture *fixture)
     install_1005(fixture);
     fill_1005(fixture);
     check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
-    flow = works_open(fixture);
+    flow = flow_fixture_open(fixture);
     name_terms(fixture, flow);
     check_db(weir_flow_claim(flow, &options, 9, &claimed, &count, &fixture->error),
              WEIR_OK);

@@ -5,7 +5,7 @@
 #include "execution/stats.h"
 
 #include "contract/flow/graphs.h"
-#include "contract/flow/waits.h"
+#include "contract/flow/suspended.h"
 #include "weir/budget.h"
 
 struct lanes {
@@ -71,24 +71,24 @@ static struct held read_held(struct fixture *fixture)
 
 FLOW_TEST(figures, count_by_state_and_by_lane)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("letters");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("letters");
     struct weir_flow_stats stats;
     struct weir_claim claim;
     struct lanes lanes;
 
     check_str(read_lanes(fixture).text, "");
     for (int i = 0; i < 4; i++)
-        (void)works_submit(fixture, flow, "orders");
-    claim = works_claim(fixture, flow, "orders", "anna");
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
-    (void)works_claim(fixture, flow, "orders", "anna");
+        (void)flow_fixture_submit(fixture, flow, "orders");
+    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    (void)flow_fixture_claim(fixture, flow, "orders", "anna");
     draft.delay_ms = 3600000;
-    (void)works_submit_draft(fixture, flow, &draft);
-    draft = works_draft("empty");
-    (void)works_submit_draft(fixture, flow, &draft);
-    claim = works_claim(fixture, flow, "empty", "anna");
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    (void)flow_fixture_submit_draft(fixture, flow, &draft);
+    draft = flow_fixture_draft("empty");
+    (void)flow_fixture_submit_draft(fixture, flow, &draft);
+    claim = flow_fixture_claim(fixture, flow, "empty", "anna");
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
 
     stats = read_stats(fixture);
     check_int(stats.ready, 2);
@@ -108,11 +108,11 @@ FLOW_TEST(figures, count_what_waits_for_others)
     static const struct weir_budget_limit LIMIT = {"tokens", 10, 0};
     static const char *const LANES[] = {"paid"};
     static const char *const BUDGET = "llm";
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_budget_draft budget = {
         .name = BUDGET, .limits = &LIMIT, .limit_count = 1};
-    struct weir_execution_draft draft = works_draft("paid");
-    struct weir_claim_options anna = works_claimant(LANES, "anna");
+    struct weir_execution_draft draft = flow_fixture_draft("paid");
+    struct weir_claim_options anna = flow_fixture_claimant(LANES, "anna");
     struct weir_amount amount = {"tokens", 10};
     struct weir_budget_answer answer;
     struct weir_flow_stats stats;
@@ -135,11 +135,11 @@ FLOW_TEST(figures, count_what_waits_for_others)
     draft.budgets = &BUDGET;
     draft.budget_count = 1;
     for (int i = 0; i < 3; i++)
-        gone = works_submit_draft(fixture, flow, &draft);
+        gone = flow_fixture_submit_draft(fixture, flow, &draft);
     check_db(weir_budget_report(flow, BUDGET, NULL, &amount, 1, NULL, &answer,
                                 &fixture->error),
              WEIR_OK);
-    check_int(works_claim_many(fixture, flow, &anna, claims, 3), 0);
+    check_int(flow_fixture_claim_many(fixture, flow, &anna, claims, 3), 0);
     check_db(weir_flow_cancel(flow, &gone, NULL, &fixture->error), WEIR_OK);
 
     stats = read_stats(fixture);
@@ -161,11 +161,11 @@ FLOW_TEST(figures, end_where_counting_would_be_dear)
 {
     enum { MANY = WEIR_STATS_LANE_MAX + 1 };
     static struct weir_execution_draft drafts[MANY];
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     char want[64];
 
     for (size_t i = 0; i < MANY; i++)
-        drafts[i] = works_draft("orders");
+        drafts[i] = flow_fixture_draft("orders");
     check_db(weir_flow_submit(flow, NULL, drafts, MANY, NULL, &fixture->error), WEIR_OK);
 
     check_int(read_stats(fixture).ready, MANY);
@@ -176,11 +176,11 @@ FLOW_TEST(figures, end_where_counting_would_be_dear)
 
 FLOW_TEST(figures, say_how_late_it_is_for_each_kind_of_time)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_flow_stats stats;
 
     for (int i = 0; i < 4; i++)
-        (void)works_submit(fixture, flow, "orders");
+        (void)flow_fixture_submit(fixture, flow, "orders");
     fixture_prepare(fixture, "UPDATE {p}_execution SET state = 2, due_us = 1"
                              " WHERE no = (SELECT min(no) FROM {p}_execution)");
     fixture_prepare(fixture, "UPDATE {p}_execution SET state = 4, lease_us = 2"
@@ -192,7 +192,7 @@ FLOW_TEST(figures, say_how_late_it_is_for_each_kind_of_time)
     fixture_prepare(fixture, "UPDATE {p}_execution SET deadline_us = 4"
                              " WHERE no = (SELECT min(no) + 3 FROM {p}_execution)");
 
-    (void)works_submit(fixture, flow, "orders");
+    (void)flow_fixture_submit(fixture, flow, "orders");
     fixture_prepare(fixture, "UPDATE {p}_execution SET state = 5, due_us = 5"
                              " WHERE no = (SELECT min(no) + 4 FROM {p}_execution)");
 

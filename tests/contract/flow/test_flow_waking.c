@@ -3,7 +3,7 @@
  * an hour, so nothing but a wake can have done it; and statements are counted.
  */
 #include "contract/flow/graphs.h"
-#include "contract/flow/yard.h"
+#include "contract/flow/supervisor_fixture.h"
 #include "execution/flow/resolve.h"
 #include "lib/script.h"
 
@@ -17,7 +17,7 @@ static void open_sleepy(struct patrol *self, struct fixture *fixture)
     patrol_start(self);
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
         wait_until(patrol_scan(self, (enum weir_reconciler)i).cycles > 0);
-    wait_until(yard_is_listening(self->flow));
+    wait_until(supervisor_fixture_is_listening(self->flow));
 }
 
 static void reach_quorum(struct fixture *fixture, struct weir_flow *flow)
@@ -49,16 +49,16 @@ FLOW_TEST(dispatcher, is_woken_by_a_join_that_is_decided_in_its_process)
 FLOW_TEST(dispatcher, is_woken_by_a_join_that_is_decided_in_another_process)
 {
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     open_sleepy(&patrol, fixture);
 
-    reach_quorum(fixture, yard.flow);
-    reach_quorum(fixture, yard.flow);
+    reach_quorum(fixture, supervisor_fixture.flow);
+    reach_quorum(fixture, supervisor_fixture.flow);
 
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- large fan-outs -------------------------------------------------------------------------- */
@@ -94,20 +94,20 @@ FLOW_TEST(dependency, is_woken_by_edges_that_are_left_in_another_process)
     struct weir_graph_id id;
     struct weir_claim claim;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     open_sleepy(&patrol, fixture);
-    make_fan(fixture, yard.flow, &id);
-    claim = works_claim(fixture, yard.flow, "root", "anna");
+    make_fan(fixture, supervisor_fixture.flow, &id);
+    claim = flow_fixture_claim(fixture, supervisor_fixture.flow, "root", "anna");
 
-    works_settle(fixture, yard.flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, supervisor_fixture.flow, &claim, WEIR_SETTLE_COMPLETE);
 
     wait_until(
         fixture_ask(fixture, "SELECT count(*) FROM weir_execution WHERE state = 3") == 0);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_edge WHERE state = 0"), 0);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- what it costs --------------------------------------------------------------------------- */
@@ -126,7 +126,7 @@ static void counted_open(struct counted *self, struct fixture *fixture)
     *self = (struct counted){.db = fixture_open(fixture, &options)};
     weir_fault_points_init(&self->points);
     weir_db_set_fault_points(self->db, &self->points);
-    self->flow = yard_make_flow(fixture, self->db, NULL);
+    self->flow = supervisor_fixture_make_flow(fixture, self->db, NULL);
 }
 
 static void counted_close(struct counted *self)
@@ -203,17 +203,17 @@ FLOW_TEST(execution, in_no_flow_asks_nothing_about_flows_and_budgets)
     counted_open(&counted, fixture);
     for (int i = 0; i < COUNT; i++)
         count(&counted, STATEMENTS[i]);
-    (void)works_submit(fixture, counted.flow, "orders");
-    claim = works_claim(fixture, counted.flow, "orders", "anna");
-    works_settle(fixture, counted.flow, &claim, WEIR_SETTLE_COMPLETE);
+    (void)flow_fixture_submit(fixture, counted.flow, "orders");
+    claim = flow_fixture_claim(fixture, counted.flow, "orders", "anna");
+    flow_fixture_settle(fixture, counted.flow, &claim, WEIR_SETTLE_COMPLETE);
     for (int i = 0; i < COUNT; i++)
         check_int(counted_get(&counted, i), 0);
 
     /* And all in all: as many as before there were flows. Lanes and policies are remembered by now. */
     weir_fault_points_set_oracle(&counted.points, count_all, &statements);
-    (void)works_submit(fixture, counted.flow, "orders");
-    claim = works_claim(fixture, counted.flow, "orders", "anna");
-    works_settle(fixture, counted.flow, &claim, WEIR_SETTLE_COMPLETE);
+    (void)flow_fixture_submit(fixture, counted.flow, "orders");
+    claim = flow_fixture_claim(fixture, counted.flow, "orders", "anna");
+    flow_fixture_settle(fixture, counted.flow, &claim, WEIR_SETTLE_COMPLETE);
     check_int(statements, fixture->engine == WEIR_SQLITE ? 7 : 9);
     counted_close(&counted);
 }

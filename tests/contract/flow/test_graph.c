@@ -2,7 +2,7 @@
  * Flows: what waits for what, who decides, and how a flow ends.
  */
 #include "contract/flow/graphs.h"
-#include "contract/flow/yard.h"
+#include "contract/flow/supervisor_fixture.h"
 
 static struct weir_graph_join join_of(struct graph *graph, char to, enum weir_join policy,
                                       uint32_t quorum, bool cancel_remaining)
@@ -17,7 +17,7 @@ static struct weir_graph_join join_of(struct graph *graph, char to, enum weir_jo
 
 FLOW_TEST(all, waits_for_every_one)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -36,7 +36,7 @@ FLOW_TEST(all, waits_for_every_one)
 
 FLOW_TEST(all, is_impossible_with_the_first_failure_and_what_follows_is_skipped)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -45,14 +45,14 @@ FLOW_TEST(all, is_impossible_with_the_first_failure_and_what_follows_is_skipped)
     check_str(graph_states(&graph), "a:failed b:waiting c:skipped d:skipped e:skipped");
     graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
     check_str(graph_state(&graph), "failed");
-    check_str(works_see(fixture, flow, graph_member(&graph, 'e')).failure,
+    check_str(flow_fixture_see(fixture, flow, graph_member(&graph, 'e')).failure,
               "dependency_impossible");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(any, is_satisfied_by_one_and_lets_the_others_run)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_graph_join join;
     struct graph graph;
 
@@ -70,7 +70,7 @@ FLOW_TEST(any, is_satisfied_by_one_and_lets_the_others_run)
 
 FLOW_TEST(quorum, that_can_not_be_reached_any_more_skips)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_graph_join join;
     struct graph graph;
 
@@ -91,32 +91,36 @@ FLOW_TEST(remaining, are_cancelled_by_the_dispatcher_when_it_is_decided)
     struct weir_claim loser;
     struct patrol patrol;
     struct graph graph;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     patrol_open(&patrol, fixture);
-    graph_open(&graph, fixture, yard.flow);
+    graph_open(&graph, fixture, supervisor_fixture.flow);
     join = join_of(&graph, 'd', WEIR_JOIN_ANY, 0, true);
     graph_join(&graph, "abcd", "a>d b>d c>d", &join, 1);
     loser = graph_claim(&graph, 'a');
     graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
     wait_until(strcmp(graph_states(&graph),
                       "a:cancelled b:completed c:cancelled d:waiting") == 0);
-    check_status(works_say(fixture, yard.flow, &loser, WEIR_SETTLE_COMPLETE).status,
-                 WEIR_FENCED);
-    check_str(works_see(fixture, yard.flow, graph_member(&graph, 'a')).failure,
-              "sibling_quorum_satisfied");
+    check_status(
+        flow_fixture_say(fixture, supervisor_fixture.flow, &loser, WEIR_SETTLE_COMPLETE)
+            .status,
+        WEIR_FENCED);
+    check_str(
+        flow_fixture_see(fixture, supervisor_fixture.flow, graph_member(&graph, 'a'))
+            .failure,
+        "sibling_quorum_satisfied");
     graph_end(&graph, 'd', WEIR_SETTLE_COMPLETE);
     check_str(graph_state(&graph), "completed"); /* they are no failure of it */
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 FLOW_TEST(data, is_passed_from_one_to_the_next)
 {
     static const char *const LANES[] = {"c"};
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_claim_options options = works_claimant(LANES, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_claim_options options = flow_fixture_claimant(LANES, "anna");
     struct weir_claimed *claimed = NULL;
     struct graph graph;
     size_t count = 0;
@@ -138,7 +142,7 @@ FLOW_TEST(data, is_passed_from_one_to_the_next)
 
 FLOW_TEST(extend, by_what_has_ended_counts_at_once)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -154,7 +158,7 @@ FLOW_TEST(extend, by_what_has_ended_counts_at_once)
 
 FLOW_TEST(extend, makes_old_members_wait_that_have_not_begun)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -168,7 +172,7 @@ FLOW_TEST(extend, makes_old_members_wait_that_have_not_begun)
 
 FLOW_TEST(extend, twice_is_once)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -185,7 +189,7 @@ FLOW_TEST(extend, twice_is_once)
 
 FLOW_TEST(edge, that_is_there_and_passes_data_otherwise_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -201,7 +205,7 @@ FLOW_TEST(edge, that_is_there_and_passes_data_otherwise_is_refused)
 
 FLOW_TEST(circle, is_refused_and_changes_nothing)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -219,7 +223,7 @@ FLOW_TEST(circle, is_refused_and_changes_nothing)
 /* `a` and `b` are the older ones, and behind it. */
 FLOW_TEST(circle, is_told_by_one_who_is_on_it)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     char text[WEIR_EXECUTION_ID_TEXT_SIZE];
     struct graph graph;
 
@@ -235,7 +239,7 @@ FLOW_TEST(circle, is_told_by_one_who_is_on_it)
 
 FLOW_TEST(extend, by_lists_that_are_not_there_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_graph_extension edges = {.edge_count = 2, .revision = -1};
     struct weir_graph_extension joins = {.join_count = 2, .revision = -1};
     struct graph graph;
@@ -252,7 +256,7 @@ FLOW_TEST(extend, by_lists_that_are_not_there_is_refused)
 
 FLOW_TEST(stranger, is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph, other;
 
     graph_open(&graph, fixture, flow);
@@ -267,7 +271,7 @@ FLOW_TEST(stranger, is_refused)
 
 FLOW_TEST(revision, that_is_stale_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_graph_extension extension = {.revision = 0};
     struct weir_execution_draft draft = {.lane = "x", .kind = "step"};
     struct graph graph;
@@ -291,7 +295,7 @@ FLOW_TEST(revision, that_is_stale_is_refused)
 
 FLOW_TEST(join, is_fixed_with_its_first_edge)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_graph_join join;
     struct graph graph;
 
@@ -310,7 +314,7 @@ FLOW_TEST(join, is_fixed_with_its_first_edge)
 
 FLOW_TEST(cancel, of_a_flow_ends_its_members_as_the_policy_says)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
     size_t count = 0;
 
@@ -335,7 +339,7 @@ FLOW_TEST(cancel, of_a_flow_ends_its_members_as_the_policy_says)
 
 FLOW_TEST(cancel, of_all_takes_them_from_their_workers)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_claim claim;
     struct graph graph;
     size_t count = 0;
@@ -347,7 +351,7 @@ FLOW_TEST(cancel, of_all_takes_them_from_their_workers)
                                &fixture->error),
              WEIR_OK);
     check_str(graph_states(&graph), "a:cancelled b:cancelled c:cancelled");
-    check_status(works_say(fixture, flow, &claim, WEIR_SETTLE_COMPLETE).status,
+    check_status(flow_fixture_say(fixture, flow, &claim, WEIR_SETTLE_COMPLETE).status,
                  WEIR_FENCED);
     check_int(graph_info(&graph).in_state[WEIR_STATE_CANCELLED], 3);
     weir_flow_destroy(flow);
@@ -355,7 +359,7 @@ FLOW_TEST(cancel, of_all_takes_them_from_their_workers)
 
 FLOW_TEST(replay, of_what_was_skipped_waits_for_what_is_replayed_behind_it)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -375,7 +379,7 @@ FLOW_TEST(replay, of_what_was_skipped_waits_for_what_is_replayed_behind_it)
 
 FLOW_TEST(replay, of_what_was_skipped_goes_on_when_the_other_has_succeeded_before)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -391,7 +395,7 @@ FLOW_TEST(replay, of_what_was_skipped_goes_on_when_the_other_has_succeeded_befor
 
 FLOW_TEST(replay, of_what_was_cancelled_before_it_could_begin_waits_as_before)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -418,7 +422,7 @@ static void check_input(struct graph *graph, char letter, const char *input)
     const char lane[] = {letter, '\0'};
     const char *const lanes[] = {lane};
     struct fixture *fixture = graph->fixture;
-    struct weir_claim_options options = works_claimant(lanes, "anna");
+    struct weir_claim_options options = flow_fixture_claimant(lanes, "anna");
     struct weir_claimed *claimed = NULL;
     size_t count = 0;
 
@@ -432,7 +436,7 @@ static void check_input(struct graph *graph, char letter, const char *input)
 
 FLOW_TEST(replay, is_given_the_result_of_what_was_replayed_before_it)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -448,7 +452,7 @@ FLOW_TEST(replay, is_given_the_result_of_what_was_replayed_before_it)
 /* `a` ends when `c` was skipped already, and nothing was passed to it then. */
 FLOW_TEST(replay, is_given_the_result_that_came_when_it_was_skipped)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -472,7 +476,7 @@ FLOW_TEST(data, that_is_empty_is_not_passed)
                                              .edges = &edge,
                                              .edge_count = 1,
                                              .revision = -1};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_settlement settlement = {.verb = WEIR_SETTLE_COMPLETE};
     struct graph graph;
 
@@ -499,25 +503,26 @@ FLOW_TEST(remaining, are_not_those_that_had_ended_and_were_replayed)
     struct weir_graph_join join;
     struct patrol patrol;
     struct graph graph;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
-    graph_open(&graph, fixture, yard.flow);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    graph_open(&graph, fixture, supervisor_fixture.flow);
     join = join_of(&graph, 'd', WEIR_JOIN_ALL, 0, true);
     graph_join(&graph, "abd", "a>d b>d", &join, 1);
     graph_end(&graph, 'a', WEIR_SETTLE_FAIL);
-    check_db(weir_flow_replay(yard.flow, graph_member(&graph, 'a'), &fixture->error),
+    check_db(weir_flow_replay(supervisor_fixture.flow, graph_member(&graph, 'a'),
+                              &fixture->error),
              WEIR_OK);
     patrol_open(&patrol, fixture);
     wait_until(strcmp(graph_states(&graph), "a:waiting b:cancelled d:skipped") == 0);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 FLOW_TEST(flow_of, an_execution_is_known)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id solo = works_submit(fixture, flow, "solo");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id solo = flow_fixture_submit(fixture, flow, "solo");
     struct weir_graph_id found;
     struct graph graph;
 

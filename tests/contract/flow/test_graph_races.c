@@ -2,9 +2,9 @@
  * Flows with company: what is refused leaves no trace, and of those who meet, each finds what the other
  * has left.
  */
-#include "contract/flow/company.h"
 #include "contract/flow/graphs.h"
-#include "contract/flow/rounds.h"
+#include "contract/flow/peer.h"
+#include "contract/flow/reconciler_fixture.h"
 
 /* ---- what is refused ------------------------------------------------------------------------- */
 
@@ -44,7 +44,7 @@ static void refuse(struct graph *graph, int64_t before, const char *members,
 /* Each with something good before it, which is not done either. `a` has ended, `b` runs. */
 FLOW_TEST(extend, that_is_refused_leaves_everything_as_it_was)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_graph_join joins[2] = {{.policy = WEIR_JOIN_ANY},
                                        {.policy = WEIR_JOIN_ANY}};
     struct weir_graph_extension stale = {.revision = 0};
@@ -84,7 +84,7 @@ FLOW_TEST(extend, that_is_refused_leaves_everything_as_it_was)
 /* So many that a test does not make them. */
 FLOW_TEST(extend, beyond_the_limits_of_a_flow_leaves_everything_as_it_was)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     int64_t before;
     struct graph graph;
 
@@ -111,22 +111,22 @@ static void remove_all(void *argument)
 
 FLOW_POSTGRESQL_TEST(extend, by_an_id_that_is_removed_meanwhile_adds_a_member)
 {
-    struct weir_execution_draft draft = works_draft("a");
-    struct company anna;
+    struct weir_execution_draft draft = flow_fixture_draft("a");
+    struct peer anna;
     struct graph graph;
 
-    company_open(&anna, fixture);
+    peer_open(&anna, fixture);
     graph_open(&graph, fixture, anna.flow);
     draft.id = graph_member(&graph, 'a');
     draft.kind = "step";
-    (void)works_submit_draft(fixture, anna.flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, anna.flow, &draft);
     weir_fault_points_arm_call(&anna.points, "read ids", 1, remove_all, fixture);
 
     graph_add(&graph, "a", "");
 
     check_str(graph_states(&graph), "a:waiting");
     check_int(graph_info(&graph).in_state[WEIR_STATE_WAITING], 1);
-    company_close(&anna);
+    peer_close(&anna);
 }
 
 /* What was claimed, and with which inputs. */
@@ -139,7 +139,7 @@ static enum weir_status claim_two(struct weir_flow *flow, void *argument,
                                   struct weir_error *error)
 {
     const char *lane = "b";
-    const struct weir_claim_options options = works_claimant(&lane, "anna");
+    const struct weir_claim_options options = flow_fixture_claimant(&lane, "anna");
     struct weir_claimed *claimed = NULL;
     struct haul *self = argument;
     enum weir_status status =
@@ -170,11 +170,11 @@ static void make_tags_wait(struct fixture *fixture)
 FLOW_POSTGRESQL_TEST(claim, comes_with_the_input_that_the_execution_has_when_it_is_locked)
 {
     static const struct weir_tag TAG = {"a.b", "c"};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_execution_draft first = works_draft("b");
+    struct weir_execution_draft first = flow_fixture_draft("b");
     struct haul haul = {.count = 0};
-    struct company worker;
+    struct peer worker;
     struct graph graph;
 
     first.priority = 9;
@@ -182,24 +182,24 @@ FLOW_POSTGRESQL_TEST(claim, comes_with_the_input_that_the_execution_has_when_it_
     first.tag_count = 1;
     first.input = "own";
     first.input_size = 3;
-    (void)works_submit_draft(fixture, flow, &first);
+    (void)flow_fixture_submit_draft(fixture, flow, &first);
     graph_open(&graph, fixture, flow);
     graph_add(&graph, "ab", "");
     graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
     make_tags_wait(fixture);
-    company_open(&worker, fixture);
+    peer_open(&worker, fixture);
     fixture_execute(fixture, connection, "SELECT pg_advisory_lock(7)");
-    company_begin(&worker, claim_two, &haul);
-    company_await_lock(&worker);
+    peer_begin(&worker, claim_two, &haul);
+    peer_await_lock(&worker);
 
     graph_add(&graph, "", "a>>b");
     fixture_execute(fixture, connection, "SELECT pg_advisory_unlock(7)");
 
-    check_status(company_end(&worker), WEIR_OK);
+    check_status(peer_end(&worker), WEIR_OK);
     check_int(haul.count, 2);
     check_str(haul.inputs[0], "own");
     check_str(haul.inputs[1], "ok");
-    company_close(&worker);
+    peer_close(&worker);
     fixture_give(fixture, connection);
     weir_flow_destroy(flow);
 }
@@ -226,30 +226,30 @@ static enum weir_status add_edge(struct weir_flow *flow, void *argument,
 /* Neither sees the other's edge when it begins, and they name nothing that is the same. */
 FLOW_TEST(circle, that_two_would_close_together_is_seen_by_the_second)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct edge_of there, back;
-    struct company anna, bert;
+    struct peer anna, bert;
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
     graph_add(&graph, "abcd", "b>c d>a");
     there = (struct edge_of){&graph, "a>b"};
     back = (struct edge_of){&graph, "c>d"};
-    company_open(&anna, fixture);
-    company_open(&bert, fixture);
-    company_stand(&anna);
-    company_begin(&anna, add_edge, &there);
-    company_await(&anna);
-    company_begin(&bert, add_edge, &back);
-    company_await_lock(&bert);
-    company_go(&anna);
-    check_status(company_end(&anna), WEIR_OK);
-    check_status(company_end(&bert), WEIR_CYCLE);
+    peer_open(&anna, fixture);
+    peer_open(&bert, fixture);
+    peer_stand(&anna);
+    peer_begin(&anna, add_edge, &there);
+    peer_await(&anna);
+    peer_begin(&bert, add_edge, &back);
+    peer_await_lock(&bert);
+    peer_go(&anna);
+    check_status(peer_end(&anna), WEIR_OK);
+    check_status(peer_end(&bert), WEIR_CYCLE);
     check_int(graph_info(&graph).edges, 3);
     check_str(graph_states(&graph),
               "a:waiting_children b:waiting_children c:waiting_children d:waiting");
-    company_close(&bert);
-    company_close(&anna);
+    peer_close(&bert);
+    peer_close(&anna);
     weir_flow_destroy(flow);
 }
 
@@ -258,33 +258,33 @@ FLOW_TEST(circle, that_two_would_close_together_is_seen_by_the_second)
 /* Neither sees the other's join when it begins: the second finds it when it has the member. */
 FLOW_TEST(extend, that_brings_a_member_its_first_edge_may_meet_another_that_does)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct edge_of first, second;
-    struct company anna, bert;
+    struct peer anna, bert;
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
     graph_add(&graph, "abd", "");
     first = (struct edge_of){&graph, "a>d"};
     second = (struct edge_of){&graph, "b>d"};
-    company_open(&anna, fixture);
-    company_open(&bert, fixture);
-    company_stand(&anna);
-    company_begin(&anna, add_edge, &first);
-    company_await(&anna);
-    company_begin(&bert, add_edge, &second);
-    company_await_lock(&bert);
-    company_go(&anna);
-    check_status(company_end(&anna), WEIR_OK);
-    check_status(company_end(&bert), WEIR_OK);
+    peer_open(&anna, fixture);
+    peer_open(&bert, fixture);
+    peer_stand(&anna);
+    peer_begin(&anna, add_edge, &first);
+    peer_await(&anna);
+    peer_begin(&bert, add_edge, &second);
+    peer_await_lock(&bert);
+    peer_go(&anna);
+    check_status(peer_end(&anna), WEIR_OK);
+    check_status(peer_end(&bert), WEIR_OK);
     check_int(fixture_ask(fixture, "SELECT total FROM weir_edge_group"), 2);
 
     graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
     check_str(graph_states(&graph), "a:completed b:waiting d:waiting_children");
     graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
     check_str(graph_states(&graph), "a:completed b:completed d:waiting");
-    company_close(&bert);
-    company_close(&anna);
+    peer_close(&bert);
+    peer_close(&anna);
     weir_flow_destroy(flow);
 }
 
@@ -357,7 +357,7 @@ static void crowd_run(struct graph *graph, struct runner *runners)
 /* It is ready once: whoever claims and ends it is the only one. */
 FLOW_TEST(join, whose_upstreams_end_at_the_same_moment_fires_once)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
 
     for (int policy = WEIR_JOIN_ALL; policy < WEIR_JOIN_COUNT; policy++) {
         struct runner runners[CROWD];
@@ -367,8 +367,8 @@ FLOW_TEST(join, whose_upstreams_end_at_the_same_moment_fires_once)
         crowd_open(&graph, fixture, flow, (enum weir_join)policy);
         crowd_run(&graph, runners);
         claim = graph_claim(&graph, 'z');
-        works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
-        check_str(works_attempts(fixture, flow, graph_member(&graph, 'z')).text,
+        flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+        check_str(flow_fixture_attempts(fixture, flow, graph_member(&graph, 'z')).text,
                   "0 initial success");
         check_int(claim.epoch, 1);
         check_int(fixture_ask(fixture, "SELECT succeeded FROM weir_edge_group"
@@ -409,8 +409,8 @@ static enum weir_status complete(struct weir_flow *flow, void *argument,
 /* The last member has ended, and the flow with it, when the cancel comes to it. */
 FLOW_TEST(cancel, of_a_flow_that_ends_meanwhile_leaves_it_as_it_ended)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct company worker, operator;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct peer worker, operator;
     struct weir_claim claim;
     struct ending ending;
     struct graph graph;
@@ -419,28 +419,28 @@ FLOW_TEST(cancel, of_a_flow_that_ends_meanwhile_leaves_it_as_it_ended)
     graph_add(&graph, "a", "");
     claim = graph_claim(&graph, 'a');
     ending = (struct ending){.graph = &graph, .members = 7};
-    company_open(&worker, fixture);
-    company_open(&operator, fixture);
-    company_stand(&worker);
-    company_begin(&worker, complete, &claim);
-    company_await(&worker);
-    company_begin(&operator, cancel_flow, &ending);
-    company_await_lock(&operator);
-    company_go(&worker);
-    check_status(company_end(&worker), WEIR_OK);
-    check_status(company_end(&operator), WEIR_OK);
+    peer_open(&worker, fixture);
+    peer_open(&operator, fixture);
+    peer_stand(&worker);
+    peer_begin(&worker, complete, &claim);
+    peer_await(&worker);
+    peer_begin(&operator, cancel_flow, &ending);
+    peer_await_lock(&operator);
+    peer_go(&worker);
+    check_status(peer_end(&worker), WEIR_OK);
+    check_status(peer_end(&operator), WEIR_OK);
     check_int(ending.members, 0);
     check_str(graph_state(&graph), "completed");
     check_str(graph_states(&graph), "a:completed");
-    company_close(&operator);
-    company_close(&worker);
+    peer_close(&operator);
+    peer_close(&worker);
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(cancel, of_a_flow_that_is_first_fences_who_ends_a_member)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct company worker, operator;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct peer worker, operator;
     struct weir_claim claim;
     struct ending ending;
     struct graph graph;
@@ -449,21 +449,21 @@ FLOW_TEST(cancel, of_a_flow_that_is_first_fences_who_ends_a_member)
     graph_add(&graph, "ab", "a>b");
     claim = graph_claim(&graph, 'a');
     ending = (struct ending){.graph = &graph};
-    company_open(&worker, fixture);
-    company_open(&operator, fixture);
-    company_stand(&operator);
-    company_begin(&operator, cancel_flow, &ending);
-    company_await(&operator);
-    company_begin(&worker, complete, &claim);
-    company_await_lock(&worker);
-    company_go(&operator);
-    check_status(company_end(&operator), WEIR_OK);
-    check_status(company_end(&worker), WEIR_FENCED);
+    peer_open(&worker, fixture);
+    peer_open(&operator, fixture);
+    peer_stand(&operator);
+    peer_begin(&operator, cancel_flow, &ending);
+    peer_await(&operator);
+    peer_begin(&worker, complete, &claim);
+    peer_await_lock(&worker);
+    peer_go(&operator);
+    check_status(peer_end(&operator), WEIR_OK);
+    check_status(peer_end(&worker), WEIR_FENCED);
     check_int(ending.members, 2);
     check_str(graph_state(&graph), "cancelled");
     check_str(graph_states(&graph), "a:cancelled b:cancelled");
-    company_close(&operator);
-    company_close(&worker);
+    peer_close(&operator);
+    peer_close(&worker);
     weir_flow_destroy(flow);
 }
 
@@ -471,11 +471,11 @@ FLOW_TEST(cancel, of_a_flow_that_is_first_fences_who_ends_a_member)
  * meets is told nothing of it, and the flow has ended with all its members. */
 FLOW_TEST(cancel, of_a_flow_while_its_members_end_is_told_of_no_conflict)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
 
-    for (int round = 0; round < 5; round++) {
+    for (int reconciler_fixture = 0; reconciler_fixture < 5; reconciler_fixture++) {
         struct runner runners[CROWD];
-        struct company operator;
+        struct peer operator;
         struct ending ending;
         struct graph graph;
         pthread_barrier_t start;
@@ -485,7 +485,7 @@ FLOW_TEST(cancel, of_a_flow_while_its_members_end_is_told_of_no_conflict)
         graph_add(&graph, "zyxwabcdefghijkl",
                   "a>z b>z c>y d>y e>x f>x g>w h>w z>y y>x x>w i>z j>y k>x l>w");
         ending = (struct ending){.graph = &graph};
-        company_open(&operator, fixture);
+        peer_open(&operator, fixture);
         check_int(pthread_barrier_init(&start, NULL, CROWD), 0);
         for (int i = 0; i < CROWD; i++)
             runners[i] = (struct runner){.graph = &graph,
@@ -496,13 +496,13 @@ FLOW_TEST(cancel, of_a_flow_while_its_members_end_is_told_of_no_conflict)
         for (int i = 0; i < CROWD; i++)
             check_int(
                 pthread_create(&runners[i].thread, NULL, run_to_the_end, &runners[i]), 0);
-        company_begin(&operator, cancel_flow, &ending);
+        peer_begin(&operator, cancel_flow, &ending);
         for (int i = 0; i < CROWD; i++) {
             check_int(pthread_join(runners[i].thread, NULL), 0);
             check(runners[i].status == WEIR_OK || runners[i].status == WEIR_FENCED);
         }
         fixture->error = operator.error;
-        check_db(company_end(&operator), WEIR_OK);
+        check_db(peer_end(&operator), WEIR_OK);
         info = graph_info(&graph);
         check_int(info.in_state[WEIR_STATE_COMPLETED] + info.in_state[WEIR_STATE_FAILED] +
                       info.in_state[WEIR_STATE_CANCELLED] +
@@ -511,7 +511,7 @@ FLOW_TEST(cancel, of_a_flow_while_its_members_end_is_told_of_no_conflict)
         check(info.ended_us > 0);
         check_int(fixture_ask(fixture, "SELECT sum(unfinished) FROM weir_flow"), 0);
         (void)pthread_barrier_destroy(&start);
-        company_close(&operator);
+        peer_close(&operator);
     }
     weir_flow_destroy(flow);
 }
@@ -554,7 +554,7 @@ static void lead_from_the_first(struct graph *graph, const struct weir_execution
 FLOW_TEST(cancel, of_a_large_flow_skips_none_of_those_who_come_later)
 {
     static struct weir_execution_id ids[MANY];
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct ending ending;
     struct graph graph;
 
@@ -572,30 +572,29 @@ FLOW_TEST(cancel, of_a_large_flow_skips_none_of_those_who_come_later)
 FLOW_POSTGRESQL_TEST(cancel, of_a_large_flow_does_not_hold_it_while_it_waits_for_members)
 {
     static struct weir_execution_id ids[MANY];
-    struct weir_flow *flow = works_open(fixture);
-    struct company worker, operator;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct peer worker, operator;
     struct weir_claim claim;
     struct ending ending;
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
     add_many(&graph, ids);
-    claim = works_claim(fixture, flow, "last", "anna");
+    claim = flow_fixture_claim(fixture, flow, "last", "anna");
     ending = (struct ending){.graph = &graph};
-    company_open(&worker, fixture);
-    company_open(&operator, fixture);
-    weir_fault_points_arm_call(&worker.points, "count ends", 1, company_stop_here,
-                               &worker);
-    company_begin(&worker, complete, &claim);
-    company_await(&worker);
-    company_begin(&operator, cancel_flow, &ending);
-    company_await_lock(&operator);
-    company_go(&worker);
-    check_status(company_end(&worker), WEIR_OK);
-    check_status(company_end(&operator), WEIR_OK);
+    peer_open(&worker, fixture);
+    peer_open(&operator, fixture);
+    weir_fault_points_arm_call(&worker.points, "count ends", 1, peer_stop_here, &worker);
+    peer_begin(&worker, complete, &claim);
+    peer_await(&worker);
+    peer_begin(&operator, cancel_flow, &ending);
+    peer_await_lock(&operator);
+    peer_go(&worker);
+    check_status(peer_end(&worker), WEIR_OK);
+    check_status(peer_end(&operator), WEIR_OK);
     check_int(ending.members, MANY - 1);
-    company_close(&operator);
-    company_close(&worker);
+    peer_close(&operator);
+    peer_close(&worker);
     check_int(fixture_ask(fixture, "SELECT deadlocks FROM pg_stat_database"
                                    " WHERE datname = current_database()"),
               0);
@@ -614,10 +613,10 @@ static enum weir_status replay(struct weir_flow *flow, void *argument,
  * seen that its edge is open again. The reconciler finds it. */
 FLOW_TEST(replay, that_meets_the_end_of_its_upstream_does_not_wait_for_ever)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct company worker, operator;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct peer worker, operator;
     struct weir_claim claim;
-    struct round round;
+    struct reconciler_fixture reconciler_fixture;
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -626,23 +625,23 @@ FLOW_TEST(replay, that_meets_the_end_of_its_upstream_does_not_wait_for_ever)
     check_str(graph_states(&graph), "a:failed b:skipped");
     check_db(weir_flow_replay(flow, graph_member(&graph, 'a'), &fixture->error), WEIR_OK);
     claim = graph_claim(&graph, 'a');
-    company_open(&worker, fixture);
-    company_open(&operator, fixture);
-    company_stand(&worker);
-    company_begin(&worker, complete, &claim);
-    company_await(&worker);
-    company_begin(&operator, replay, graph_member(&graph, 'b'));
-    company_await_lock(&operator);
-    company_go(&worker);
-    check_status(company_end(&worker), WEIR_OK);
-    check_status(company_end(&operator), WEIR_OK);
+    peer_open(&worker, fixture);
+    peer_open(&operator, fixture);
+    peer_stand(&worker);
+    peer_begin(&worker, complete, &claim);
+    peer_await(&worker);
+    peer_begin(&operator, replay, graph_member(&graph, 'b'));
+    peer_await_lock(&operator);
+    peer_go(&worker);
+    check_status(peer_end(&worker), WEIR_OK);
+    check_status(peer_end(&operator), WEIR_OK);
 
-    round_open(&round, fixture, WEIR_RECONCILER_DEPENDENCY);
-    check_status(round_tick(&round), WEIR_OK);
+    reconciler_fixture_open(&reconciler_fixture, fixture, WEIR_RECONCILER_DEPENDENCY);
+    check_status(reconciler_fixture_tick(&reconciler_fixture), WEIR_OK);
     check_str(graph_states(&graph), "a:completed b:waiting");
-    round_close(&round);
-    company_close(&operator);
-    company_close(&worker);
+    reconciler_fixture_close(&reconciler_fixture);
+    peer_close(&operator);
+    peer_close(&worker);
     weir_flow_destroy(flow);
 }
 
@@ -653,7 +652,7 @@ enum { CHAIN = 70 };
 /* Longer than one transaction follows. */
 FLOW_TEST(chain, of_skipped_members_is_followed_to_its_end)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_id ids[CHAIN];
     struct weir_execution_draft drafts[CHAIN];
     struct weir_graph_edge edges[CHAIN - 1];
@@ -663,7 +662,7 @@ FLOW_TEST(chain, of_skipped_members_is_followed_to_its_end)
                                              .edge_count = CHAIN - 1,
                                              .revision = -1};
     struct weir_claim claim;
-    struct round round;
+    struct reconciler_fixture reconciler_fixture;
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -676,14 +675,14 @@ FLOW_TEST(chain, of_skipped_members_is_followed_to_its_end)
     }
     check_db(weir_graph_extend(flow, NULL, &graph.id, &extension, NULL, &fixture->error),
              WEIR_OK);
-    claim = works_claim(fixture, flow, "orders", "anna");
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
-    check_str(works_state(fixture, flow, &ids[CHAIN - 1]), "waiting_children");
-    round_open(&round, fixture, WEIR_RECONCILER_DEPENDENCY);
-    check_status(round_tick(&round), WEIR_OK);
-    check_str(works_state(fixture, flow, &ids[CHAIN - 1]), "skipped");
+    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
+    check_str(flow_fixture_state(fixture, flow, &ids[CHAIN - 1]), "waiting_children");
+    reconciler_fixture_open(&reconciler_fixture, fixture, WEIR_RECONCILER_DEPENDENCY);
+    check_status(reconciler_fixture_tick(&reconciler_fixture), WEIR_OK);
+    check_str(flow_fixture_state(fixture, flow, &ids[CHAIN - 1]), "skipped");
     check_int(graph_info(&graph).in_state[WEIR_STATE_SKIPPED], CHAIN - 1);
     check_str(graph_state(&graph), "failed");
-    round_close(&round);
+    reconciler_fixture_close(&reconciler_fixture);
     weir_flow_destroy(flow);
 }

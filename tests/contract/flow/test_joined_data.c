@@ -50,7 +50,7 @@ static size_t claim_all(struct graph *graph, const char *lane, struct given *out
                         size_t count)
 {
     struct fixture *fixture = graph->fixture;
-    struct weir_claim_options options = works_claimant(&lane, "anna");
+    struct weir_claim_options options = flow_fixture_claimant(&lane, "anna");
     struct weir_claimed *claimed = NULL;
     size_t got = 0;
 
@@ -107,7 +107,7 @@ static void add_named(struct graph *graph, const char *letters, const char *inpu
 
 FLOW_TEST(join, of_twenty_results_is_given_every_one)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct given given;
     struct graph graph;
 
@@ -136,7 +136,7 @@ FLOW_TEST(join, of_twenty_results_is_given_every_one)
 
 FLOW_TEST(join, is_given_its_own_input_beside_the_results)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -153,7 +153,7 @@ FLOW_TEST(join, is_given_its_own_input_beside_the_results)
 
 FLOW_TEST(join, has_results_under_ids_of_members_without_a_name)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     char ids[2][WEIR_EXECUTION_ID_TEXT_SIZE];
     char want[256];
     struct graph graph;
@@ -173,7 +173,7 @@ FLOW_TEST(join, has_results_under_ids_of_members_without_a_name)
 
 FLOW_TEST(join, says_how_results_are_written_that_are_no_json)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -193,7 +193,7 @@ FLOW_TEST(join, says_how_results_are_written_that_are_no_json)
 
 FLOW_TEST(join, that_goes_on_without_a_failed_member_is_given_the_others)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_graph_join join = {.policy = WEIR_JOIN_QUORUM, .quorum = 2};
     struct graph graph;
 
@@ -213,7 +213,7 @@ FLOW_TEST(join, that_goes_on_without_a_failed_member_is_given_the_others)
 /* The shape tells how many edges pass data, not how many have. */
 FLOW_TEST(join, of_which_one_has_succeeded_is_given_an_object_all_the_same)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_graph_join join = {.policy = WEIR_JOIN_ANY};
     struct graph graph;
 
@@ -230,7 +230,7 @@ FLOW_TEST(join, of_which_one_has_succeeded_is_given_an_object_all_the_same)
 /* The same edge twice in a call is one. */
 FLOW_TEST(result, of_one_member_is_given_as_it_is)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -243,7 +243,7 @@ FLOW_TEST(result, of_one_member_is_given_as_it_is)
 
 FLOW_TEST(edge, that_is_added_later_makes_an_object_of_a_result)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -261,7 +261,7 @@ FLOW_TEST(edge, that_is_added_later_makes_an_object_of_a_result)
 /* Also when what it comes from is not there any more. */
 FLOW_TEST(attempt, is_given_what_the_one_before_was_given)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct given first;
     struct given again;
     struct graph graph;
@@ -271,7 +271,7 @@ FLOW_TEST(attempt, is_given_what_the_one_before_was_given)
     complete_with(&graph, 'a', "1");
     complete_with(&graph, 'b', "2");
     first = claim_one(&graph, 'c');
-    works_settle(fixture, flow, &first.claim, WEIR_SETTLE_FAIL);
+    flow_fixture_settle(fixture, flow, &first.claim, WEIR_SETTLE_FAIL);
     fixture_prepare(fixture, "DELETE FROM {p}_result");
     check_db(weir_flow_replay(flow, graph_member(&graph, 'c'), &fixture->error), WEIR_OK);
     again = claim_one(&graph, 'c');
@@ -283,7 +283,7 @@ FLOW_TEST(attempt, is_given_what_the_one_before_was_given)
 
 FLOW_TEST(replay, of_a_join_that_was_skipped_is_given_every_result)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -306,8 +306,8 @@ FLOW_TEST(join, with_more_than_can_be_given_to_a_worker_fails)
 {
     static const char *const LANES[] = {"j"};
     char *large = calloc(1, LARGE);
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_claim_options options = works_claimant(LANES, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_claim_options options = flow_fixture_claimant(LANES, "anna");
     struct weir_claim claim;
     struct graph graph;
 
@@ -318,11 +318,12 @@ FLOW_TEST(join, with_more_than_can_be_given_to_a_worker_fails)
     for (char letter = 'a'; letter <= 'i'; letter++)
         complete(&graph, letter, large, letter < 'i' ? LARGE : 1);
     check_str(graph_state_of(&graph, 'j'), "waiting");
-    check_int(works_claim_many(fixture, flow, &options, &claim, 1), 0);
+    check_int(flow_fixture_claim_many(fixture, flow, &options, &claim, 1), 0);
     check_str(graph_state_of(&graph, 'j'), "failed");
-    check_str(works_see(fixture, flow, graph_member(&graph, 'j')).failure,
+    check_str(flow_fixture_see(fixture, flow, graph_member(&graph, 'j')).failure,
               "joined_input_too_large");
-    check_int(works_see(fixture, flow, graph_member(&graph, 'j')).info.attempts, 0);
+    check_int(flow_fixture_see(fixture, flow, graph_member(&graph, 'j')).info.attempts,
+              0);
     check_str(graph_state_of(&graph, 'k'), "skipped");
     check_str(graph_state(&graph), "failed");
     weir_flow_destroy(flow);
@@ -367,7 +368,7 @@ static struct given crowd[64];
 
 FLOW_TEST(joins, are_claimed_many_at_once)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -389,8 +390,8 @@ FLOW_TEST(joins, are_given_their_own_inputs_whatever_the_pick_brings)
     static const char *const LANES[] = {"d", "c", "e"};
     static const char *const WANT[] = {
         "1", "{\"input\": 7, \"results\": {\"is a\": 1, \"is b\": null}}", "7"};
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_claim_options options = works_claimant(LANES, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_claim_options options = flow_fixture_claimant(LANES, "anna");
     struct weir_claimed *claimed = NULL;
     struct given given;
     struct graph graph;
@@ -416,7 +417,7 @@ FLOW_TEST(joins, are_given_their_own_inputs_whatever_the_pick_brings)
 FLOW_TEST(joins, that_are_large_are_claimed_a_few_at_a_time)
 {
     struct weir_fault_points points;
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
     size_t first;
 
@@ -438,7 +439,7 @@ FLOW_TEST(joins, that_are_large_are_claimed_a_few_at_a_time)
 FLOW_TEST(claim, without_data_edges_asks_for_no_results)
 {
     struct weir_fault_points points;
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     weir_fault_points_init(&points);
@@ -482,8 +483,8 @@ FLOW_TEST(name, of_a_member_is_kept_and_told)
 {
     static const char *const NAMES[] = {"gr\xc3\xbc\xc3\x9f", NULL};
     static const char *const LANES[] = {"orders"};
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_claim_options options = works_claimant(LANES, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_claim_options options = flow_fixture_claimant(LANES, "anna");
     struct weir_claimed *claimed = NULL;
     char name[64] = "";
     size_t count = 0;
@@ -513,7 +514,7 @@ FLOW_TEST(name, of_another_member_is_refused)
     static const char *const FIRST[] = {"pack"};
     static const char *const SECOND[] = {"ship", "pack"};
     static const char *const OTHER[] = {"bill"};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
     struct graph another;
 
@@ -533,7 +534,7 @@ FLOW_TEST(name, of_another_member_is_refused)
 FLOW_TEST(name, that_two_of_one_call_have_is_refused)
 {
     static const char *const NAMES[] = {"pack", "ship", "pack"};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
@@ -546,8 +547,8 @@ FLOW_TEST(name, that_two_of_one_call_have_is_refused)
 
 FLOW_TEST(name, outside_of_a_flow_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     draft.name = "pack";
     check_db(weir_flow_submit(flow, NULL, &draft, 1, NULL, &fixture->error),

@@ -2,7 +2,7 @@
  * What an execution belongs to: its flow, whose members come in pages, and the budget it waits for.
  */
 #include "contract/flow/graphs.h"
-#include "contract/flow/rounds.h"
+#include "contract/flow/reconciler_fixture.h"
 #include "weir/budget.h"
 
 /* The lanes of a page, which are the letters of the members. */
@@ -32,7 +32,7 @@ static struct page list(struct fixture *fixture, struct weir_flow *flow,
 
 FLOW_TEST(members, come_in_pages_and_nobody_else_does)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_filter filter = {.count = 2};
     struct graph other, graph;
     struct page page;
@@ -42,7 +42,7 @@ FLOW_TEST(members, come_in_pages_and_nobody_else_does)
     graph_add(&graph, "a", "");
     graph_add(&other, "x", "");
     graph_add(&graph, "b", "a>b");
-    (void)works_submit(fixture, flow, "orders");
+    (void)flow_fixture_submit(fixture, flow, "orders");
     graph_add(&graph, "c", "b>c");
     graph_add(&other, "y", "x>y");
     filter.graph = &graph.id;
@@ -60,7 +60,7 @@ FLOW_TEST(members, come_in_pages_and_nobody_else_does)
 FLOW_TEST(members, are_those_that_the_rest_of_the_filter_allows)
 {
     static const struct weir_tag GOLD = {"tenant.plan", "gold"};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_draft draft = {
         .lane = "c", .kind = "step", .tags = &GOLD, .tag_count = 1};
     struct weir_execution_draft stranger = draft;
@@ -75,7 +75,7 @@ FLOW_TEST(members, are_those_that_the_rest_of_the_filter_allows)
     check_db(weir_graph_extend(flow, NULL, &graph.id, &extension, NULL, &fixture->error),
              WEIR_OK);
     stranger.lane = "s";
-    (void)works_submit_draft(fixture, flow, &stranger);
+    (void)flow_fixture_submit_draft(fixture, flow, &stranger);
     filter.graph = &graph.id;
 
     filter.states = 1U << WEIR_STATE_WAITING_CHILDREN;
@@ -95,11 +95,11 @@ FLOW_TEST(members, are_those_that_the_rest_of_the_filter_allows)
 FLOW_TEST(members, of_a_flow_that_is_not_there_are_none)
 {
     static const struct weir_graph_id NOBODY = {{7, 7, 7}};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_filter filter = {.graph = &NOBODY, .count = 2};
     struct page page;
 
-    (void)works_submit(fixture, flow, "orders");
+    (void)flow_fixture_submit(fixture, flow, "orders");
     page = list(fixture, flow, &filter);
     check_int(page.count, 0);
     check_int(page.next, 0);
@@ -108,19 +108,19 @@ FLOW_TEST(members, of_a_flow_that_is_not_there_are_none)
 
 FLOW_TEST(execution, names_its_flow)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id alone = works_submit(fixture, flow, "orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id alone = flow_fixture_submit(fixture, flow, "orders");
     struct weir_execution_info info;
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
     graph_add(&graph, "ab", "a>b");
 
-    info = works_see(fixture, flow, graph_member(&graph, 'b')).info;
+    info = flow_fixture_see(fixture, flow, graph_member(&graph, 'b')).info;
     check(info.has_graph);
     check(memcmp(&info.graph, &graph.id, sizeof graph.id) == 0);
     check_str(info.blocked_by, "waiting_for_children");
-    check(!works_see(fixture, flow, &alone).info.has_graph);
+    check(!flow_fixture_see(fixture, flow, &alone).info.has_graph);
     weir_flow_destroy(flow);
 }
 
@@ -129,14 +129,14 @@ FLOW_TEST(execution, names_the_budget_that_it_waits_for)
     static const struct weir_budget_limit LIMIT = {"tokens", 10, 0};
     static const char *const LANES[] = {"orders"};
     static const char *const BUDGETS[] = {"free", "llm"};
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_budget_draft budget = {.limits = &LIMIT, .limit_count = 1};
     struct weir_amount amount = {"tokens", 10};
-    struct weir_claim_options anna = works_claimant(LANES, "anna");
+    struct weir_claim_options anna = flow_fixture_claimant(LANES, "anna");
     struct weir_budget_answer answer;
     struct weir_execution_id id;
-    struct works_view view;
+    struct flow_fixture_view view;
     struct weir_claim claim;
 
     for (int i = 0; i < 2; i++) {
@@ -145,14 +145,14 @@ FLOW_TEST(execution, names_the_budget_that_it_waits_for)
     }
     draft.budgets = BUDGETS;
     draft.budget_count = 2;
-    id = works_submit_draft(fixture, flow, &draft);
-    check_str(works_see(fixture, flow, &id).budget, "");
+    id = flow_fixture_submit_draft(fixture, flow, &draft);
+    check_str(flow_fixture_see(fixture, flow, &id).budget, "");
     check_db(
         weir_budget_report(flow, "llm", NULL, &amount, 1, NULL, &answer, &fixture->error),
         WEIR_OK);
-    check_int(works_claim_many(fixture, flow, &anna, &claim, 1), 0);
+    check_int(flow_fixture_claim_many(fixture, flow, &anna, &claim, 1), 0);
 
-    view = works_see(fixture, flow, &id);
+    view = flow_fixture_see(fixture, flow, &id);
     check_int(view.info.state, WEIR_STATE_RATE_LIMITED);
     check_str(view.info.blocked_by, "waiting_for_budget");
     check_str(view.budget, "llm");
@@ -201,8 +201,8 @@ static void add_charged(struct graph *self)
 FLOW_TEST(extend, makes_members_wait_that_wait_for_a_budget)
 {
     static const char *const LANES[] = {"b"};
-    const struct weir_claim_options anna = works_claimant(LANES, "anna");
-    struct weir_flow *flow = works_open(fixture);
+    const struct weir_claim_options anna = flow_fixture_claimant(LANES, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_claim claim;
     struct graph graph;
 
@@ -210,13 +210,13 @@ FLOW_TEST(extend, makes_members_wait_that_wait_for_a_budget)
     graph_add(&graph, "a", "");
     add_charged(&graph);
     use_up(fixture, flow);
-    check_int(works_claim_many(fixture, flow, &anna, &claim, 1), 0);
+    check_int(flow_fixture_claim_many(fixture, flow, &anna, &claim, 1), 0);
     check_str(graph_states(&graph), "a:waiting b:rate_limited");
 
     graph_add(&graph, "", "a>b");
     check_str(graph_states(&graph), "a:waiting b:waiting_children");
     graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
-    check_int(works_claim_many(fixture, flow, &anna, &claim, 1), 0);
+    check_int(flow_fixture_claim_many(fixture, flow, &anna, &claim, 1), 0);
     check_str(graph_states(&graph), "a:completed b:rate_limited");
     weir_flow_destroy(flow);
 }
@@ -225,25 +225,25 @@ FLOW_TEST(extend, makes_members_wait_that_wait_for_a_budget)
 FLOW_TEST(budget_reset, leaves_to_others_what_waits_for_them_now)
 {
     static const char *const LANES[] = {"b"};
-    const struct weir_claim_options anna = works_claimant(LANES, "anna");
-    struct weir_flow *flow = works_open(fixture);
+    const struct weir_claim_options anna = flow_fixture_claimant(LANES, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_claim claim;
-    struct round round;
+    struct reconciler_fixture reconciler_fixture;
     struct graph graph;
 
     graph_open(&graph, fixture, flow);
     graph_add(&graph, "a", "");
     add_charged(&graph);
     use_up(fixture, flow);
-    check_int(works_claim_many(fixture, flow, &anna, &claim, 1), 0);
+    check_int(flow_fixture_claim_many(fixture, flow, &anna, &claim, 1), 0);
     graph_add(&graph, "", "a>b");
     reset(fixture, flow);
-    round_open(&round, fixture, WEIR_RECONCILER_BUDGET_RESET);
-    check_status(round_tick(&round), WEIR_OK);
+    reconciler_fixture_open(&reconciler_fixture, fixture, WEIR_RECONCILER_BUDGET_RESET);
+    check_status(reconciler_fixture_tick(&reconciler_fixture), WEIR_OK);
     check_str(graph_states(&graph), "a:waiting b:waiting_children");
     graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
-    check_int(works_claim_many(fixture, flow, &anna, &claim, 1), 1);
-    round_close(&round);
+    check_int(flow_fixture_claim_many(fixture, flow, &anna, &claim, 1), 1);
+    reconciler_fixture_close(&reconciler_fixture);
     weir_flow_destroy(flow);
 }
 
@@ -252,7 +252,7 @@ FLOW_TEST(budget_reset, leaves_to_others_what_waits_for_them_now)
 /* Whatever has become of who has begun: another one can be claimed. */
 FLOW_TEST(flow, of_which_something_has_begun_is_not_open_any_more)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_settlement late = {.verb = WEIR_SETTLE_DELAY, .delay_ms = 3600 * 1000};
     struct graph graph;
 

@@ -3,7 +3,7 @@
  */
 #include <pthread.h>
 
-#include "contract/flow/works.h"
+#include "contract/flow/flow_fixture.h"
 
 static const struct weir_execution_id NOBODY = {{9, 9, 9}, 3};
 
@@ -11,52 +11,52 @@ static const struct weir_execution_id NOBODY = {{9, 9, 9}, 3};
 
 FLOW_TEST(cancel, takes_it_from_its_worker_and_ends_it)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
-    struct works_view view;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    struct flow_fixture_view view;
 
     check_db(weir_flow_cancel(flow, &id, "not needed", &fixture->error), WEIR_OK);
 
-    view = works_see(fixture, flow, &id);
+    view = flow_fixture_see(fixture, flow, &id);
     check_int(view.info.state, WEIR_STATE_CANCELLED);
     check_str(view.failure, "not needed");
     check_int(view.info.lease_us, 0);
     check(view.info.epoch > claim.epoch);
-    check_str(works_attempts(fixture, flow, &id).text, "0 initial cancelled");
+    check_str(flow_fixture_attempts(fixture, flow, &id).text, "0 initial cancelled");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(cancel, of_what_was_never_claimed_ends_it_without_an_attempt)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
 
     check_db(weir_flow_cancel(flow, &id, NULL, &fixture->error), WEIR_OK);
     check_db(weir_flow_cancel(flow, &id, NULL, &fixture->error), WEIR_OK); /* twice */
 
-    check_str(works_state(fixture, flow, &id), "cancelled");
-    check_int(works_attempts(fixture, flow, &id).count, 0);
+    check_str(flow_fixture_state(fixture, flow, &id), "cancelled");
+    check_int(flow_fixture_attempts(fixture, flow, &id).count, 0);
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(cancel, of_what_has_ended_in_another_way_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
 
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
 
     check_db(weir_flow_cancel(flow, &id, NULL, &fixture->error), WEIR_MISMATCH);
     check(strstr(fixture->error.text, "it is completed and cannot be cancelled") != NULL);
-    check_str(works_state(fixture, flow, &id), "completed");
+    check_str(flow_fixture_state(fixture, flow, &id), "completed");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(operator, finds_nothing_to_do_to_what_is_not_there)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_revocation revocation = {.instance = NULL};
 
     check_db(weir_flow_cancel(flow, &NOBODY, NULL, &fixture->error), WEIR_NOT_FOUND);
@@ -85,9 +85,9 @@ static void *cancel_it(void *argument)
 
 FLOW_TEST(cancel, by_two_at_once_happens_once)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     struct canceller two[2] = {{.flow = flow, .id = id}, {.flow = flow, .id = id}};
 
     for (size_t i = 0; i < 2; i++)
@@ -97,8 +97,8 @@ FLOW_TEST(cancel, by_two_at_once_happens_once)
         check_status(two[i].status, WEIR_OK);
     }
 
-    check_int(works_see(fixture, flow, &id).info.epoch, claim.epoch + 1);
-    check_int(works_attempts(fixture, flow, &id).count, 1);
+    check_int(flow_fixture_see(fixture, flow, &id).info.epoch, claim.epoch + 1);
+    check_int(flow_fixture_attempts(fixture, flow, &id).count, 1);
     weir_flow_destroy(flow);
 }
 
@@ -106,10 +106,10 @@ FLOW_TEST(cancel, by_two_at_once_happens_once)
 
 FLOW_TEST(revoke, gives_it_to_the_next_worker_without_counting)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_revocation revocation = {.instance = "anna"};
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     struct weir_claim next;
 
     check_db(weir_flow_revoke(flow, &id, &revocation, &fixture->error), WEIR_OK);
@@ -117,26 +117,26 @@ FLOW_TEST(revoke, gives_it_to_the_next_worker_without_counting)
     check_str(revocation.reason, "");
     check_int(revocation.truth.state, WEIR_STATE_WAITING);
     check_int(revocation.truth.epoch, claim.epoch + 1);
-    next = works_claim(fixture, flow, "orders", "bert");
+    next = flow_fixture_claim(fixture, flow, "orders", "bert");
 
     check(next.epoch > claim.epoch);
-    check_int(works_see(fixture, flow, &id).info.reclaims, 0);
-    check_str(works_attempts(fixture, flow, &id).text,
+    check_int(flow_fixture_see(fixture, flow, &id).info.reclaims, 0);
+    check_str(flow_fixture_attempts(fixture, flow, &id).text,
               "0 initial lease_lost, 1 reclaim running");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(revoke, says_why_there_was_nothing_to_revoke)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
     struct weir_revocation revocation = {.instance = NULL};
     struct weir_claim claim;
 
     check_db(weir_flow_revoke(flow, &id, &revocation, &fixture->error), WEIR_OK);
     check(!revocation.revoked);
     check_str(revocation.reason, "no_active_lease");
-    claim = works_claim(fixture, flow, "orders", "anna");
+    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     revocation.instance = "bert";
     check_db(weir_flow_revoke(flow, &id, &revocation, &fixture->error), WEIR_OK);
     check_str(revocation.reason, "different_worker_instance_id");
@@ -146,15 +146,15 @@ FLOW_TEST(revoke, says_why_there_was_nothing_to_revoke)
     check_str(revocation.reason, "epoch_moved");
 
     check_int(revocation.truth.epoch, claim.epoch);
-    check_str(works_state(fixture, flow, &id), "active");
+    check_str(flow_fixture_state(fixture, flow, &id), "active");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(revoke, twice_finds_nothing_the_second_time)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     struct weir_revocation revocation = {.instance = NULL};
 
     check_db(weir_flow_revoke(flow, &id, &revocation, &fixture->error), WEIR_OK);
@@ -171,37 +171,37 @@ FLOW_TEST(revoke, twice_finds_nothing_the_second_time)
 
 FLOW_TEST(prioritise, lets_it_overtake)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_id id;
     struct weir_claim claim;
 
-    (void)works_submit(fixture, flow, "orders");
-    id = works_submit(fixture, flow, "orders");
+    (void)flow_fixture_submit(fixture, flow, "orders");
+    id = flow_fixture_submit(fixture, flow, "orders");
     check_db(weir_flow_prioritise(flow, &id, 100000, &fixture->error), WEIR_OK);
-    claim = works_claim(fixture, flow, "orders", "anna");
+    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
 
     check(memcmp(claim.id.uuid, id.uuid, WEIR_UUID_SIZE) == 0);
-    check_int(works_see(fixture, flow, &id).info.priority, WEIR_PRIORITY_MAX);
+    check_int(flow_fixture_see(fixture, flow, &id).info.priority, WEIR_PRIORITY_MAX);
     check_db(weir_flow_prioritise(flow, &id, 1, &fixture->error), WEIR_MISMATCH);
     check(strstr(fixture->error.text, "it is active and cannot be given") != NULL);
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
     check_db(weir_flow_prioritise(flow, &id, 1, &fixture->error), WEIR_MISMATCH);
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(prioritise, of_what_is_delayed_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_execution_id id;
 
     draft.delay_ms = 3600000;
-    id = works_submit_draft(fixture, flow, &draft);
+    id = flow_fixture_submit_draft(fixture, flow, &draft);
 
     check_db(weir_flow_prioritise(flow, &id, 1, &fixture->error), WEIR_MISMATCH);
 
     check(strstr(fixture->error.text, "it is delayed and cannot be given") != NULL);
-    check_int(works_see(fixture, flow, &id).info.priority, 0);
+    check_int(flow_fixture_see(fixture, flow, &id).info.priority, 0);
     weir_flow_destroy(flow);
 }
 
@@ -209,8 +209,8 @@ FLOW_TEST(prioritise, of_what_is_delayed_is_refused)
 
 FLOW_TEST(replay, runs_it_once_more_up_to_its_limit)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_execution_policy policy;
     struct weir_execution_id id;
     struct weir_claim claim;
@@ -218,19 +218,19 @@ FLOW_TEST(replay, runs_it_once_more_up_to_its_limit)
     weir_execution_policy_init(&policy);
     policy.replays_max = 1;
     draft.policy = &policy;
-    id = works_submit_draft(fixture, flow, &draft);
+    id = flow_fixture_submit_draft(fixture, flow, &draft);
     check_db(weir_flow_replay(flow, &id, &fixture->error), WEIR_MISMATCH);
     check(strstr(fixture->error.text, "it is waiting and cannot be replayed") != NULL);
-    claim = works_claim(fixture, flow, "orders", "anna");
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
+    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
     check_db(weir_flow_replay(flow, &id, &fixture->error), WEIR_OK);
-    check_str(works_state(fixture, flow, &id), "waiting");
-    claim = works_claim(fixture, flow, "orders", "anna");
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    check_str(flow_fixture_state(fixture, flow, &id), "waiting");
+    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
 
     check_db(weir_flow_replay(flow, &id, &fixture->error), WEIR_MISMATCH);
     check(strstr(fixture->error.text, "replayed 1 time, its limit is 1") != NULL);
-    check_str(works_attempts(fixture, flow, &id).text,
+    check_str(flow_fixture_attempts(fixture, flow, &id).text,
               "0 initial failed, 1 replay success");
     weir_flow_destroy(flow);
 }
@@ -238,17 +238,17 @@ FLOW_TEST(replay, runs_it_once_more_up_to_its_limit)
 /* Nobody is shown what an earlier life came to. */
 FLOW_TEST(replay, hides_the_result_until_there_is_another)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     struct weir_settlement empty = {.verb = WEIR_SETTLE_COMPLETE};
     void *result = NULL;
     size_t size = 7;
 
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
     check_db(weir_flow_replay(flow, &id, &fixture->error), WEIR_OK);
     check_db(weir_flow_result(flow, &id, &result, &size, &fixture->error), WEIR_NO_ROW);
-    empty.claim = works_claim(fixture, flow, "orders", "anna");
+    empty.claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     check_db(weir_flow_settle(flow, &empty, 1, &fixture->error), WEIR_OK);
 
     check_db(weir_flow_result(flow, &id, &result, &size, &fixture->error), WEIR_OK);

@@ -2,7 +2,7 @@
  * An execution as it is seen in each phase of its life: state, what it waits for, its times, its
  * attempts and its result.
  */
-#include "contract/flow/works.h"
+#include "contract/flow/flow_fixture.h"
 
 /* What is to be seen. */
 struct phase {
@@ -23,14 +23,14 @@ static void check_times(const struct weir_execution_info *info)
 static void check_phase(struct fixture *fixture, struct weir_flow *flow,
                         const struct weir_execution_id *id, const struct phase *phase)
 {
-    struct works_view view = works_see(fixture, flow, id);
+    struct flow_fixture_view view = flow_fixture_see(fixture, flow, id);
     bool completed = strcmp(phase->state, "completed") == 0;
     void *result = NULL;
     size_t size = 0;
 
     check_str(weir_public_state_name(view.info.state), phase->state);
     check_str(view.info.blocked_by, phase->blocked_by);
-    check_str(works_attempts(fixture, flow, id).text, phase->attempts);
+    check_str(flow_fixture_attempts(fixture, flow, id).text, phase->attempts);
     check_times(&view.info);
     check_db(weir_flow_result(flow, id, &result, &size, &fixture->error),
              completed ? WEIR_OK : WEIR_NO_ROW);
@@ -42,7 +42,7 @@ static void check_phase(struct fixture *fixture, struct weir_flow *flow,
 static struct weir_execution_id submit_patient(struct fixture *fixture,
                                                struct weir_flow *flow)
 {
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_execution_policy policy;
 
     weir_execution_policy_init(&policy);
@@ -50,14 +50,14 @@ static struct weir_execution_id submit_patient(struct fixture *fixture,
     policy.backoff = WEIR_RETRY_FIXED;
     policy.backoff_initial_ms = 3600000;
     draft.policy = &policy;
-    return works_submit_draft(fixture, flow, &draft);
+    return flow_fixture_submit_draft(fixture, flow, &draft);
 }
 
 static void settle_as(struct fixture *fixture, struct weir_flow *flow,
                       enum weir_settle verb, bool permanent)
 {
     struct weir_settlement settlement = {
-        .claim = works_claim(fixture, flow, "orders", "anna"),
+        .claim = flow_fixture_claim(fixture, flow, "orders", "anna"),
         .verb = verb,
         .reason = "because",
         .permanent = permanent,
@@ -71,13 +71,13 @@ FLOW_TEST(phase, before_the_first_claim_is_waiting_or_delayed)
 {
     static const struct phase WAITING = {"waiting", "waiting_for_worker", ""};
     static const struct phase DELAYED = {"delayed", "waiting_for_delay", ""};
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
-    struct weir_execution_id id = works_submit_draft(fixture, flow, &draft);
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
+    struct weir_execution_id id = flow_fixture_submit_draft(fixture, flow, &draft);
 
     check_phase(fixture, flow, &id, &WAITING);
     draft.delay_ms = 3600000;
-    id = works_submit_draft(fixture, flow, &draft);
+    id = flow_fixture_submit_draft(fixture, flow, &draft);
     check_phase(fixture, flow, &id, &DELAYED);
     weir_flow_destroy(flow);
 }
@@ -85,10 +85,10 @@ FLOW_TEST(phase, before_the_first_claim_is_waiting_or_delayed)
 FLOW_TEST(phase, of_a_claimed_one_is_active)
 {
     static const struct phase ACTIVE = {"active", "none", "0 initial running"};
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
 
-    (void)works_claim(fixture, flow, "orders", "anna");
+    (void)flow_fixture_claim(fixture, flow, "orders", "anna");
 
     check_phase(fixture, flow, &id, &ACTIVE);
     weir_flow_destroy(flow);
@@ -100,7 +100,7 @@ FLOW_TEST(phase, between_two_claims_is_delayed_and_says_why)
                                        "0 initial retry"};
     static const struct phase PARKED = {"delayed", "waiting_for_delay",
                                         "0 initial running"};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_id id = submit_patient(fixture, flow);
 
     settle_as(fixture, flow, WEIR_SETTLE_FAIL, false);
@@ -117,11 +117,11 @@ FLOW_TEST(phase, at_the_end_is_named_by_how_it_ended)
     static const struct phase FAILED = {"failed", "none", "0 initial failed"};
     static const struct phase ABANDONED = {"cancelled", "none", "0 initial cancelled"};
     static const struct phase CANCELLED = {"cancelled", "none", ""};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_id id = submit_patient(fixture, flow);
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
 
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
     check_phase(fixture, flow, &id, &COMPLETED);
     id = submit_patient(fixture, flow);
     settle_as(fixture, flow, WEIR_SETTLE_FAIL, true);
@@ -139,16 +139,16 @@ FLOW_TEST(phase, behind_the_deadline_is_expired)
 {
     static const struct phase EXPIRED = {"expired", "none", ""};
     const char *lane = "orders";
-    const struct weir_claim_options options = works_claimant(&lane, "anna");
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    const struct weir_claim_options options = flow_fixture_claimant(&lane, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_execution_id id;
     struct weir_claim claim;
 
     draft.deadline_ms = 3600000;
-    id = works_submit_draft(fixture, flow, &draft);
+    id = flow_fixture_submit_draft(fixture, flow, &draft);
     fixture_prepare(fixture, "UPDATE {p}_execution SET deadline_us = 1");
-    check_int(works_claim_many(fixture, flow, &options, &claim, 1), 0);
+    check_int(flow_fixture_claim_many(fixture, flow, &options, &claim, 1), 0);
 
     check_phase(fixture, flow, &id, &EXPIRED);
     weir_flow_destroy(flow);
@@ -157,18 +157,18 @@ FLOW_TEST(phase, behind_the_deadline_is_expired)
 /* What ended once has its attempts and no result until there is another. */
 FLOW_TEST(phase, after_a_replay_is_waiting_again)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
-    struct works_view view;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    struct flow_fixture_view view;
 
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
     check_db(weir_flow_replay(flow, &id, &fixture->error), WEIR_OK);
 
-    view = works_see(fixture, flow, &id);
+    view = flow_fixture_see(fixture, flow, &id);
     check_int(view.info.state, WEIR_STATE_WAITING);
     check_int(view.info.ended_us, 0);
     check_int(view.info.replays, 1);
-    check_str(works_attempts(fixture, flow, &id).text, "0 initial success");
+    check_str(flow_fixture_attempts(fixture, flow, &id).text, "0 initial success");
     weir_flow_destroy(flow);
 }

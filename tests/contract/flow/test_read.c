@@ -2,7 +2,7 @@
  * Reading: executions one by one and in pages, attempts, results.
  */
 #include "base/fault_point.h"
-#include "contract/flow/works.h"
+#include "contract/flow/flow_fixture.h"
 #include "db/db.h"
 
 static const struct weir_execution_id NOBODY = {{9, 9, 9}, 3};
@@ -24,12 +24,12 @@ static struct weir_execution_id submit_as(struct fixture *fixture, struct weir_f
                                           int32_t name, const char *lane,
                                           const struct weir_tag *tag)
 {
-    struct weir_execution_draft draft = works_draft(lane);
+    struct weir_execution_draft draft = flow_fixture_draft(lane);
 
     draft.priority = name;
     draft.tags = tag;
     draft.tag_count = tag != NULL ? 1 : 0;
-    return works_submit_draft(fixture, flow, &draft);
+    return flow_fixture_submit_draft(fixture, flow, &draft);
 }
 
 static struct page list(struct fixture *fixture, struct weir_flow *flow,
@@ -43,7 +43,7 @@ static struct page list(struct fixture *fixture, struct weir_flow *flow,
 
 FLOW_TEST(list, gives_pages_from_the_newest_on)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_filter filter = {.count = 2};
     struct page page;
     int64_t next = 0;
@@ -67,7 +67,7 @@ FLOW_TEST(list, gives_pages_from_the_newest_on)
 FLOW_TEST(list, shows_what_lane_state_and_tag_allow)
 {
     static const struct weir_tag GOLD = {"tenant.plan", "gold"};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_filter by_lane = {.lane = "letters", .count = 10};
     struct weir_execution_filter by_state = {.states = 1U << WEIR_STATE_ACTIVE,
                                              .count = 10};
@@ -79,7 +79,7 @@ FLOW_TEST(list, shows_what_lane_state_and_tag_allow)
     (void)submit_as(fixture, flow, 1, "letters", NULL);
     (void)submit_as(fixture, flow, 2, "orders", &GOLD);
     (void)submit_as(fixture, flow, 3, "orders", NULL);
-    (void)works_claim(fixture, flow, "orders", "anna");
+    (void)flow_fixture_claim(fixture, flow, "orders", "anna");
 
     page = list(fixture, flow, &by_lane, &next);
     check(page.count == 1 && page.names[0] == 1);
@@ -99,7 +99,7 @@ FLOW_TEST(list, of_a_bad_filter_is_refused)
         {.count = 1, .before = -1},
         {.count = 1, .tag_key = "a.b"},
     };
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct page page = {.count = 0};
     int64_t next;
 
@@ -112,34 +112,34 @@ FLOW_TEST(list, of_a_bad_filter_is_refused)
 
 FLOW_TEST(attempts, show_the_running_one_last)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit_retrying(fixture, flow, 3);
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit_retrying(fixture, flow, 3);
     struct weir_claim claim;
 
-    check_int(works_attempts(fixture, flow, &id).count, 0);
-    claim = works_claim(fixture, flow, "orders", "anna");
-    check_str(works_attempts(fixture, flow, &id).text, "0 initial running");
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
-    check_str(works_attempts(fixture, flow, &id).text, "0 initial retry");
-    (void)works_claim(fixture, flow, "orders", "bert");
+    check_int(flow_fixture_attempts(fixture, flow, &id).count, 0);
+    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    check_str(flow_fixture_attempts(fixture, flow, &id).text, "0 initial running");
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
+    check_str(flow_fixture_attempts(fixture, flow, &id).text, "0 initial retry");
+    (void)flow_fixture_claim(fixture, flow, "orders", "bert");
 
-    check_str(works_attempts(fixture, flow, &id).text,
+    check_str(flow_fixture_attempts(fixture, flow, &id).text,
               "0 initial retry, 1 retry running");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(result, is_there_only_of_what_was_completed)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
     struct weir_claim claim;
     void *result = NULL;
     size_t size = 0;
 
     check_db(weir_flow_result(flow, &id, &result, &size, &fixture->error), WEIR_NO_ROW);
-    claim = works_claim(fixture, flow, "orders", "anna");
+    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     check_db(weir_flow_result(flow, &id, &result, &size, &fixture->error), WEIR_NO_ROW);
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_ABANDON);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_ABANDON);
 
     check_db(weir_flow_result(flow, &id, &result, &size, &fixture->error), WEIR_NO_ROW);
     weir_flow_destroy(flow);
@@ -173,15 +173,15 @@ FLOW_TEST(result, that_is_removed_meanwhile_is_there_as_a_whole_or_not_at_all)
 
     weir_fault_points_init(&points);
     weir_db_set_fault_points(db, &points);
-    flow = works_open_with(fixture, db, NULL);
+    flow = flow_fixture_open_with(fixture, db, NULL);
     do {
-        struct weir_execution_id id = works_submit(fixture, flow, "orders");
-        struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+        struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+        struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
         enum weir_status status;
         void *result = NULL;
         size_t size = 0;
 
-        works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+        flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
         removal.statements = 0;
         removal.at++;
         weir_fault_points_set_oracle(&points, remove_at, &removal);
@@ -199,17 +199,17 @@ FLOW_TEST(result, that_is_removed_meanwhile_is_there_as_a_whole_or_not_at_all)
 
 FLOW_TEST(read, of_what_is_not_there_names_it)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct works_view view;
-    struct works_log log;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct flow_fixture_view view;
+    struct flow_fixture_log log;
     void *result;
     size_t size;
 
-    check_db(weir_flow_get(flow, &NOBODY, works_note, &view, &fixture->error),
+    check_db(weir_flow_get(flow, &NOBODY, flow_fixture_note, &view, &fixture->error),
              WEIR_NOT_FOUND);
-    check_db(
-        weir_flow_attempts(flow, &NOBODY, works_write_attempt, &log, &fixture->error),
-        WEIR_NOT_FOUND);
+    check_db(weir_flow_attempts(flow, &NOBODY, flow_fixture_write_attempt, &log,
+                                &fixture->error),
+             WEIR_NOT_FOUND);
     check_db(weir_flow_result(flow, &NOBODY, &result, &size, &fixture->error),
              WEIR_NOT_FOUND);
 
@@ -220,13 +220,14 @@ FLOW_TEST(read, of_what_is_not_there_names_it)
 /* A number of a later version: nothing is guessed. */
 FLOW_TEST(read, of_an_unknown_state_stops_with_a_clear_text)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct works_view view;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct flow_fixture_view view;
 
     fixture_prepare(fixture, "UPDATE {p}_execution SET state = 9");
 
-    check_db(weir_flow_get(flow, &id, works_note, &view, &fixture->error), WEIR_SCHEMA);
+    check_db(weir_flow_get(flow, &id, flow_fixture_note, &view, &fixture->error),
+             WEIR_SCHEMA);
     check_db(weir_flow_cancel(flow, &id, NULL, &fixture->error), WEIR_SCHEMA);
     check(strstr(fixture->error.text, "9") != NULL);
     weir_flow_destroy(flow);

@@ -9,8 +9,8 @@
 #include <pthread.h>
 
 #include "contract/flow/graphs.h"
-#include "contract/flow/rounds.h"
-#include "contract/flow/waits.h"
+#include "contract/flow/reconciler_fixture.h"
+#include "contract/flow/suspended.h"
 #include "weir/budget.h"
 
 enum act {
@@ -116,7 +116,7 @@ static void put_sibling(struct setup *self)
 static void put_backlog(struct setup *self)
 {
     put_sibling(self);
-    works_settle(self->fixture, self->flow, &self->claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(self->fixture, self->flow, &self->claim, WEIR_SETTLE_COMPLETE);
     fixture_prepare(self->fixture, "UPDATE {p}_edge_group SET cancel_us = 1");
 }
 
@@ -144,8 +144,8 @@ static void put_budget(struct setup *self)
     static const char *const BUDGETS_OF_IT[] = {"llm"};
     static const char *const LANES[] = {"orders"};
     struct fixture *fixture = self->fixture;
-    struct weir_claim_options options = works_claimant(LANES, "anna");
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_claim_options options = flow_fixture_claimant(LANES, "anna");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_budget_draft budget = budget_of(100);
     struct weir_claim claim;
 
@@ -153,8 +153,8 @@ static void put_budget(struct setup *self)
     draft.budget_count = 1;
     check_db(weir_budget_create(self->flow, &budget, NULL, &fixture->error), WEIR_OK);
     check_db(spend(self->flow, 100, &fixture->error), WEIR_OK);
-    self->charged = works_submit_draft(fixture, self->flow, &draft);
-    check_int(works_claim_many(fixture, self->flow, &options, &claim, 1), 0);
+    self->charged = flow_fixture_submit_draft(fixture, self->flow, &draft);
+    check_int(flow_fixture_claim_many(fixture, self->flow, &options, &claim, 1), 0);
     fixture_prepare(fixture,
                     "UPDATE {p}_budget SET next_reset_us = next_reset_us - 25200000000,"
                     " created_us = created_us - 25200000000");
@@ -189,7 +189,7 @@ static void see_budget(void *state, const struct weir_budget_info *info)
     check_int((info->next_reset_us - info->created_us) % (HOUR_MS * INT64_C(1000)), 0);
     (void)snprintf(self->text, sizeof self->text, "used %lld, %lld resets, %s",
                    (long long)info->usage[0].used, (long long)info->resets,
-                   works_state(self->fixture, self->flow, &self->charged));
+                   flow_fixture_state(self->fixture, self->flow, &self->charged));
 }
 
 static const char *see(struct setup *self)
@@ -197,7 +197,7 @@ static const char *see(struct setup *self)
     struct fixture *fixture = self->fixture;
 
     if (self->plot.which == WAITS)
-        return works_state(fixture, self->flow, &self->wait.id);
+        return flow_fixture_state(fixture, self->flow, &self->wait.id);
     if (self->plot.which == BUDGETS) {
         check_db(weir_budget_get(self->flow, "llm", see_budget, self, &fixture->error),
                  WEIR_OK);
@@ -323,7 +323,7 @@ static void setup_open(struct setup *self, struct fixture *fixture,
         weir_fault_points_init(&self->points);
         weir_fault_points_arm(&self->points, "db.busy", UINT64_MAX);
         weir_db_set_fault_points(self->db, &self->points);
-        self->visitor = works_open_with(fixture, self->db, NULL);
+        self->visitor = flow_fixture_open_with(fixture, self->db, NULL);
     }
     put(self);
 }
@@ -365,15 +365,16 @@ static uint64_t pass_of(const struct plot *plot)
     return plot->at > 0 ? (uint64_t)plot->at : 1;
 }
 
-static void check_end(struct setup *self, const struct round *round)
+static void check_end(struct setup *self,
+                      const struct reconciler_fixture *reconciler_fixture)
 {
     struct fixture *fixture = self->fixture;
 
-    fixture->error = round->error;
-    check_db(round->status, WEIR_OK);
+    fixture->error = reconciler_fixture->error;
+    check_db(reconciler_fixture->status, WEIR_OK);
     check_str(see(self), self->plot.end);
-    check_int(round->report.processed, self->plot.processed);
-    check_int(round->report.errors, 0);
+    check_int(reconciler_fixture->report.processed, self->plot.processed);
+    check_int(reconciler_fixture->report.errors, 0);
 }
 
 /* ---- he is first and quick ------------------------------------------------------------------- */
@@ -403,22 +404,22 @@ static const struct plot BETWEEN_FIND_AND_LOCK[] = {
 
 FLOW_TEST(reconcilers, go_by_what_was_done_since_they_found_it)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < COUNT_OF(BETWEEN_FIND_AND_LOCK); i++) {
         const struct plot *plot = &BETWEEN_FIND_AND_LOCK[i];
         struct setup setup;
-        struct round round;
+        struct reconciler_fixture reconciler_fixture;
 
         setup_open(&setup, fixture, flow, plot);
-        round_open(&round, fixture, plot->which);
-        weir_fault_points_arm_call(&round.points, "reconciler.due", pass_of(plot),
-                                   come_and_go, &setup);
-        (void)round_tick(&round);
+        reconciler_fixture_open(&reconciler_fixture, fixture, plot->which);
+        weir_fault_points_arm_call(&reconciler_fixture.points, "reconciler.due",
+                                   pass_of(plot), come_and_go, &setup);
+        (void)reconciler_fixture_tick(&reconciler_fixture);
         check_int(setup.came, 1);
         check_status(setup.status, WEIR_OK);
-        check_end(&setup, &round);
-        round_close(&round);
+        check_end(&setup, &reconciler_fixture);
+        reconciler_fixture_close(&reconciler_fixture);
         setup_close(&setup);
     }
     weir_flow_destroy(flow);
@@ -448,22 +449,22 @@ static const struct late_plot WHILE_LOCKED[] = {
 
 FLOW_TEST(reconcilers, that_have_locked_it_are_seen_by_whoever_comes_then)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < COUNT_OF(WHILE_LOCKED); i++) {
         const struct plot *plot = &WHILE_LOCKED[i].plot;
         struct setup setup;
-        struct round round;
+        struct reconciler_fixture reconciler_fixture;
 
         setup_open(&setup, fixture, flow, plot);
-        round_open(&round, fixture, plot->which);
-        weir_fault_points_arm_call(&round.points, "reconciler.locked", pass_of(plot),
-                                   come_and_wait, &setup);
-        (void)round_tick(&round);
+        reconciler_fixture_open(&reconciler_fixture, fixture, plot->which);
+        weir_fault_points_arm_call(&reconciler_fixture.points, "reconciler.locked",
+                                   pass_of(plot), come_and_wait, &setup);
+        (void)reconciler_fixture_tick(&reconciler_fixture);
         check_int(pthread_join(setup.thread, NULL), 0);
         check_status(setup.status, WHILE_LOCKED[i].status);
-        check_end(&setup, &round);
-        round_close(&round);
+        check_end(&setup, &reconciler_fixture);
+        reconciler_fixture_close(&reconciler_fixture);
         setup_close(&setup);
     }
     weir_flow_destroy(flow);
@@ -480,7 +481,7 @@ static void stand(void *argument)
 }
 
 struct ticking {
-    struct round *round;
+    struct reconciler_fixture *reconciler_fixture;
     _Atomic bool done;
 };
 
@@ -488,7 +489,7 @@ static void *tick_on_thread(void *argument)
 {
     struct ticking *self = argument;
 
-    (void)round_tick(self->round);
+    (void)reconciler_fixture_tick(self->reconciler_fixture);
     atomic_store(&self->done, true);
     return NULL;
 }
@@ -496,32 +497,33 @@ static void *tick_on_thread(void *argument)
 /* On PostgreSQL a row of a due kind that he has is passed over, and found later. */
 FLOW_TEST(reconcilers, wait_for_whoever_has_begun_before_them_and_go_by_what_he_did)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < COUNT_OF(BETWEEN_FIND_AND_LOCK); i++) {
         const struct plot *plot = &BETWEEN_FIND_AND_LOCK[i];
         struct setup setup;
-        struct round round;
-        struct ticking ticking = {.round = &round};
+        struct reconciler_fixture reconciler_fixture;
+        struct ticking ticking = {.reconciler_fixture = &reconciler_fixture};
         pthread_t ticker;
 
         if (plot->act == NOTHING || plot->at > 0)
             continue;
         setup_open(&setup, fixture, flow, plot);
-        round_open(&round, fixture, plot->which);
+        reconciler_fixture_open(&reconciler_fixture, fixture, plot->which);
         weir_fault_points_arm_call(&setup.points, "db.commit", 1, stand, &setup);
         check_int(pthread_create(&setup.thread, NULL, come_on_thread, &setup), 0);
         wait_until(atomic_load(&setup.stands));
         check_int(pthread_create(&ticker, NULL, tick_on_thread, &ticking), 0);
-        wait_until(atomic_load(&ticking.done) || waits(fixture, &round.points));
+        wait_until(atomic_load(&ticking.done) ||
+                   waits(fixture, &reconciler_fixture.points));
         atomic_store(&setup.go, true);
         check_int(pthread_join(ticker, NULL), 0);
         check_int(pthread_join(setup.thread, NULL), 0);
         check_status(setup.status, WEIR_OK);
-        check_status(round.status, WEIR_OK);
-        (void)round_tick(&round);
-        check_end(&setup, &round);
-        round_close(&round);
+        check_status(reconciler_fixture.status, WEIR_OK);
+        (void)reconciler_fixture_tick(&reconciler_fixture);
+        check_end(&setup, &reconciler_fixture);
+        reconciler_fixture_close(&reconciler_fixture);
         setup_close(&setup);
     }
     weir_flow_destroy(flow);
@@ -538,7 +540,7 @@ static const struct plot ALONE[] = {
 };
 
 struct rival {
-    struct round round;
+    struct reconciler_fixture reconciler_fixture;
     pthread_t thread;
     _Atomic bool done;
 };
@@ -547,7 +549,7 @@ static void rival_ticks(void *argument)
 {
     struct rival *self = argument;
 
-    (void)round_tick(&self->round);
+    (void)reconciler_fixture_tick(&self->reconciler_fixture);
     atomic_store(&self->done, true);
 }
 
@@ -563,7 +565,7 @@ static void rival_tries(void *argument)
 
     check_int(pthread_create(&self->thread, NULL, rival_on_thread, self), 0);
     wait_until(atomic_load(&self->done) ||
-               waits(self->round.fixture, &self->round.points));
+               waits(self->reconciler_fixture.fixture, &self->reconciler_fixture.points));
 }
 
 static void meet(struct fixture *fixture, struct weir_flow *flow, const struct plot *plot,
@@ -571,27 +573,27 @@ static void meet(struct fixture *fixture, struct weir_flow *flow, const struct p
 {
     struct rival rival = {.done = false};
     struct setup setup;
-    struct round round;
+    struct reconciler_fixture reconciler_fixture;
 
     setup_open(&setup, fixture, flow, plot);
-    round_open(&round, fixture, plot->which);
-    round_open(&rival.round, fixture, plot->which);
-    weir_fault_points_arm_call(&round.points, point, 1, rival_acts, &rival);
-    (void)round_tick(&round);
+    reconciler_fixture_open(&reconciler_fixture, fixture, plot->which);
+    reconciler_fixture_open(&rival.reconciler_fixture, fixture, plot->which);
+    weir_fault_points_arm_call(&reconciler_fixture.points, point, 1, rival_acts, &rival);
+    (void)reconciler_fixture_tick(&reconciler_fixture);
     if (rival_acts == rival_tries)
         check_int(pthread_join(rival.thread, NULL), 0);
     check(atomic_load(&rival.done));
-    check_status(rival.round.status, WEIR_OK);
-    round.report.processed += rival.round.report.processed;
-    check_end(&setup, &round);
-    round_close(&rival.round);
-    round_close(&round);
+    check_status(rival.reconciler_fixture.status, WEIR_OK);
+    reconciler_fixture.report.processed += rival.reconciler_fixture.report.processed;
+    check_end(&setup, &reconciler_fixture);
+    reconciler_fixture_close(&rival.reconciler_fixture);
+    reconciler_fixture_close(&reconciler_fixture);
     setup_close(&setup);
 }
 
 FLOW_TEST(two_reconcilers, that_have_found_the_same_handle_it_once)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < COUNT_OF(ALONE); i++)
         meet(fixture, flow, &ALONE[i], "reconciler.due", rival_ticks);
@@ -600,7 +602,7 @@ FLOW_TEST(two_reconcilers, that_have_found_the_same_handle_it_once)
 
 FLOW_TEST(two_reconcilers, of_which_one_has_it_handle_it_once)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < COUNT_OF(ALONE); i++)
         meet(fixture, flow, &ALONE[i], "reconciler.locked", rival_tries);
@@ -611,42 +613,42 @@ FLOW_TEST(two_reconcilers, of_which_one_has_it_handle_it_once)
 
 /* The fault came; what was not done is done by the next tick, and nothing twice. Returns false when the
  * tick had fewer calls. */
-static bool survive(struct round *round, struct weir_flow *flow, const struct plot *plot,
-                    const char *fault, uint64_t at)
+static bool survive(struct reconciler_fixture *reconciler_fixture, struct weir_flow *flow,
+                    const struct plot *plot, const char *fault, uint64_t at)
 {
     enum { FAULT = 1 };
-    struct fixture *fixture = round->fixture;
+    struct fixture *fixture = reconciler_fixture->fixture;
     struct setup setup;
     bool came;
 
     setup_open(&setup, fixture, flow, plot);
-    round->report = (struct weir_scan_report){.processed = 0};
-    weir_fault_points_arm_once(&round->points, fault, at);
-    (void)round_tick(round);
-    came = atomic_load(&round->points.armed[FAULT].passed) >= at;
-    weir_fault_points_arm(&round->points, fault, UINT64_MAX);
-    check_int(round->report.errors, 0);
-    fixture->error = round->error;
-    check_db(round_tick(round), WEIR_OK);
+    reconciler_fixture->report = (struct weir_scan_report){.processed = 0};
+    weir_fault_points_arm_once(&reconciler_fixture->points, fault, at);
+    (void)reconciler_fixture_tick(reconciler_fixture);
+    came = atomic_load(&reconciler_fixture->points.armed[FAULT].passed) >= at;
+    weir_fault_points_arm(&reconciler_fixture->points, fault, UINT64_MAX);
+    check_int(reconciler_fixture->report.errors, 0);
+    fixture->error = reconciler_fixture->error;
+    check_db(reconciler_fixture_tick(reconciler_fixture), WEIR_OK);
     check_str(see(&setup), plot->end);
-    check(round->report.processed <= (uint64_t)plot->processed);
+    check(reconciler_fixture->report.processed <= (uint64_t)plot->processed);
     setup_close(&setup);
     return came;
 }
 
 static void survive_all(struct fixture *fixture, const char *fault, uint64_t least)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < COUNT_OF(ALONE); i++) {
-        struct round round;
+        struct reconciler_fixture reconciler_fixture;
         uint64_t at = 1;
 
-        round_open(&round, fixture, ALONE[i].which);
-        while (survive(&round, flow, &ALONE[i], fault, at))
+        reconciler_fixture_open(&reconciler_fixture, fixture, ALONE[i].which);
+        while (survive(&reconciler_fixture, flow, &ALONE[i], fault, at))
             at++;
         check(at > least);
-        round_close(&round);
+        reconciler_fixture_close(&reconciler_fixture);
     }
     weir_flow_destroy(flow);
 }
@@ -708,24 +710,24 @@ static void poison_setup(struct setup *self)
 }
 
 /* Tried some times, and then left alone. */
-static void tick_until_set_aside(struct round *round)
+static void tick_until_set_aside(struct reconciler_fixture *reconciler_fixture)
 {
     for (int i = 1; i <= WEIR_FAILURES_IN_ROW_MAX; i++) {
-        check_status(round_tick(round), WEIR_OK);
-        check_int(round->report.errors, i);
+        check_status(reconciler_fixture_tick(reconciler_fixture), WEIR_OK);
+        check_int(reconciler_fixture->report.errors, i);
     }
-    check_int(weir_failures_count(&round->failures), 1);
-    check_status(round_tick(round), WEIR_OK);
-    check_int(round->report.errors, WEIR_FAILURES_IN_ROW_MAX);
-    check(round->report.skipped > 0);
+    check_int(weir_failures_count(&reconciler_fixture->failures), 1);
+    check_status(reconciler_fixture_tick(reconciler_fixture), WEIR_OK);
+    check_int(reconciler_fixture->report.errors, WEIR_FAILURES_IN_ROW_MAX);
+    check(reconciler_fixture->report.skipped > 0);
 }
 
-static void tick_until_tried_again(struct round *round)
+static void tick_until_tried_again(struct reconciler_fixture *reconciler_fixture)
 {
     for (int i = 0; i <= WEIR_FAILURES_SKIP_CYCLES; i++)
-        check_status(round_tick(round), WEIR_OK);
-    check_int(weir_failures_count(&round->failures), 0);
-    check_int(round->report.errors, WEIR_FAILURES_IN_ROW_MAX);
+        check_status(reconciler_fixture_tick(reconciler_fixture), WEIR_OK);
+    check_int(weir_failures_count(&reconciler_fixture->failures), 0);
+    check_int(reconciler_fixture->report.errors, WEIR_FAILURES_IN_ROW_MAX);
 }
 
 static const char *state_of(struct setup *self)
@@ -733,7 +735,7 @@ static const char *state_of(struct setup *self)
     if (self->plot.which == BACKLOG)
         return self->plot.end; /* what is left of it is seen below */
     return self->plot.which == WAITS
-               ? works_state(self->fixture, self->flow, &self->wait.id)
+               ? flow_fixture_state(self->fixture, self->flow, &self->wait.id)
                : graph_states(&self->graph);
 }
 
@@ -747,28 +749,28 @@ static int64_t joins_left(struct fixture *fixture)
 /* The batch has both of them. */
 FLOW_TEST(poison, is_set_aside_and_shown_and_comes_right_when_it_can)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < COUNT_OF(ALONE) - 1; i++) {
         const struct plot *plot = &ALONE[i];
         struct setup bad, good;
-        struct round round;
+        struct reconciler_fixture reconciler_fixture;
 
         setup_open(&good, fixture, flow, plot);
         setup_open(&bad, fixture, flow, plot);
         poison_setup(&bad);
-        round_open(&round, fixture, plot->which);
-        tick_until_set_aside(&round);
+        reconciler_fixture_open(&reconciler_fixture, fixture, plot->which);
+        tick_until_set_aside(&reconciler_fixture);
         check_str(state_of(&good), plot->end);
         check(plot->which == BACKLOG || strcmp(state_of(&bad), plot->end) != 0);
         check_int(joins_left(fixture), plot->which == BACKLOG || plot->which == SIBLINGS);
 
         cure(fixture);
-        tick_until_tried_again(&round);
+        tick_until_tried_again(&reconciler_fixture);
         check_str(state_of(&bad), plot->end);
         check_int(joins_left(fixture), 0);
-        check_int(round.report.processed, 2 * plot->processed);
-        round_close(&round);
+        check_int(reconciler_fixture.report.processed, 2 * plot->processed);
+        reconciler_fixture_close(&reconciler_fixture);
         setup_close(&good); /* and the other */
     }
     weir_flow_destroy(flow);
@@ -784,13 +786,13 @@ FLOW_TEST(budget_reset, sets_aside_what_cannot_be_changed_and_does_the_rest)
     } CASES[] = {{"budget", true, "used 100, 0 resets, rate_limited"},
                  {"execution", false, "used 0, 1 resets, rate_limited"}};
     const struct plot plot = {BUDGETS, NOTHING, 0, "used 0, 1 resets, waiting", 2};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_budget_draft other = budget_of(100);
 
     other.name = "other";
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         struct setup setup;
-        struct round round;
+        struct reconciler_fixture reconciler_fixture;
 
         check_db(weir_budget_create(flow, &other, NULL, &fixture->error), WEIR_OK);
         setup_open(&setup, fixture, flow, &plot);
@@ -798,16 +800,16 @@ FLOW_TEST(budget_reset, sets_aside_what_cannot_be_changed_and_does_the_rest)
                CASES[i].of_budget
                    ? fixture_ask(fixture, "SELECT no FROM weir_budget WHERE name = 'llm'")
                    : fixture_ask(fixture, "SELECT max(no) FROM weir_execution"));
-        round_open(&round, fixture, BUDGETS);
-        tick_until_set_aside(&round);
+        reconciler_fixture_open(&reconciler_fixture, fixture, BUDGETS);
+        tick_until_set_aside(&reconciler_fixture);
         check_str(see(&setup), CASES[i].end);
         check_int(fixture_ask(fixture, "SELECT era FROM weir_budget"
                                        " WHERE name = 'other'"),
                   1);
         cure(fixture);
-        tick_until_tried_again(&round);
+        tick_until_tried_again(&reconciler_fixture);
         check_str(see(&setup), plot.end);
-        round_close(&round);
+        reconciler_fixture_close(&reconciler_fixture);
         setup_close(&setup);
     }
     weir_flow_destroy(flow);
@@ -817,30 +819,30 @@ FLOW_TEST(budget_reset, sets_aside_what_cannot_be_changed_and_does_the_rest)
 
 FLOW_TEST(filter, is_respected_by_all_but_budget_reset)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < COUNT_OF(ALONE); i++) {
         const struct plot *plot = &ALONE[i];
         int hidden = plot->which == BUDGETS ? plot->processed : 0;
         struct setup setup;
-        struct round round;
+        struct reconciler_fixture reconciler_fixture;
 
         setup_open(&setup, fixture, flow, plot);
-        round_open(&round, fixture, plot->which);
-        round.filter.name_space = weir_str("elsewhere");
-        check_status(round_tick(&round), WEIR_OK);
-        check_int(round.report.processed, hidden);
-        round.filter.name_space = weir_str("default");
-        round.filter.tag_key = weir_str("app.zone");
-        round.filter.tag_value = weir_str("west");
-        check_status(round_tick(&round), WEIR_OK);
-        check_int(round.report.processed, hidden);
+        reconciler_fixture_open(&reconciler_fixture, fixture, plot->which);
+        reconciler_fixture.filter.name_space = weir_str("elsewhere");
+        check_status(reconciler_fixture_tick(&reconciler_fixture), WEIR_OK);
+        check_int(reconciler_fixture.report.processed, hidden);
+        reconciler_fixture.filter.name_space = weir_str("default");
+        reconciler_fixture.filter.tag_key = weir_str("app.zone");
+        reconciler_fixture.filter.tag_value = weir_str("west");
+        check_status(reconciler_fixture_tick(&reconciler_fixture), WEIR_OK);
+        check_int(reconciler_fixture.report.processed, hidden);
 
         fixture_prepare(fixture, "INSERT INTO {p}_tag (no, key, value)"
                                  " SELECT no, 'app.zone', 'west' FROM {p}_execution");
-        (void)round_tick(&round);
-        check_end(&setup, &round);
-        round_close(&round);
+        (void)reconciler_fixture_tick(&reconciler_fixture);
+        check_end(&setup, &reconciler_fixture);
+        reconciler_fixture_close(&reconciler_fixture);
         fixture_prepare(fixture, "DELETE FROM {p}_tag");
         setup_close(&setup);
     }
@@ -889,42 +891,42 @@ FLOW_TEST(dependency, finds_what_a_large_fan_out_has_left_by_itself)
     struct weir_claim claim;
     struct patrol patrol;
     struct graph graph;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
-    graph_open(&graph, fixture, yard.flow);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    graph_open(&graph, fixture, supervisor_fixture.flow);
     fan_out(&graph, ids);
-    claim = works_claim(fixture, yard.flow, "first", "anna");
-    works_settle(fixture, yard.flow, &claim, WEIR_SETTLE_COMPLETE);
+    claim = flow_fixture_claim(fixture, supervisor_fixture.flow, "first", "anna");
+    flow_fixture_settle(fixture, supervisor_fixture.flow, &claim, WEIR_SETTLE_COMPLETE);
     check_int(blocked(fixture), FAN - 1000);
     patrol_init(&patrol, fixture);
     patrol.options.dependency_stale_ms = 1;
     patrol_start(&patrol);
     wait_until(blocked(fixture) == 0);
     wait_until(patrol_scan(&patrol, EDGES).processed == FAN - 1000);
-    check_str(works_state(fixture, yard.flow, &ids[FAN]), "waiting");
+    check_str(flow_fixture_state(fixture, supervisor_fixture.flow, &ids[FAN]), "waiting");
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 FLOW_TEST(dependency, leaves_alone_what_ended_a_moment_ago_and_nobody_told)
 {
     const struct plot plot = {EDGES, NOTHING, 0, "a:completed b:waiting_children", 0};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct setup setup;
-    struct round round;
+    struct reconciler_fixture reconciler_fixture;
 
     setup_open(&setup, fixture, flow, &plot);
-    round_open(&round, fixture, EDGES);
-    round.task.age_us = 3600LL * 1000000;
-    (void)round_tick(&round);
-    check_end(&setup, &round);
-    atomic_store(&round.task.told, true);
-    (void)round_tick(&round);
+    reconciler_fixture_open(&reconciler_fixture, fixture, EDGES);
+    reconciler_fixture.task.age_us = 3600LL * 1000000;
+    (void)reconciler_fixture_tick(&reconciler_fixture);
+    check_end(&setup, &reconciler_fixture);
+    atomic_store(&reconciler_fixture.task.told, true);
+    (void)reconciler_fixture_tick(&reconciler_fixture);
     setup.plot.end = "a:completed b:waiting";
     setup.plot.processed = 1;
-    check_end(&setup, &round);
-    round_close(&round);
+    check_end(&setup, &reconciler_fixture);
+    reconciler_fixture_close(&reconciler_fixture);
     setup_close(&setup);
     weir_flow_destroy(flow);
 }
@@ -933,20 +935,20 @@ FLOW_TEST(dependency, leaves_alone_what_ended_a_moment_ago_and_nobody_told)
 FLOW_TEST(dependency, that_has_failed_does_what_it_was_told_in_the_next_tick)
 {
     const struct plot plot = {EDGES, NOTHING, 0, "a:completed b:waiting", 1};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct setup setup;
-    struct round round;
+    struct reconciler_fixture reconciler_fixture;
 
     setup_open(&setup, fixture, flow, &plot);
-    round_open(&round, fixture, EDGES);
-    round.task.age_us = 3600LL * 1000000;
-    atomic_store(&round.task.told, true);
-    weir_fault_points_arm(&round.points, "db.fail", 1);
-    check(round_tick(&round) != WEIR_OK);
-    weir_fault_points_arm(&round.points, "db.fail", UINT64_MAX);
-    (void)round_tick(&round);
-    check_end(&setup, &round);
-    round_close(&round);
+    reconciler_fixture_open(&reconciler_fixture, fixture, EDGES);
+    reconciler_fixture.task.age_us = 3600LL * 1000000;
+    atomic_store(&reconciler_fixture.task.told, true);
+    weir_fault_points_arm(&reconciler_fixture.points, "db.fail", 1);
+    check(reconciler_fixture_tick(&reconciler_fixture) != WEIR_OK);
+    weir_fault_points_arm(&reconciler_fixture.points, "db.fail", UINT64_MAX);
+    (void)reconciler_fixture_tick(&reconciler_fixture);
+    check_end(&setup, &reconciler_fixture);
+    reconciler_fixture_close(&reconciler_fixture);
     setup_close(&setup);
     weir_flow_destroy(flow);
 }
@@ -976,20 +978,20 @@ static void put_in_vain(struct setup *self)
 /* `c` begins anew before `b` is locked, and needs it. */
 FLOW_TEST(edge_cancel_dispatcher, leaves_members_alone_whose_join_was_opened_again)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct setup setup = {
         .fixture = fixture,
         .flow = flow,
         .plot = {SIBLINGS, NOTHING, 0, "a:failed b:active c:waiting_children", 0}};
-    struct round round;
+    struct reconciler_fixture reconciler_fixture;
 
     put_in_vain(&setup);
-    round_open(&round, fixture, SIBLINGS);
-    weir_fault_points_arm_call(&round.points, "reconciler.due", 1, open_join_again,
-                               &setup);
-    (void)round_tick(&round);
-    check_end(&setup, &round);
-    round_close(&round);
+    reconciler_fixture_open(&reconciler_fixture, fixture, SIBLINGS);
+    weir_fault_points_arm_call(&reconciler_fixture.points, "reconciler.due", 1,
+                               open_join_again, &setup);
+    (void)reconciler_fixture_tick(&reconciler_fixture);
+    check_end(&setup, &reconciler_fixture);
+    reconciler_fixture_close(&reconciler_fixture);
     setup_close(&setup);
     weir_flow_destroy(flow);
 }
@@ -998,20 +1000,20 @@ FLOW_TEST(edge_cancel_dispatcher, leaves_members_alone_whose_join_was_opened_aga
 FLOW_POSTGRESQL_TEST(edge_cancel_dispatcher,
                      leaves_members_alone_whose_join_is_opened_again_at_the_last_moment)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct setup setup = {
         .fixture = fixture,
         .flow = flow,
         .plot = {SIBLINGS, NOTHING, 0, "a:failed b:active c:waiting_children", 0}};
-    struct round round;
+    struct reconciler_fixture reconciler_fixture;
 
     put_in_vain(&setup);
-    round_open(&round, fixture, SIBLINGS);
-    weir_fault_points_arm_call(&round.points, "reconciler.locked", 1, open_join_again,
-                               &setup);
-    (void)round_tick(&round);
-    check_end(&setup, &round);
-    round_close(&round);
+    reconciler_fixture_open(&reconciler_fixture, fixture, SIBLINGS);
+    weir_fault_points_arm_call(&reconciler_fixture.points, "reconciler.locked", 1,
+                               open_join_again, &setup);
+    (void)reconciler_fixture_tick(&reconciler_fixture);
+    check_end(&setup, &reconciler_fixture);
+    reconciler_fixture_close(&reconciler_fixture);
     setup_close(&setup);
     weir_flow_destroy(flow);
 }
@@ -1020,15 +1022,15 @@ FLOW_TEST(edge_cancel_reconciler, leaves_members_that_run_to_the_dispatcher)
 {
     const struct plot plot = {SIBLINGS, NOTHING, 0,
                               "a:completed b:active c:waiting, to cancel", 0};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct setup setup;
-    struct round round;
+    struct reconciler_fixture reconciler_fixture;
 
     setup_open(&setup, fixture, flow, &plot);
-    round_open(&round, fixture, BACKLOG);
-    (void)round_tick(&round);
-    check_end(&setup, &round);
-    round_close(&round);
+    reconciler_fixture_open(&reconciler_fixture, fixture, BACKLOG);
+    (void)reconciler_fixture_tick(&reconciler_fixture);
+    check_end(&setup, &reconciler_fixture);
+    reconciler_fixture_close(&reconciler_fixture);
     setup_close(&setup);
     weir_flow_destroy(flow);
 }
@@ -1050,14 +1052,14 @@ static bool is_dark(void *argument, const char *name)
 static bool dispatch_until(struct setup *setup, struct blackout *blackout)
 {
     struct fixture *fixture = setup->fixture;
-    struct round round;
+    struct reconciler_fixture reconciler_fixture;
 
-    round_open(&round, fixture, SIBLINGS);
-    weir_fault_points_set_oracle(&round.points, is_dark, blackout);
-    (void)round_tick(&round);
-    round_close(&round);
-    return strcmp(works_state(fixture, setup->flow, &setup->claim.id), "cancelled") ==
-               0 &&
+    reconciler_fixture_open(&reconciler_fixture, fixture, SIBLINGS);
+    weir_fault_points_set_oracle(&reconciler_fixture.points, is_dark, blackout);
+    (void)reconciler_fixture_tick(&reconciler_fixture);
+    reconciler_fixture_close(&reconciler_fixture);
+    return strcmp(flow_fixture_state(fixture, setup->flow, &setup->claim.id),
+                  "cancelled") == 0 &&
            joins_left(fixture) == 1;
 }
 
@@ -1066,10 +1068,10 @@ FLOW_TEST(edge_cancel_reconciler, forgets_what_a_dispatcher_that_died_has_left)
 {
     const struct plot plot = {SIBLINGS, NOTHING, 0, "a:completed b:cancelled c:waiting",
                               1};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct blackout blackout = {.at = UINT64_MAX};
     struct setup setup;
-    struct round round;
+    struct reconciler_fixture reconciler_fixture;
     uint64_t at;
 
     setup_open(&setup, fixture, flow, &plot);
@@ -1082,10 +1084,10 @@ FLOW_TEST(edge_cancel_reconciler, forgets_what_a_dispatcher_that_died_has_left)
         blackout = (struct blackout){.at = at--};
     } while (!dispatch_until(&setup, &blackout));
 
-    round_open(&round, fixture, BACKLOG);
-    (void)round_tick(&round);
-    check_end(&setup, &round);
-    round_close(&round);
+    reconciler_fixture_open(&reconciler_fixture, fixture, BACKLOG);
+    (void)reconciler_fixture_tick(&reconciler_fixture);
+    check_end(&setup, &reconciler_fixture);
+    reconciler_fixture_close(&reconciler_fixture);
     setup_close(&setup);
     weir_flow_destroy(flow);
 }
@@ -1096,28 +1098,28 @@ FLOW_POSTGRESQL_TEST(edge_cancel_dispatcher, holds_no_join_while_it_waits_for_a_
 {
     const struct plot plot = {SIBLINGS, NOTHING, 0, "a:completed b:cancelled c:waiting",
                               1};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_connection *ender;
     struct setup setup;
-    struct round round;
-    struct ticking ticking = {.round = &round};
+    struct reconciler_fixture reconciler_fixture;
+    struct ticking ticking = {.reconciler_fixture = &reconciler_fixture};
     pthread_t ticker;
 
     setup_open(&setup, fixture, flow, &plot);
-    round_open(&round, fixture, SIBLINGS);
+    reconciler_fixture_open(&reconciler_fixture, fixture, SIBLINGS);
     ender = fixture_take(fixture);
     fixture_execute(fixture, ender, "BEGIN");
     fixture_execute(fixture, ender, "SELECT FROM weir_execution FOR UPDATE");
     check_int(pthread_create(&ticker, NULL, tick_on_thread, &ticking), 0);
-    wait_until(atomic_load(&ticking.done) || waits(fixture, &round.points));
+    wait_until(atomic_load(&ticking.done) || waits(fixture, &reconciler_fixture.points));
 
     fixture_execute(fixture, ender, "SELECT FROM weir_edge_group FOR UPDATE NOWAIT");
     fixture_execute(fixture, ender, "COMMIT");
 
     check_int(pthread_join(ticker, NULL), 0);
-    check_end(&setup, &round);
+    check_end(&setup, &reconciler_fixture);
     fixture_give(fixture, ender);
-    round_close(&round);
+    reconciler_fixture_close(&reconciler_fixture);
     setup_close(&setup);
     weir_flow_destroy(flow);
 }

@@ -7,7 +7,7 @@
  */
 #include <pthread.h>
 
-#include "contract/flow/rounds.h"
+#include "contract/flow/reconciler_fixture.h"
 
 enum { LONG_US = 60000000 };
 
@@ -17,8 +17,8 @@ enum act { COMPLETES, FAILS, RENEWS, CANCELS, REPLAYS };
 struct encounter {
     enum weir_reconciler which;
     enum act act;
-    bool works; /* the act */
-    int state;  /* of enum weir_public_state, in the end; GONE */
+    bool flow_fixture; /* the act */
+    int state;         /* of enum weir_public_state, in the end; GONE */
     int processed;
     int attempts; /* that have ended */
 };
@@ -34,10 +34,11 @@ static int due_ms(const struct encounter *plot)
 }
 
 /* One of the kind; it is due after `ms`. Housekeeping's has ended, and is due when nothing is kept. */
-static struct weir_claim put(struct yard *yard, const struct encounter *plot, int ms)
+static struct weir_claim put(struct supervisor_fixture *supervisor_fixture,
+                             const struct encounter *plot, int ms)
 {
-    struct weir_execution_policy policy = yard_policy();
-    struct weir_execution_draft draft = yard_draft(&policy);
+    struct weir_execution_policy policy = supervisor_fixture_policy();
+    struct weir_execution_draft draft = supervisor_fixture_draft(&policy);
     struct weir_claim claim = {.epoch = 0};
 
     policy.retries_max = plot->act == FAILS ? 1 : 0;
@@ -46,14 +47,18 @@ static struct weir_claim put(struct yard *yard, const struct encounter *plot, in
     draft.deadline_ms = plot->which == WEIR_RECONCILER_EXECUTION_DEADLINE ? ms : 0;
     if (plot->which == WEIR_RECONCILER_DELAYED_PROMOTER) {
         draft.delay_ms = ms;
-        claim.id = yard_submit(yard, &draft);
-        claim.no = fixture_ask(yard->fixture, "SELECT max(no) FROM weir_execution");
+        claim.id = supervisor_fixture_submit(supervisor_fixture, &draft);
+        claim.no = fixture_ask(supervisor_fixture->fixture,
+                               "SELECT max(no) FROM weir_execution");
         return claim;
     }
-    claim = yard_employ(
-        yard, &draft, plot->which == WEIR_RECONCILER_LEASE_EXPIRY ? ms * 1000 : LONG_US);
+    claim = supervisor_fixture_employ(
+        supervisor_fixture, &draft,
+        plot->which == WEIR_RECONCILER_LEASE_EXPIRY ? ms * 1000 : LONG_US);
     if (plot->which == WEIR_RECONCILER_HOUSEKEEPING)
-        check_status(yard_settle(yard, &claim, WEIR_SETTLE_COMPLETE), WEIR_OK);
+        check_status(
+            supervisor_fixture_settle(supervisor_fixture, &claim, WEIR_SETTLE_COMPLETE),
+            WEIR_OK);
     return claim;
 }
 
@@ -73,38 +78,42 @@ static void wait_for(struct fixture *fixture, int64_t time_us)
 }
 
 /* It is there, and due. */
-static struct weir_claim put_due(struct yard *yard, const struct encounter *plot)
+static struct weir_claim put_due(struct supervisor_fixture *supervisor_fixture,
+                                 const struct encounter *plot)
 {
-    struct weir_claim claim = put(yard, plot, due_ms(plot));
+    struct weir_claim claim = put(supervisor_fixture, plot, due_ms(plot));
 
-    wait_for(yard->fixture, now_us(yard->fixture) + due_ms(plot) * 1000);
+    wait_for(supervisor_fixture->fixture,
+             now_us(supervisor_fixture->fixture) + due_ms(plot) * 1000);
     return claim;
 }
 
-static void open_round(struct round *self, struct fixture *fixture,
+static void open_round(struct reconciler_fixture *self, struct fixture *fixture,
                        enum weir_reconciler which)
 {
-    round_open(self, fixture, which);
+    reconciler_fixture_open(self, fixture, which);
     self->task.partitions = 16; /* the yard's */
     if (which == WEIR_RECONCILER_HOUSEKEEPING)
         self->task.age_us = 1000;
 }
 
-static void check_end(struct yard *yard, const struct round *round,
+static void check_end(struct supervisor_fixture *supervisor_fixture,
+                      const struct reconciler_fixture *reconciler_fixture,
                       const struct encounter *plot, const struct weir_claim *claim)
 {
-    struct fixture *fixture = yard->fixture;
+    struct fixture *fixture = supervisor_fixture->fixture;
 
-    fixture->error = round->error;
-    check_db(round->status, WEIR_OK);
-    check_int(round->report.processed, plot->processed);
-    check_int(round->report.errors, 0);
+    fixture->error = reconciler_fixture->error;
+    check_db(reconciler_fixture->status, WEIR_OK);
+    check_int(reconciler_fixture->report.processed, plot->processed);
+    check_int(reconciler_fixture->report.errors, 0);
     if (plot->state == GONE) {
         check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"), 0);
         return;
     }
-    check_int(yard_state(yard, &claim->id), plot->state);
-    check_int(yard_attempts(yard, &claim->id).ended, plot->attempts);
+    check_int(supervisor_fixture_state(supervisor_fixture, &claim->id), plot->state);
+    check_int(supervisor_fixture_attempts(supervisor_fixture, &claim->id).ended,
+              plot->attempts);
 }
 
 /* Of the last one: the next begins with none. */
@@ -120,7 +129,7 @@ static void forget(struct fixture *fixture)
 
 /* Somebody who does one thing, from another process. */
 struct visitor {
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
     struct weir_db *db;
     struct weir_fault_points points;
     const struct encounter *plot;
@@ -141,13 +150,14 @@ static void visitor_open(struct visitor *self, struct fixture *fixture,
     weir_fault_points_init(&self->points);
     weir_fault_points_arm(&self->points, "db.busy", UINT64_MAX);
     weir_db_set_fault_points(self->db, &self->points);
-    self->yard = (struct yard){.fixture = fixture,
-                               .flow = yard_make_flow(fixture, self->db, NULL)};
+    self->supervisor_fixture = (struct supervisor_fixture){
+        .fixture = fixture,
+        .flow = supervisor_fixture_make_flow(fixture, self->db, NULL)};
 }
 
 static void visitor_close(struct visitor *self)
 {
-    weir_flow_destroy(self->yard.flow);
+    weir_flow_destroy(self->supervisor_fixture.flow);
     weir_db_destroy(self->db);
 }
 
@@ -159,17 +169,21 @@ static enum weir_status act(struct visitor *self)
     weir_error_clear(&error);
     switch (self->plot->act) {
     case COMPLETES:
-        return yard_settle(&self->yard, &self->claim, WEIR_SETTLE_COMPLETE);
+        return supervisor_fixture_settle(&self->supervisor_fixture, &self->claim,
+                                         WEIR_SETTLE_COMPLETE);
     case FAILS:
-        return yard_settle(&self->yard, &self->claim, WEIR_SETTLE_FAIL);
+        return supervisor_fixture_settle(&self->supervisor_fixture, &self->claim,
+                                         WEIR_SETTLE_FAIL);
     case RENEWS:
-        check_status(weir_flow_renew(self->yard.flow, 60000, &renewal, 1, &error),
-                     WEIR_OK);
+        check_status(
+            weir_flow_renew(self->supervisor_fixture.flow, 60000, &renewal, 1, &error),
+            WEIR_OK);
         return renewal.status;
     case CANCELS:
-        return weir_flow_cancel(self->yard.flow, &self->claim.id, "enough", &error);
+        return weir_flow_cancel(self->supervisor_fixture.flow, &self->claim.id, "enough",
+                                &error);
     case REPLAYS:
-        return weir_flow_replay(self->yard.flow, &self->claim.id, &error);
+        return weir_flow_replay(self->supervisor_fixture.flow, &self->claim.id, &error);
     }
     return WEIR_OK;
 }
@@ -200,28 +214,28 @@ static const struct encounter BETWEEN_LOOK_AND_LOCK[] = {
 
 FLOW_TEST(reconcilers, go_by_what_was_done_since_they_looked)
 {
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     for (size_t i = 0; i < COUNT_OF(BETWEEN_LOOK_AND_LOCK); i++) {
         const struct encounter *plot = &BETWEEN_LOOK_AND_LOCK[i];
         struct visitor visitor;
-        struct round round;
+        struct reconciler_fixture reconciler_fixture;
 
         visitor_open(&visitor, fixture, plot);
-        visitor.claim = put_due(&yard, plot);
-        open_round(&round, fixture, plot->which);
-        weir_fault_points_arm_call(&round.points, "reconciler.due", 1, come_and_go,
-                                   &visitor);
-        (void)round_tick(&round);
+        visitor.claim = put_due(&supervisor_fixture, plot);
+        open_round(&reconciler_fixture, fixture, plot->which);
+        weir_fault_points_arm_call(&reconciler_fixture.points, "reconciler.due", 1,
+                                   come_and_go, &visitor);
+        (void)reconciler_fixture_tick(&reconciler_fixture);
         check_int(atomic_load(&visitor.came), 1);
-        check_int(visitor.status == WEIR_OK, plot->works);
-        check_end(&yard, &round, plot, &visitor.claim);
-        round_close(&round);
+        check_int(visitor.status == WEIR_OK, plot->flow_fixture);
+        check_end(&supervisor_fixture, &reconciler_fixture, plot, &visitor.claim);
+        reconciler_fixture_close(&reconciler_fixture);
         visitor_close(&visitor);
         forget(fixture);
     }
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- row by row ------------------------------------------------------------------------------ */
@@ -267,36 +281,39 @@ static void cure(struct fixture *fixture)
 FLOW_TEST(reconcilers, row_by_row_go_by_what_was_done_since_they_listed)
 {
     enum { SECOND = 2 };
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     for (size_t i = 0; i < COUNT_OF(BETWEEN_LOOK_AND_LOCK); i++) {
         const struct encounter *plot = &BETWEEN_LOOK_AND_LOCK[i];
         struct visitor visitor;
         struct weir_claim bad;
-        struct round round;
+        struct reconciler_fixture reconciler_fixture;
 
         visitor_open(&visitor, fixture, plot);
-        bad = put(&yard, plot, due_ms(plot));
+        bad = put(&supervisor_fixture, plot, due_ms(plot));
         poison(fixture, &bad);
-        visitor.claim = put_due(&yard, plot);
-        open_round(&round, fixture, plot->which);
-        weir_fault_points_arm_call(&round.points, "reconciler.row", SECOND, come_and_go,
-                                   &visitor);
-        (void)round_tick(&round);
+        visitor.claim = put_due(&supervisor_fixture, plot);
+        open_round(&reconciler_fixture, fixture, plot->which);
+        weir_fault_points_arm_call(&reconciler_fixture.points, "reconciler.row", SECOND,
+                                   come_and_go, &visitor);
+        (void)reconciler_fixture_tick(&reconciler_fixture);
         check_int(atomic_load(&visitor.came), 1);
-        check_int(visitor.status == WEIR_OK, plot->works);
-        check_status(round.status, WEIR_OK);
-        check_int(round.report.processed, plot->processed);
-        check_int(round.report.errors, 1);
-        check_int(yard_state(&yard, &visitor.claim.id), plot->state);
-        check_int(yard_attempts(&yard, &visitor.claim.id).ended, plot->attempts);
-        round_close(&round);
+        check_int(visitor.status == WEIR_OK, plot->flow_fixture);
+        check_status(reconciler_fixture.status, WEIR_OK);
+        check_int(reconciler_fixture.report.processed, plot->processed);
+        check_int(reconciler_fixture.report.errors, 1);
+        check_int(supervisor_fixture_state(&supervisor_fixture, &visitor.claim.id),
+                  plot->state);
+        check_int(
+            supervisor_fixture_attempts(&supervisor_fixture, &visitor.claim.id).ended,
+            plot->attempts);
+        reconciler_fixture_close(&reconciler_fixture);
         visitor_close(&visitor);
         cure(fixture);
         forget(fixture);
     }
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- acts that come too late ----------------------------------------------------------------- */
@@ -314,7 +331,7 @@ static int64_t waiting_for_locks(struct fixture *fixture)
 
 static bool has_to_wait(struct visitor *self)
 {
-    struct fixture *fixture = self->yard.fixture;
+    struct fixture *fixture = self->supervisor_fixture.fixture;
 
     if (fixture->engine == WEIR_SQLITE)
         return atomic_load(&self->points.armed[BUSY].passed) > 0;
@@ -347,35 +364,35 @@ static const struct encounter WHILE_LOCKED[] = {
 
 FLOW_TEST(reconcilers, that_are_first_are_seen_by_whoever_has_to_wait)
 {
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     for (size_t i = 0; i < COUNT_OF(WHILE_LOCKED); i++) {
         const struct encounter *plot = &WHILE_LOCKED[i];
         struct visitor visitor;
-        struct round round;
+        struct reconciler_fixture reconciler_fixture;
 
         visitor_open(&visitor, fixture, plot);
-        visitor.claim = put_due(&yard, plot);
-        open_round(&round, fixture, plot->which);
-        weir_fault_points_arm_call(&round.points, "reconciler.locked", 1, come_and_wait,
-                                   &visitor);
-        (void)round_tick(&round);
+        visitor.claim = put_due(&supervisor_fixture, plot);
+        open_round(&reconciler_fixture, fixture, plot->which);
+        weir_fault_points_arm_call(&reconciler_fixture.points, "reconciler.locked", 1,
+                                   come_and_wait, &visitor);
+        (void)reconciler_fixture_tick(&reconciler_fixture);
         check_int(pthread_join(visitor.thread, NULL), 0);
-        check_int(visitor.status == WEIR_OK, plot->works);
-        check_end(&yard, &round, plot, &visitor.claim);
-        round_close(&round);
+        check_int(visitor.status == WEIR_OK, plot->flow_fixture);
+        check_end(&supervisor_fixture, &reconciler_fixture, plot, &visitor.claim);
+        reconciler_fixture_close(&reconciler_fixture);
         visitor_close(&visitor);
         forget(fixture);
     }
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- slow acts ------------------------------------------------------------------------------- */
 
 /* An act in a transaction that begins while there is time, and ends afterwards. */
 struct slow_act {
-    struct yard *yard;
+    struct supervisor_fixture *supervisor_fixture;
     struct weir_connection *connection;
     struct weir_execution_records records;
 };
@@ -400,16 +417,18 @@ static enum weir_ruling rule(enum act act, struct weir_execution_row *row, int64
     return WEIR_RULING_NOTHING;
 }
 
-static void begin_slowly(struct slow_act *self, struct yard *yard, enum act act,
+static void begin_slowly(struct slow_act *self,
+                         struct supervisor_fixture *supervisor_fixture, enum act act,
                          const struct weir_claim *claim)
 {
-    struct fixture *fixture = yard->fixture;
-    struct weir_flow *flow = yard->flow;
+    struct fixture *fixture = supervisor_fixture->fixture;
+    struct weir_flow *flow = supervisor_fixture->flow;
     struct weir_pending_wakeups pending_wakeups = {.ready = false};
     struct weir_change change = {.consequence.failure = weir_str("")};
     int64_t time_us;
 
-    *self = (struct slow_act){.yard = yard, .connection = fixture_take(fixture)};
+    *self = (struct slow_act){.supervisor_fixture = supervisor_fixture,
+                              .connection = fixture_take(fixture)};
     weir_execution_records_init(&self->records, flow->heap, 1);
     check_db(weir_connection_begin(self->connection, &fixture->error), WEIR_OK);
     check_db(weir_connection_clock(self->connection, &time_us, &fixture->error), WEIR_OK);
@@ -426,7 +445,7 @@ static void begin_slowly(struct slow_act *self, struct yard *yard, enum act act,
 
 static void end_slowly(struct slow_act *self)
 {
-    struct fixture *fixture = self->yard->fixture;
+    struct fixture *fixture = self->supervisor_fixture->fixture;
 
     check_db(weir_connection_commit(self->connection, &fixture->error), WEIR_OK);
     fixture_give(fixture, self->connection);
@@ -448,16 +467,17 @@ static const struct encounter BEGUN_IN_TIME[] = {
 };
 
 /* It waits, or has come to its end. */
-static bool is_at_a_loss(const struct round *round, const _Atomic bool *done)
+static bool is_at_a_loss(const struct reconciler_fixture *reconciler_fixture,
+                         const _Atomic bool *done)
 {
     return atomic_load(done) ||
-           (round->fixture->engine == WEIR_SQLITE &&
-            atomic_load(&round->points.armed[ROUND_BUSY].passed) > 0);
+           (reconciler_fixture->fixture->engine == WEIR_SQLITE &&
+            atomic_load(&reconciler_fixture->points.armed[ROUND_BUSY].passed) > 0);
 }
 
 /* A tick on a thread of its own, since it may have to wait. */
 struct ticking {
-    struct round *round;
+    struct reconciler_fixture *reconciler_fixture;
     _Atomic bool done;
 };
 
@@ -465,7 +485,7 @@ static void *tick_and_say(void *argument)
 {
     struct ticking *self = argument;
 
-    (void)round_tick(self->round);
+    (void)reconciler_fixture_tick(self->reconciler_fixture);
     atomic_store(&self->done, true);
     return NULL;
 }
@@ -476,34 +496,34 @@ enum { IN_TIME_MS = 500 };
  * reconciler waits for the transaction, on PostgreSQL it passes the row over. */
 FLOW_TEST(reconcilers, leave_alone_what_somebody_has_begun_in_time)
 {
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     for (size_t i = 0; i < COUNT_OF(BEGUN_IN_TIME); i++) {
         const struct encounter *plot = &BEGUN_IN_TIME[i];
         int ms = plot->which == WEIR_RECONCILER_LEASE_EXPIRY ? IN_TIME_MS : due_ms(plot);
-        struct weir_claim claim = put(&yard, plot, ms);
+        struct weir_claim claim = put(&supervisor_fixture, plot, ms);
         int64_t put_us = now_us(fixture);
         struct slow_act slow;
-        struct round round;
-        struct ticking ticking = {.round = &round};
+        struct reconciler_fixture reconciler_fixture;
+        struct ticking ticking = {.reconciler_fixture = &reconciler_fixture};
         pthread_t thread;
 
-        begin_slowly(&slow, &yard, plot->act, &claim);
+        begin_slowly(&slow, &supervisor_fixture, plot->act, &claim);
         wait_for(fixture, put_us + ms * 1000);
-        open_round(&round, fixture, plot->which);
+        open_round(&reconciler_fixture, fixture, plot->which);
         check_int(pthread_create(&thread, NULL, tick_and_say, &ticking), 0);
-        wait_until(is_at_a_loss(&round, &ticking.done));
+        wait_until(is_at_a_loss(&reconciler_fixture, &ticking.done));
         if (atomic_load(&ticking.done))
-            check_int(round.report.processed, 0);
+            check_int(reconciler_fixture.report.processed, 0);
         end_slowly(&slow);
         check_int(pthread_join(thread, NULL), 0);
-        (void)round_tick(&round);
-        check_end(&yard, &round, plot, &claim);
-        round_close(&round);
+        (void)reconciler_fixture_tick(&reconciler_fixture);
+        check_end(&supervisor_fixture, &reconciler_fixture, plot, &claim);
+        reconciler_fixture_close(&reconciler_fixture);
         forget(fixture);
     }
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- two supervisors ------------------------------------------------------------------------- */
@@ -518,7 +538,7 @@ static const struct encounter ALONE[] = {
 
 /* The other one, while the first is at some point. */
 struct rival {
-    struct round round;
+    struct reconciler_fixture reconciler_fixture;
     pthread_t thread;
     _Atomic bool done;
 };
@@ -527,7 +547,7 @@ static void handle_it_all(void *argument)
 {
     struct rival *self = argument;
 
-    (void)round_tick(&self->round);
+    (void)reconciler_fixture_tick(&self->reconciler_fixture);
     atomic_store(&self->done, true);
 }
 
@@ -543,9 +563,10 @@ static void try_it(void *argument)
     struct rival *self = argument;
 
     check_int(pthread_create(&self->thread, NULL, handle_on_thread, self), 0);
-    wait_until(is_at_a_loss(&self->round, &self->done));
-    check_int(atomic_load(&self->done), self->round.fixture->engine == WEIR_POSTGRESQL);
-    check_int(self->round.report.processed, 0);
+    wait_until(is_at_a_loss(&self->reconciler_fixture, &self->done));
+    check_int(atomic_load(&self->done),
+              self->reconciler_fixture.fixture->engine == WEIR_POSTGRESQL);
+    check_int(self->reconciler_fixture.report.processed, 0);
 }
 
 /* Of two who meet, one has handled it and the other one has not. */
@@ -555,37 +576,38 @@ struct meeting {
     bool first_wins;
 };
 
-static void meet(struct fixture *fixture, struct yard *yard, const struct encounter *plot,
-                 const struct meeting *meeting)
+static void meet(struct fixture *fixture, struct supervisor_fixture *supervisor_fixture,
+                 const struct encounter *plot, const struct meeting *meeting)
 {
-    struct weir_claim claim = put_due(yard, plot);
+    struct weir_claim claim = put_due(supervisor_fixture, plot);
     struct rival rival = {.done = false};
     struct encounter nothing = *plot;
-    struct round first;
+    struct reconciler_fixture first;
 
     nothing.processed = 0;
-    open_round(&rival.round, fixture, plot->which);
+    open_round(&rival.reconciler_fixture, fixture, plot->which);
     open_round(&first, fixture, plot->which);
     weir_fault_points_arm_call(&first.points, meeting->point, 1, meeting->act, &rival);
-    (void)round_tick(&first);
+    (void)reconciler_fixture_tick(&first);
     if (meeting->act == try_it)
         check_int(pthread_join(rival.thread, NULL), 0);
     check(atomic_load(&rival.done));
-    check_end(yard, &first, meeting->first_wins ? plot : &nothing, &claim);
-    check_end(yard, &rival.round, meeting->first_wins ? &nothing : plot, &claim);
-    round_close(&rival.round);
-    round_close(&first);
+    check_end(supervisor_fixture, &first, meeting->first_wins ? plot : &nothing, &claim);
+    check_end(supervisor_fixture, &rival.reconciler_fixture,
+              meeting->first_wins ? &nothing : plot, &claim);
+    reconciler_fixture_close(&rival.reconciler_fixture);
+    reconciler_fixture_close(&first);
     forget(fixture);
 }
 
 static void meet_over_all(struct fixture *fixture, const struct meeting *meeting)
 {
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     for (size_t i = 0; i < COUNT_OF(ALONE); i++)
-        meet(fixture, &yard, &ALONE[i], meeting);
-    yard_close(&yard);
+        meet(fixture, &supervisor_fixture, &ALONE[i], meeting);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* The first has seen it and is about to lock it, when the other one has done it. */

@@ -2,8 +2,8 @@
  * What ended long ago goes, with all that is its; what others still need stays.
  */
 #include "contract/flow/graphs.h"
-#include "contract/flow/waits.h"
-#include "contract/flow/yard.h"
+#include "contract/flow/supervisor_fixture.h"
+#include "contract/flow/suspended.h"
 #include "weir/budget.h"
 
 /* Everything that has ended is old enough. */
@@ -32,7 +32,7 @@ static int64_t count_of(struct fixture *fixture, const char *table)
 
 FLOW_TEST(retention, takes_waitpoints_and_signals_with_the_execution)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait gone, left;
     struct patrol patrol;
 
@@ -47,7 +47,7 @@ FLOW_TEST(retention, takes_waitpoints_and_signals_with_the_execution)
     check_int(count_of(fixture, "suspension"), 1);
     check_int(count_of(fixture, "waitpoint"), 4);
     check_int(count_of(fixture, "signal"), 1);
-    check_str(works_state(fixture, flow, &left.id), "suspended");
+    check_str(flow_fixture_state(fixture, flow, &left.id), "suspended");
     patrol_close(&patrol);
     weir_flow_destroy(flow);
 }
@@ -87,16 +87,16 @@ static int64_t unbalanced(struct fixture *fixture)
 
 static struct weir_execution_id end_one(struct fixture *fixture, struct weir_flow *flow)
 {
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
 
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
     return id;
 }
 
 FLOW_TEST(retention, leaves_the_ledger_of_budgets_in_balance)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_execution_id ids[5], running;
     struct patrol patrol;
 
@@ -104,7 +104,7 @@ FLOW_TEST(retention, leaves_the_ledger_of_budgets_in_balance)
     make_budget(fixture, flow, "mail");
     for (int i = 0; i < 5; i++)
         ids[i] = end_one(fixture, flow);
-    running = works_submit(fixture, flow, "orders");
+    running = flow_fixture_submit(fixture, flow, "orders");
     spend(fixture, flow, "llm", &ids[0], 100); /* of an era that is over */
     spend(fixture, flow, "mail", NULL, 50);
     check_db(weir_budget_reset(flow, "llm", &fixture->error), WEIR_OK);
@@ -131,7 +131,7 @@ FLOW_TEST(retention, leaves_the_ledger_of_budgets_in_balance)
 FLOW_TEST(retention, folds_amounts_however_large)
 {
     static const struct weir_budget_limit NONE = {"tokens", 0, 0};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_budget_draft draft = {.name = "llm", .limits = &NONE, .limit_count = 1};
     struct weir_amount amount = {"tokens", INT64_MAX / 3};
     struct weir_budget_answer answer;
@@ -157,7 +157,7 @@ FLOW_TEST(retention, folds_amounts_however_large)
 
 FLOW_TEST(retention, keeps_members_as_long_as_their_flow_goes_on)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
     struct patrol patrol;
 
@@ -183,7 +183,7 @@ FLOW_TEST(retention, keeps_members_as_long_as_their_flow_goes_on)
 
 FLOW_TEST(retention, of_a_cancelled_flow_begins_when_its_members_have_ended)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_claim claim;
     struct graph graph;
     struct patrol patrol;
@@ -200,7 +200,7 @@ FLOW_TEST(retention, of_a_cancelled_flow_begins_when_its_members_have_ended)
     check_str(graph_states(&graph), "a:active b:cancelled");
     patrol_close(&patrol);
 
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
     check(graph_info(&graph).ended_us > 1);
     check_str(graph_state(&graph), "cancelled");
     keep_house(&patrol, fixture);
@@ -211,7 +211,7 @@ FLOW_TEST(retention, of_a_cancelled_flow_begins_when_its_members_have_ended)
 
 FLOW_TEST(retention, keeps_flows_for_ever_when_told_so)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
     struct patrol patrol;
 
@@ -230,7 +230,7 @@ FLOW_TEST(retention, keeps_flows_for_ever_when_told_so)
 
 FLOW_TEST(retention, of_flows_is_left_to_others_by_who_looks_after_a_tag_or_namespace)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct graph graph;
     struct patrol tagged, elsewhere, here;
 
@@ -264,7 +264,7 @@ FLOW_TEST(retention, of_flows_is_left_to_others_by_who_looks_after_a_tag_or_name
 /* Somebody has marked it, and died. */
 FLOW_TEST(removed_flow, is_found_by_nobody_and_nothing_of_it_begins_anew)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_graph_draft draft = {.kind = "order"};
     struct weir_graph_filter filter = {.count = 9};
     struct weir_graph_info info = {.members = 77};
@@ -285,7 +285,7 @@ FLOW_TEST(removed_flow, is_found_by_nobody_and_nothing_of_it_begins_anew)
     check_int(info.members, 77);
     check_db(weir_graph_of(flow, graph_member(&graph, 'a'), &id, &fixture->error),
              WEIR_NO_ROW);
-    check(!works_see(fixture, flow, graph_member(&graph, 'a')).info.has_graph);
+    check(!flow_fixture_see(fixture, flow, graph_member(&graph, 'a')).info.has_graph);
     check_status(graph_try(&graph, "c", "", NULL, 0), WEIR_NOT_FOUND);
     check_db(weir_flow_replay(flow, graph_member(&graph, 'a'), &fixture->error),
              WEIR_NOT_FOUND);
@@ -333,7 +333,7 @@ static void pile_up(struct fixture *fixture)
 
 FLOW_TEST(retention, of_many_flows_by_two_at_once_removes_all_of_them_once)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct patrol patrols[2];
 
     (void)end_one(fixture, flow); /* so that there are terms */
@@ -361,7 +361,7 @@ FLOW_TEST(retention, of_many_flows_by_two_at_once_removes_all_of_them_once)
 
 FLOW_TEST(housekeeping, forgets_the_key_of_a_report_which_then_counts_again)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_amount amount = {"tokens", 10};
     struct weir_budget_answer answer;
     struct patrol patrol;
@@ -391,7 +391,7 @@ FLOW_TEST(housekeeping, forgets_a_secret_whose_grace_is_over_and_keeps_the_other
 {
     static const uint8_t SECRET[WEIR_SECRET_SIZE] = {1, 2, 3};
     static const uint8_t OTHER[WEIR_SECRET_SIZE] = {4, 5, 6};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct patrol patrol;
     struct wait wait;
 

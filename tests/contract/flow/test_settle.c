@@ -1,7 +1,7 @@
 /*
  * What workers say of what they hold: it counts once, and only from whoever holds it.
  */
-#include "contract/flow/works.h"
+#include "contract/flow/flow_fixture.h"
 
 static int64_t now_us(struct fixture *fixture)
 {
@@ -17,11 +17,11 @@ static int64_t now_us(struct fixture *fixture)
 
 FLOW_TEST(complete, ends_it_with_its_result)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     struct weir_settlement answer =
-        works_say(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+        flow_fixture_say(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
     void *result = NULL;
     size_t size = 0;
 
@@ -32,33 +32,34 @@ FLOW_TEST(complete, ends_it_with_its_result)
     check_db(weir_flow_result(flow, &id, &result, &size, &fixture->error), WEIR_OK);
     check_int(size, 2);
     check(memcmp(result, "ok", 2) == 0);
-    check_str(works_attempts(fixture, flow, &id).text, "0 initial success");
+    check_str(flow_fixture_attempts(fixture, flow, &id).text, "0 initial success");
     weir_flow_free(flow, result);
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(fail, with_retries_left_makes_another_attempt)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit_retrying(fixture, flow, 1);
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit_retrying(fixture, flow, 1);
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
 
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
-    check_str(works_state(fixture, flow, &id), "waiting");
-    check_str(works_see(fixture, flow, &id).failure, "because");
-    claim = works_claim(fixture, flow, "orders", "bert");
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
+    check_str(flow_fixture_state(fixture, flow, &id), "waiting");
+    check_str(flow_fixture_see(fixture, flow, &id).failure, "because");
+    claim = flow_fixture_claim(fixture, flow, "orders", "bert");
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
 
-    check_str(works_state(fixture, flow, &id), "failed");
-    check_str(works_attempts(fixture, flow, &id).text, "0 initial retry, 1 retry failed");
-    check_int(works_see(fixture, flow, &id).info.retries, 1);
+    check_str(flow_fixture_state(fixture, flow, &id), "failed");
+    check_str(flow_fixture_attempts(fixture, flow, &id).text,
+              "0 initial retry, 1 retry failed");
+    check_int(flow_fixture_see(fixture, flow, &id).info.retries, 1);
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(fail, waits_for_its_backoff)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_execution_policy policy;
     struct weir_execution_id id;
     struct weir_claim claim;
@@ -67,59 +68,60 @@ FLOW_TEST(fail, waits_for_its_backoff)
     policy.retries_max = 3;
     policy.backoff_initial_ms = policy.backoff_max_ms = 60000;
     draft.policy = &policy;
-    id = works_submit_draft(fixture, flow, &draft);
-    claim = works_claim(fixture, flow, "orders", "anna");
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
+    id = flow_fixture_submit_draft(fixture, flow, &draft);
+    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
 
-    check_str(works_state(fixture, flow, &id), "delayed");
-    check_str(works_see(fixture, flow, &id).info.blocked_by, "waiting_for_retry_backoff");
+    check_str(flow_fixture_state(fixture, flow, &id), "delayed");
+    check_str(flow_fixture_see(fixture, flow, &id).info.blocked_by,
+              "waiting_for_retry_backoff");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(fail, for_good_ends_it_whatever_the_policy_allows)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit_retrying(fixture, flow, 5);
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit_retrying(fixture, flow, 5);
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     struct weir_settlement settlement = {
         .claim = claim, .verb = WEIR_SETTLE_FAIL, .permanent = true};
 
     check_db(weir_flow_settle(flow, &settlement, 1, &fixture->error), WEIR_OK);
 
     check_status(settlement.status, WEIR_OK);
-    check_str(works_state(fixture, flow, &id), "failed");
+    check_str(flow_fixture_state(fixture, flow, &id), "failed");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(delay, goes_on_with_the_same_attempt)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     struct weir_settlement settlement = {
         .claim = claim, .verb = WEIR_SETTLE_DELAY, .delay_ms = 60000};
 
     check_db(weir_flow_settle(flow, &settlement, 1, &fixture->error), WEIR_OK);
-    check_str(works_state(fixture, flow, &id), "delayed");
-    check_str(works_attempts(fixture, flow, &id).text, "0 initial running");
+    check_str(flow_fixture_state(fixture, flow, &id), "delayed");
+    check_str(flow_fixture_attempts(fixture, flow, &id).text, "0 initial running");
     fixture_prepare(fixture, "UPDATE {p}_execution SET state = 1, hold = 0, due_us = 0");
-    claim = works_claim(fixture, flow, "orders", "bert");
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    claim = flow_fixture_claim(fixture, flow, "orders", "bert");
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
 
-    check_str(works_attempts(fixture, flow, &id).text, "0 initial success");
+    check_str(flow_fixture_attempts(fixture, flow, &id).text, "0 initial success");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(abandon, ends_it_as_cancelled)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit_retrying(fixture, flow, 5);
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit_retrying(fixture, flow, 5);
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
 
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_ABANDON);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_ABANDON);
 
-    check_str(works_state(fixture, flow, &id), "cancelled");
-    check_str(works_see(fixture, flow, &id).failure, "because");
+    check_str(flow_fixture_state(fixture, flow, &id), "cancelled");
+    check_str(flow_fixture_see(fixture, flow, &id).failure, "because");
     weir_flow_destroy(flow);
 }
 
@@ -129,20 +131,20 @@ FLOW_TEST(settle, that_is_repeated_after_a_lost_reply_is_done_once)
 {
     static const enum weir_settle VERBS[] = {WEIR_SETTLE_COMPLETE, WEIR_SETTLE_FAIL,
                                              WEIR_SETTLE_DELAY, WEIR_SETTLE_ABANDON};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < 4; i++) {
-        struct weir_execution_id id = works_submit_retrying(fixture, flow, 5);
-        struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
-        struct weir_settlement first = works_say(fixture, flow, &claim, VERBS[i]);
-        struct weir_settlement second = works_say(fixture, flow, &claim, VERBS[i]);
+        struct weir_execution_id id = flow_fixture_submit_retrying(fixture, flow, 5);
+        struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+        struct weir_settlement first = flow_fixture_say(fixture, flow, &claim, VERBS[i]);
+        struct weir_settlement second = flow_fixture_say(fixture, flow, &claim, VERBS[i]);
 
         check_status(first.status, WEIR_OK);
         check_status(second.status, WEIR_OK);
         check_int(second.truth.state, first.truth.state);
         check_int(second.truth.epoch, first.truth.epoch);
-        check_int(works_attempts(fixture, flow, &id).count, 1);
-        check(works_see(fixture, flow, &id).info.retries <= 1);
+        check_int(flow_fixture_attempts(fixture, flow, &id).count, 1);
+        check(flow_fixture_see(fixture, flow, &id).info.retries <= 1);
         fixture_prepare(fixture, "DELETE FROM {p}_execution");
     }
     weir_flow_destroy(flow);
@@ -153,19 +155,21 @@ FLOW_TEST(settle, that_differs_from_the_first_is_refused_and_changes_nothing)
 {
     static const enum weir_settle VERBS[] = {WEIR_SETTLE_COMPLETE, WEIR_SETTLE_FAIL,
                                              WEIR_SETTLE_DELAY, WEIR_SETTLE_ABANDON};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < 16; i++) {
-        struct weir_execution_id id = works_submit_retrying(fixture, flow, 5);
-        struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
-        struct weir_settlement first = works_say(fixture, flow, &claim, VERBS[i / 4]);
-        struct weir_settlement second = works_say(fixture, flow, &claim, VERBS[i % 4]);
+        struct weir_execution_id id = flow_fixture_submit_retrying(fixture, flow, 5);
+        struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+        struct weir_settlement first =
+            flow_fixture_say(fixture, flow, &claim, VERBS[i / 4]);
+        struct weir_settlement second =
+            flow_fixture_say(fixture, flow, &claim, VERBS[i % 4]);
 
         check_status(first.status, WEIR_OK);
         check_status(second.status, i / 4 == i % 4 ? WEIR_OK : WEIR_MISMATCH);
         check_int(second.truth.state, first.truth.state);
         check_int(second.truth.epoch, first.truth.epoch);
-        check_int(works_see(fixture, flow, &id).info.epoch, first.truth.epoch);
+        check_int(flow_fixture_see(fixture, flow, &id).info.epoch, first.truth.epoch);
         fixture_prepare(fixture, "DELETE FROM {p}_execution");
     }
     weir_flow_destroy(flow);
@@ -173,15 +177,15 @@ FLOW_TEST(settle, that_differs_from_the_first_is_refused_and_changes_nothing)
 
 FLOW_TEST(settle, with_another_result_than_the_first_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     struct weir_settlement other = {.claim = claim, .result = "no", .result_size = 2};
     struct weir_settlement none = {.claim = claim};
     void *result = NULL;
     size_t size = 0;
 
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
     check_db(weir_flow_settle(flow, &other, 1, &fixture->error), WEIR_OK);
     check_status(other.status, WEIR_MISMATCH);
     check_db(weir_flow_settle(flow, &none, 1, &fixture->error), WEIR_OK);
@@ -197,15 +201,16 @@ FLOW_TEST(settle, with_another_result_than_the_first_is_refused)
 /* Rows that were settled before the verb was stored: any repetition is told that it was done. */
 FLOW_TEST(settle, of_a_claim_whose_verb_was_not_stored_is_taken_for_its_repetition)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_claim claim;
 
-    (void)works_submit(fixture, flow, "orders");
-    claim = works_claim(fixture, flow, "orders", "anna");
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    (void)flow_fixture_submit(fixture, flow, "orders");
+    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
     fixture_prepare(fixture, "UPDATE {p}_execution SET settled_as = 0");
 
-    check_status(works_say(fixture, flow, &claim, WEIR_SETTLE_FAIL).status, WEIR_OK);
+    check_status(flow_fixture_say(fixture, flow, &claim, WEIR_SETTLE_FAIL).status,
+                 WEIR_OK);
     weir_flow_destroy(flow);
 }
 
@@ -214,14 +219,14 @@ FLOW_TEST(settle, of_a_claim_whose_verb_was_not_stored_is_taken_for_its_repetiti
 FLOW_TEST(settle, of_many_judges_each_by_itself_also_when_one_is_named_twice)
 {
     const char *lane = "orders";
-    const struct weir_claim_options options = works_claimant(&lane, "anna");
-    struct weir_flow *flow = works_open(fixture);
+    const struct weir_claim_options options = flow_fixture_claimant(&lane, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_claim claims[2];
     struct weir_settlement all[5];
 
-    (void)works_submit(fixture, flow, "orders");
-    (void)works_submit(fixture, flow, "orders");
-    check_int(works_claim_many(fixture, flow, &options, claims, 2), 2);
+    (void)flow_fixture_submit(fixture, flow, "orders");
+    (void)flow_fixture_submit(fixture, flow, "orders");
+    check_int(flow_fixture_claim_many(fixture, flow, &options, claims, 2), 2);
     for (size_t i = 0; i < 5; i++)
         all[i] = (struct weir_settlement){.claim = claims[0]};
     all[0].claim = claims[1];
@@ -247,9 +252,9 @@ FLOW_TEST(settle, of_many_judges_each_by_itself_also_when_one_is_named_twice)
 FLOW_TEST(settle, of_bad_input_names_it_and_changes_nothing)
 {
     static char far_too_much[WEIR_RESULT_SIZE_MAX + 1];
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     struct {
         struct weir_settlement settlement;
         enum weir_status status;
@@ -272,15 +277,15 @@ FLOW_TEST(settle, of_bad_input_names_it_and_changes_nothing)
         check(strstr(fixture->error.text, "settlement 2 of 2") != NULL);
         check(strstr(fixture->error.text, wrong[i].field) != NULL);
     }
-    check_str(works_state(fixture, flow, &id), "active");
+    check_str(flow_fixture_state(fixture, flow, &id), "active");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(settle, cuts_a_long_reason_between_two_characters)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     char reason[WEIR_FAILURE_SIZE_MAX + 10];
     struct weir_settlement settlement = {
         .claim = claim, .verb = WEIR_SETTLE_FAIL, .reason = reason};
@@ -291,7 +296,7 @@ FLOW_TEST(settle, cuts_a_long_reason_between_two_characters)
     check_db(weir_flow_settle(flow, &settlement, 1, &fixture->error), WEIR_OK);
 
     check_status(settlement.status, WEIR_OK);
-    check_str(works_state(fixture, flow, &id), "failed");
+    check_str(flow_fixture_state(fixture, flow, &id), "failed");
     check_int(fixture_ask(fixture, "SELECT length(failure) FROM weir_execution"),
               WEIR_FAILURE_SIZE_MAX - 1);
     weir_flow_destroy(flow);
@@ -301,16 +306,16 @@ FLOW_TEST(settle, cuts_a_long_reason_between_two_characters)
 
 FLOW_TEST(renew, moves_the_end_of_the_lease_and_nothing_else)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
-    struct works_view before = works_see(fixture, flow, &id);
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    struct flow_fixture_view before = flow_fixture_see(fixture, flow, &id);
     struct weir_renewal renewals[2] = {{.claim = claim}, {.claim = claim}};
-    struct works_view after;
+    struct flow_fixture_view after;
 
     check_db(weir_flow_renew(flow, 3600000, renewals, 2, &fixture->error), WEIR_OK);
 
-    after = works_see(fixture, flow, &id);
+    after = flow_fixture_see(fixture, flow, &id);
     check_status(renewals[0].status, WEIR_OK);
     check_status(renewals[1].status, WEIR_OK);
     check_int(after.info.lease_us, renewals[0].truth.lease_us);
@@ -322,7 +327,7 @@ FLOW_TEST(renew, moves_the_end_of_the_lease_and_nothing_else)
 
 FLOW_TEST(renew, for_too_short_or_too_long_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_renewal renewal = {.claim.no = 1};
 
     check_db(weir_flow_renew(flow, 999, &renewal, 1, &fixture->error), WEIR_INVALID);
@@ -336,10 +341,10 @@ FLOW_TEST(renew, for_too_short_or_too_long_is_refused)
 
 FLOW_TEST(progress, shows_the_newest_report)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
-    struct works_view view = works_see(fixture, flow, &id);
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    struct flow_fixture_view view = flow_fixture_see(fixture, flow, &id);
 
     check_int(view.info.progress_percent, -1);
     check_db(weir_flow_progress(flow, &claim, 10, "begun", NULL, &fixture->error),
@@ -347,7 +352,7 @@ FLOW_TEST(progress, shows_the_newest_report)
     check_db(weir_flow_progress(flow, &claim, 60, "more", NULL, &fixture->error),
              WEIR_OK);
 
-    view = works_see(fixture, flow, &id);
+    view = flow_fixture_see(fixture, flow, &id);
     check_int(view.info.progress_percent, 60);
     check_str(view.told, "more");
     check_db(weir_flow_progress(flow, &claim, 101, "", NULL, &fixture->error),
@@ -358,26 +363,26 @@ FLOW_TEST(progress, shows_the_newest_report)
 /* An id that is used again stands for another execution: all calls of a worker see it so. */
 FLOW_TEST(progress, of_what_was_removed_is_not_found_though_its_id_is_used_again)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_renewal renewal = {.claim = claim};
     struct weir_truth truth = {.epoch = -1};
 
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
     fixture_prepare(fixture, "DELETE FROM {p}_attempt");
     fixture_prepare(fixture, "DELETE FROM {p}_execution");
     draft.id = &id;
-    (void)works_submit_draft(fixture, flow, &draft);
-    (void)works_claim(fixture, flow, "orders", "bert");
+    (void)flow_fixture_submit_draft(fixture, flow, &draft);
+    (void)flow_fixture_claim(fixture, flow, "orders", "bert");
 
     check_db(weir_flow_progress(flow, &claim, 99, "mine", &truth, &fixture->error),
              WEIR_NOT_FOUND);
     check_int(truth.epoch, 0);
     check_db(weir_flow_renew(flow, 30000, &renewal, 1, &fixture->error), WEIR_OK);
     check_status(renewal.status, WEIR_NOT_FOUND);
-    check_status(works_say(fixture, flow, &claim, WEIR_SETTLE_FAIL).status,
+    check_status(flow_fixture_say(fixture, flow, &claim, WEIR_SETTLE_FAIL).status,
                  WEIR_NOT_FOUND);
 
     weir_flow_destroy(flow);
@@ -387,63 +392,63 @@ FLOW_TEST(progress, of_what_was_removed_is_not_found_though_its_id_is_used_again
 
 FLOW_TEST(stale_worker, that_slept_past_its_lease_can_change_nothing)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_claim claim;
 
-    (void)works_submit_retrying(fixture, flow, 5);
-    claim = works_claim(fixture, flow, "orders", "anna");
-    works_let_lease_run_out(fixture);
+    (void)flow_fixture_submit_retrying(fixture, flow, 5);
+    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    flow_fixture_let_lease_run_out(fixture);
 
-    works_check_fenced(fixture, flow, &claim);
+    flow_fixture_check_fenced(fixture, flow, &claim);
 
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(stale_worker, can_change_nothing_of_the_attempt_after_its_own)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_revocation revocation = {.instance = NULL};
-    struct weir_execution_id id = works_submit_retrying(fixture, flow, 5);
-    struct weir_claim old = works_claim(fixture, flow, "orders", "anna");
+    struct weir_execution_id id = flow_fixture_submit_retrying(fixture, flow, 5);
+    struct weir_claim old = flow_fixture_claim(fixture, flow, "orders", "anna");
     struct weir_claim current;
 
     check_db(weir_flow_revoke(flow, &id, &revocation, &fixture->error), WEIR_OK);
-    works_check_fenced(fixture, flow, &old);
-    current = works_claim(fixture, flow, "orders", "bert");
-    works_check_fenced(fixture, flow, &old);
-    works_settle(fixture, flow, &current, WEIR_SETTLE_COMPLETE);
-    works_check_fenced(fixture, flow, &old);
+    flow_fixture_check_fenced(fixture, flow, &old);
+    current = flow_fixture_claim(fixture, flow, "orders", "bert");
+    flow_fixture_check_fenced(fixture, flow, &old);
+    flow_fixture_settle(fixture, flow, &current, WEIR_SETTLE_COMPLETE);
+    flow_fixture_check_fenced(fixture, flow, &old);
 
-    check_str(works_attempts(fixture, flow, &id).text,
+    check_str(flow_fixture_attempts(fixture, flow, &id).text,
               "0 initial lease_lost, 1 reclaim success");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(stale_worker, of_what_was_cancelled_can_change_nothing)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
 
     check_db(weir_flow_cancel(flow, &id, "not needed", &fixture->error), WEIR_OK);
 
-    works_check_fenced(fixture, flow, &claim);
+    flow_fixture_check_fenced(fixture, flow, &claim);
 
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(first_claim, sets_the_time_of_the_start_once)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit_retrying(fixture, flow, 1);
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
-    int64_t started_us = works_see(fixture, flow, &id).info.started_us;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit_retrying(fixture, flow, 1);
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    int64_t started_us = flow_fixture_see(fixture, flow, &id).info.started_us;
 
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
     wait_until(now_us(fixture) > started_us);
-    (void)works_claim(fixture, flow, "orders", "bert");
+    (void)flow_fixture_claim(fixture, flow, "orders", "bert");
 
     check(started_us > 0);
-    check_int(works_see(fixture, flow, &id).info.started_us, started_us);
+    check_int(flow_fixture_see(fixture, flow, &id).info.started_us, started_us);
     weir_flow_destroy(flow);
 }

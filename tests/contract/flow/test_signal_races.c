@@ -2,9 +2,9 @@
  * Signals when replies are lost, when the time is over at the same moment, and when the token is wrong:
  * each counts once, one of two wins, and nobody learns anything.
  */
-#include "contract/flow/company.h"
-#include "contract/flow/rounds.h"
-#include "contract/flow/waits.h"
+#include "contract/flow/peer.h"
+#include "contract/flow/reconciler_fixture.h"
+#include "contract/flow/suspended.h"
 #include "lib/outbox_fixture.h"
 
 static int64_t stored(struct fixture *fixture)
@@ -28,10 +28,10 @@ FLOW_TEST(signal, whose_reply_was_lost_counts_once_however_often_it_is_repeated)
     static const struct {
         const char *until, *state;
     } CASES[] = {{"ok@a", "resumable"}, {"2 of signals ok@a", "suspended"}};
-    struct weir_flow *flow = works_open(fixture);
-    struct company world;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct peer world;
 
-    company_open(&world, fixture);
+    peer_open(&world, fixture);
     for (size_t i = 0; i < 2; i++) {
         enum weir_signal_effect effect = WEIR_SIGNAL_EFFECT_COUNT;
         struct weir_signal signal;
@@ -45,11 +45,11 @@ FLOW_TEST(signal, whose_reply_was_lost_counts_once_however_often_it_is_repeated)
         check_int(effect, WEIR_SIGNAL_EFFECT_COUNT); /* nothing was said */
         check_status(send(world.flow, &signal, &effect), WEIR_OK);
         check_int(effect, WEIR_SIGNAL_DUPLICATE);
-        check_str(works_state(fixture, flow, &wait.id), CASES[i].state);
+        check_str(flow_fixture_state(fixture, flow, &wait.id), CASES[i].state);
         check_str(wait_signals(&wait, fixture).text, "a:ok");
         check_db(weir_flow_cancel(flow, &wait.id, "done", &fixture->error), WEIR_OK);
     }
-    company_close(&world);
+    peer_close(&world);
     weir_flow_destroy(flow);
 }
 
@@ -57,11 +57,11 @@ FLOW_TEST(signal, whose_reply_was_lost_counts_once_however_often_it_is_repeated)
 FLOW_TEST(signal, that_loses_its_connection_at_any_call_counts_once)
 {
     enum { FAULT = 1 };
-    struct weir_flow *flow = works_open(fixture);
-    struct company world;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct peer world;
     bool came = true;
 
-    company_open(&world, fixture);
+    peer_open(&world, fixture);
     for (uint64_t at = 1; came; at++) {
         enum weir_signal_effect effect = WEIR_SIGNAL_EFFECT_COUNT;
         struct weir_signal signal;
@@ -74,11 +74,11 @@ FLOW_TEST(signal, that_loses_its_connection_at_any_call_counts_once)
         if (send(world.flow, &signal, &effect) != WEIR_OK)
             check_status(send(world.flow, &signal, &effect), WEIR_OK);
         came = atomic_load(&world.points.armed[FAULT].passed) >= at;
-        check_str(works_state(fixture, flow, &wait.id), "resumable");
+        check_str(flow_fixture_state(fixture, flow, &wait.id), "resumable");
         check_str(wait_signals(&wait, fixture).text, "a:ok");
         check_db(weir_flow_cancel(flow, &wait.id, "done", &fixture->error), WEIR_OK);
     }
-    company_close(&world);
+    peer_close(&world);
     weir_flow_destroy(flow);
 }
 
@@ -117,9 +117,9 @@ static bool think_twice(void *argument, const char *name)
 FLOW_TEST(suspension, that_is_tried_again_tells_nothing_of_its_first_try)
 {
     static const uint8_t NO_UUID[WEIR_UUID_SIZE];
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct second_thought thought = {.flow = flow};
-    struct company worker;
+    struct peer worker;
     struct wait wait;
 
     wait_claim(&wait, fixture, flow);
@@ -128,7 +128,7 @@ FLOW_TEST(suspension, that_is_tried_again_tells_nothing_of_its_first_try)
                                  &fixture->error),
              WEIR_OK);
     thought.wait = &wait;
-    company_open(&worker, fixture);
+    peer_open(&worker, fixture);
     weir_fault_points_set_oracle(&worker.points, think_twice, &thought);
     wait.flow = worker.flow;
     check(wait_suspend(&wait, fixture, "1 of signals ok@(a, b)"));
@@ -137,8 +137,8 @@ FLOW_TEST(suspension, that_is_tried_again_tells_nothing_of_its_first_try)
     check_str(wait.waitpoints[1].token, ""); /* it was never made */
     check(memcmp(wait.waitpoints[1].uuid, NO_UUID, WEIR_UUID_SIZE) == 0);
     check_str(wait_waitpoints(&wait, fixture).text, "a:closed");
-    works_settle(fixture, flow, &wait.claim, WEIR_SETTLE_COMPLETE);
-    company_close(&worker);
+    flow_fixture_settle(fixture, flow, &wait.claim, WEIR_SETTLE_COMPLETE);
+    peer_close(&worker);
     weir_flow_destroy(flow);
 }
 
@@ -155,8 +155,8 @@ static enum weir_status suspend_on_it(struct weir_flow *flow, void *argument,
  * SQLite nobody else writes meanwhile.) */
 FLOW_POSTGRESQL_TEST(suspension, on_a_waitpoint_that_is_removed_meanwhile_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct company worker;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct peer worker;
     struct wait wait;
 
     wait_claim(&wait, fixture, flow);
@@ -165,16 +165,16 @@ FLOW_POSTGRESQL_TEST(suspension, on_a_waitpoint_that_is_removed_meanwhile_is_ref
     check_db(weir_flow_waitpoint(flow, &wait.claim, &wait.waitpoints[0], 60000, NULL,
                                  &fixture->error),
              WEIR_OK);
-    company_open(&worker, fixture);
-    weir_fault_points_arm_call(&worker.points, "set waitpoint", 1, company_stop_here,
+    peer_open(&worker, fixture);
+    weir_fault_points_arm_call(&worker.points, "set waitpoint", 1, peer_stop_here,
                                &worker);
-    company_begin(&worker, suspend_on_it, &wait);
-    company_await(&worker);
+    peer_begin(&worker, suspend_on_it, &wait);
+    peer_await(&worker);
     fixture_prepare(fixture, "DELETE FROM {p}_waitpoint");
-    company_go(&worker);
-    check_status(company_end(&worker), WEIR_NOT_FOUND);
-    check_str(works_state(fixture, flow, &wait.id), "active");
-    company_close(&worker);
+    peer_go(&worker);
+    check_status(peer_end(&worker), WEIR_NOT_FOUND);
+    check_str(flow_fixture_state(fixture, flow, &wait.id), "active");
+    peer_close(&worker);
     weir_flow_destroy(flow);
 }
 
@@ -206,13 +206,13 @@ static void *signal_all(void *argument)
 FLOW_TEST(signal, and_timeout_have_one_winner)
 {
     static struct racer racer;
-    struct weir_flow *flow = works_open(fixture);
-    struct company world;
-    struct round round;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct peer world;
+    struct reconciler_fixture reconciler_fixture;
     pthread_t thread;
     int won = 0;
 
-    company_open(&world, fixture);
+    peer_open(&world, fixture);
     racer = (struct racer){.flow = world.flow};
     for (int i = 0; i < RACES; i++) {
         wait_claim(&racer.waits[i], fixture, flow);
@@ -220,16 +220,17 @@ FLOW_TEST(signal, and_timeout_have_one_winner)
         racer.waits[i].options.on_timeout = WEIR_TIMEOUT_EXPIRE;
         check(!wait_suspend(&racer.waits[i], fixture, "ok@a"));
     }
-    round_open(&round, fixture, WEIR_RECONCILER_SUSPENSION_TIMEOUT);
+    reconciler_fixture_open(&reconciler_fixture, fixture,
+                            WEIR_RECONCILER_SUSPENSION_TIMEOUT);
     fixture_prepare(fixture, "UPDATE {p}_execution SET due_us = due_us + 1000000000"
                              " WHERE state = 5 AND no % 2 = 0");
     check_int(pthread_barrier_init(&racer.start, NULL, 2), 0);
     check_int(pthread_create(&thread, NULL, signal_all, &racer), 0);
     (void)pthread_barrier_wait(&racer.start);
-    check_status(round_tick(&round), WEIR_OK);
+    check_status(reconciler_fixture_tick(&reconciler_fixture), WEIR_OK);
     check_int(pthread_join(thread, NULL), 0);
     for (int i = 0; i < RACES; i++) {
-        const char *state = works_state(fixture, flow, &racer.waits[i].id);
+        const char *state = flow_fixture_state(fixture, flow, &racer.waits[i].id);
 
         if (racer.effects[i] == WEIR_SIGNAL_RESUMED) {
             check_str(state, "resumable");
@@ -239,10 +240,10 @@ FLOW_TEST(signal, and_timeout_have_one_winner)
             check_str(state, "expired");
         }
     }
-    check_int(won + (int)round.report.processed, RACES);
+    check_int(won + (int)reconciler_fixture.report.processed, RACES);
     (void)pthread_barrier_destroy(&racer.start);
-    round_close(&round);
-    company_close(&world);
+    reconciler_fixture_close(&reconciler_fixture);
+    peer_close(&world);
     weir_flow_destroy(flow);
 }
 
@@ -274,8 +275,8 @@ FLOW_TEST(events, of_signals_say_what_each_has_done_and_come_once)
 {
     struct hearer hearer = {.text = ""};
     struct weir_handler_options handler;
-    struct weir_outbox *outbox = yard_make_outbox(fixture, fixture->db);
-    struct weir_flow *flow = works_open_with(fixture, fixture->db, outbox);
+    struct weir_outbox *outbox = supervisor_fixture_make_outbox(fixture, fixture->db);
+    struct weir_flow *flow = flow_fixture_open_with(fixture, fixture->db, outbox);
     struct weir_signal signal;
     struct wait wait;
 
@@ -305,9 +306,9 @@ FLOW_TEST(events, of_signals_say_what_each_has_done_and_come_once)
 static void end_it(struct wait *wait, struct fixture *fixture, const char *state)
 {
     if (strcmp(state, "completed") == 0)
-        works_settle(fixture, wait->flow, &wait->claim, WEIR_SETTLE_COMPLETE);
+        flow_fixture_settle(fixture, wait->flow, &wait->claim, WEIR_SETTLE_COMPLETE);
     else if (strcmp(state, "failed") == 0)
-        works_settle(fixture, wait->flow, &wait->claim, WEIR_SETTLE_FAIL);
+        flow_fixture_settle(fixture, wait->flow, &wait->claim, WEIR_SETTLE_FAIL);
     else if (strcmp(state, "cancelled") == 0)
         check_db(weir_flow_cancel(wait->flow, &wait->id, "no", &fixture->error), WEIR_OK);
     else /* of which there is no way while it has a waitpoint */
@@ -324,7 +325,7 @@ FLOW_TEST(signal, revives_nothing_that_has_ended_in_whatever_way)
 {
     static const char *const STATES[] = {"completed", "failed", "cancelled", "expired",
                                          "skipped"};
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < sizeof STATES / sizeof STATES[0]; i++) {
         struct weir_signal signal;
@@ -335,15 +336,15 @@ FLOW_TEST(signal, revives_nothing_that_has_ended_in_whatever_way)
                                      &fixture->error),
                  WEIR_OK);
         end_it(&wait, fixture, STATES[i]);
-        check_str(works_state(fixture, flow, &wait.id), STATES[i]);
+        check_str(flow_fixture_state(fixture, flow, &wait.id), STATES[i]);
         check_str(wait_tell(&wait, fixture, 0, "ok"), "late");
-        check_str(works_state(fixture, flow, &wait.id), STATES[i]);
+        check_str(flow_fixture_state(fixture, flow, &wait.id), STATES[i]);
         signal = wait_signal(&wait, 0, "ok");
         check_db(weir_flow_approve(flow, &wait.id, "a", &signal,
                                    &(enum weir_signal_effect){0}, &fixture->error),
                  WEIR_OK);
         check_db(weir_flow_resume(flow, &wait.id, 0, &fixture->error), WEIR_MISMATCH);
-        check_str(works_state(fixture, flow, &wait.id), STATES[i]);
+        check_str(flow_fixture_state(fixture, flow, &wait.id), STATES[i]);
         check_int(stored(fixture), 0);
     }
     weir_flow_destroy(flow);
@@ -421,7 +422,7 @@ FLOW_TEST(token, that_is_refused_is_so_in_the_same_words_and_nothing_is_written)
     options.log = (struct weir_log){
         .write = write_down, .state = &journal, .minimum = WEIR_LOG_TRACE};
     db = fixture_open(fixture, &options);
-    flow = works_open_with(fixture, db, NULL);
+    flow = flow_fixture_open_with(fixture, db, NULL);
     wait_open(&over, fixture, flow, "ok@a");
     check_db(weir_flow_cancel(flow, &over.id, "no", &fixture->error), WEIR_OK);
     wait_open(&waiting, fixture, flow, "9 of signals ok@a");
@@ -478,8 +479,8 @@ FLOW_TEST(token, that_is_good_is_written_nowhere)
     options.log = (struct weir_log){
         .write = write_down, .state = &journal, .minimum = WEIR_LOG_TRACE};
     db = fixture_open(fixture, &options);
-    outbox = yard_make_outbox(fixture, db);
-    flow = works_open_with(fixture, db, outbox);
+    outbox = supervisor_fixture_make_outbox(fixture, db);
+    flow = flow_fixture_open_with(fixture, db, outbox);
     wait_open(&wait, fixture, flow, "2 of signals ok@a");
     signal = wait_signal(&wait, 0, "ok");
     signal.payload = "yes";
@@ -513,24 +514,24 @@ static enum weir_status cancel(struct weir_flow *flow, void *argument,
  * would tell that it exists. (On SQLite everybody waits for whoever writes, whatever it is about.) */
 FLOW_POSTGRESQL_TEST(token, that_is_wrong_waits_for_nobody)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct company operator;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct peer operator;
     struct wrong wrong;
     struct wait wait;
 
     wait_open(&wait, fixture, flow, "ok@a");
-    company_open(&operator, fixture);
-    company_stand(&operator);
-    company_begin(&operator, cancel, &wait.id);
-    company_await(&operator);
+    peer_open(&operator, fixture);
+    peer_stand(&operator);
+    peer_begin(&operator, cancel, &wait.id);
+    peer_await(&operator);
     wrong = altered(&wait);
     wrong.token[strlen(wrong.token) - 1] ^= 1;
     wrong.signal.token = wrong.token;
     check_status(send(flow, &wrong.signal, &(enum weir_signal_effect){0}), WEIR_DENIED);
     check(!atomic_load(&operator.done));
-    company_go(&operator);
-    check_status(company_end(&operator), WEIR_OK);
+    peer_go(&operator);
+    check_status(peer_end(&operator), WEIR_OK);
     check_str(wait_tell(&wait, fixture, 0, "ok"), "late");
-    company_close(&operator);
+    peer_close(&operator);
     weir_flow_destroy(flow);
 }

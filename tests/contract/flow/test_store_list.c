@@ -3,15 +3,16 @@
  */
 #include <stdlib.h>
 
-#include "contract/flow/shop.h"
+#include "contract/flow/store_fixture.h"
 
-static int64_t list(struct shop *shop, const struct weir_execution_filter *filter)
+static int64_t list(struct store_fixture *store_fixture,
+                    const struct weir_execution_filter *filter)
 {
-    struct fixture *fixture = shop->fixture;
+    struct fixture *fixture = store_fixture->fixture;
     int64_t next = -1;
 
-    check_db(weir_store_list(&shop->store, shop->connection, filter, &shop->records,
-                             &next, &fixture->error),
+    check_db(weir_store_list(&store_fixture->store, store_fixture->connection, filter,
+                             &store_fixture->records, &next, &fixture->error),
              WEIR_OK);
     return next;
 }
@@ -19,47 +20,47 @@ static int64_t list(struct shop *shop, const struct weir_execution_filter *filte
 FLOW_TEST(get, finds_one_by_its_id)
 {
     struct weir_new_execution item;
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
-    item = shop_item(&shop, 5);
-    shop_insert(&shop, &item, 1);
+    store_fixture_open(&store_fixture, fixture);
+    item = store_fixture_item(&store_fixture, 5);
+    store_fixture_insert(&store_fixture, &item, 1);
 
-    check_db(weir_store_get(&shop.store, shop.connection, &item.id, &shop.records,
-                            &fixture->error),
+    check_db(weir_store_get(&store_fixture.store, store_fixture.connection, &item.id,
+                            &store_fixture.records, &fixture->error),
              WEIR_OK);
-    check_int(shop.records.count, 1);
-    check_int(shop.records.rows[0].row.no, item.no);
-    shop_is(shop.records.rows[0].lane_name, "orders");
+    check_int(store_fixture.records.count, 1);
+    check_int(store_fixture.records.rows[0].row.no, item.no);
+    store_fixture_is(store_fixture.records.rows[0].lane_name, "orders");
 
     item.id.partition++;
-    check_db(weir_store_get(&shop.store, shop.connection, &item.id, &shop.records,
-                            &fixture->error),
+    check_db(weir_store_get(&store_fixture.store, store_fixture.connection, &item.id,
+                            &store_fixture.records, &fixture->error),
              WEIR_NOT_FOUND);
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(list, goes_from_the_newest_page_by_page)
 {
     struct weir_execution_filter filter = {.count = 3};
     struct weir_new_execution items[7];
-    struct shop shop;
+    struct store_fixture store_fixture;
     size_t at = 7;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < 7; i++)
-        items[i] = shop_item(&shop, i);
-    shop_insert(&shop, items, 7);
+        items[i] = store_fixture_item(&store_fixture, i);
+    store_fixture_insert(&store_fixture, items, 7);
 
     for (int page = 0; page < 3; page++) {
-        filter.before = list(&shop, &filter);
-        for (size_t i = 0; i < shop.records.count; i++)
-            check_int(shop.records.rows[i].row.no, items[--at].no);
+        filter.before = list(&store_fixture, &filter);
+        for (size_t i = 0; i < store_fixture.records.count; i++)
+            check_int(store_fixture.records.rows[i].row.no, items[--at].no);
     }
 
     check_int(at, 0);
     check_int(filter.before, 0);
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(list, has_what_all_of_the_filter_allows)
@@ -67,40 +68,40 @@ FLOW_TEST(list, has_what_all_of_the_filter_allows)
     static const struct weir_tag TAG = {"app.zone", "west"};
     struct weir_execution_filter filter = {.count = 10, .name_space = "a"};
     struct weir_new_execution items[5];
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < 5; i++) {
-        items[i] = shop_item(&shop, i);
+        items[i] = store_fixture_item(&store_fixture, i);
         items[i].name_space = weir_str(i != 0 ? "a" : "b");
         items[i].kind = weir_str(i != 1 ? "mail" : "call");
         items[i].tags = &TAG;
         items[i].tag_count = i != 2;
     }
-    items[3].lane = shop_term(&shop, WEIR_TERM_LANE, "letters");
-    shop_insert(&shop, items, 5);
+    items[3].lane = store_fixture_term(&store_fixture, WEIR_TERM_LANE, "letters");
+    store_fixture_insert(&store_fixture, items, 5);
 
-    check_int(list(&shop, &filter), 0);
-    check_int(shop.records.count, 4);
+    check_int(list(&store_fixture, &filter), 0);
+    check_int(store_fixture.records.count, 4);
     filter.kind = "mail";
-    (void)list(&shop, &filter);
-    check_int(shop.records.count, 3);
+    (void)list(&store_fixture, &filter);
+    check_int(store_fixture.records.count, 3);
     filter.tag_key = "app.zone";
     filter.tag_value = "west";
-    (void)list(&shop, &filter);
-    check_int(shop.records.count, 2);
+    (void)list(&store_fixture, &filter);
+    check_int(store_fixture.records.count, 2);
     filter.lane = "letters";
-    check_int(list(&shop, &filter), 0);
-    check_int(shop.records.count, 1);
-    check_int(shop.records.rows[0].row.no, items[3].no);
-    shop_is(shop.records.rows[0].lane_name, "letters");
+    check_int(list(&store_fixture, &filter), 0);
+    check_int(store_fixture.records.count, 1);
+    check_int(store_fixture.records.rows[0].row.no, items[3].no);
+    store_fixture_is(store_fixture.records.rows[0].lane_name, "letters");
     filter.tag_value = "east";
-    (void)list(&shop, &filter);
-    check_int(shop.records.count, 0);
+    (void)list(&store_fixture, &filter);
+    check_int(store_fixture.records.count, 0);
     filter.lane = "nobody's";
-    check_int(list(&shop, &filter), 0);
-    check_int(shop.records.count, 0);
-    shop_close(&shop);
+    check_int(list(&store_fixture, &filter), 0);
+    check_int(store_fixture.records.count, 0);
+    store_fixture_close(&store_fixture);
 }
 
 struct standing {
@@ -130,30 +131,31 @@ enum { STANDING_COUNT = sizeof STANDINGS / sizeof STANDINGS[0] };
 FLOW_TEST(list, knows_public_states)
 {
     struct weir_execution_filter filter = {.count = 100};
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < STANDING_COUNT; i++)
-        (void)shop_put(&shop, i,
-                       (struct weir_execution_row){.state = STANDINGS[i].state,
-                                                   .hold = STANDINGS[i].hold,
-                                                   .pending = STANDINGS[i].pending});
+        (void)store_fixture_put(
+            &store_fixture, i,
+            (struct weir_execution_row){.state = STANDINGS[i].state,
+                                        .hold = STANDINGS[i].hold,
+                                        .pending = STANDINGS[i].pending});
 
     for (unsigned shown = 0; shown < WEIR_STATE_COUNT; shown++) {
         filter.states = 1U << shown;
-        (void)list(&shop, &filter);
-        check_int(shop.records.count, shown == WEIR_STATE_WAITING ? 2 : 1);
-        for (size_t i = 0; i < shop.records.count; i++) {
+        (void)list(&store_fixture, &filter);
+        check_int(store_fixture.records.count, shown == WEIR_STATE_WAITING ? 2 : 1);
+        for (size_t i = 0; i < store_fixture.records.count; i++) {
             uint32_t number;
 
-            memcpy(&number, shop.records.rows[i].row.id.uuid, sizeof number);
+            memcpy(&number, store_fixture.records.rows[i].row.id.uuid, sizeof number);
             check_int(STANDINGS[number].shown, shown);
         }
     }
     filter.states = 1U << WEIR_STATE_FAILED | 1U << WEIR_STATE_ACTIVE;
-    (void)list(&shop, &filter);
-    check_int(shop.records.count, 2);
-    shop_close(&shop);
+    (void)list(&store_fixture, &filter);
+    check_int(store_fixture.records.count, 2);
+    store_fixture_close(&store_fixture);
 }
 
 /* What is stored, as one number: 16 holds and 8 pendings are more than there are. */
@@ -177,35 +179,35 @@ FLOW_TEST(list, finds_by_public_state_what_reading_shows)
     enum { NUMBERS = 10 * 128 };
     struct weir_execution_filter filter = {.count = 1000};
     size_t want[WEIR_STATE_COUNT] = {0};
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < NUMBERS; i++) {
         struct standing standing = standing_of(i);
 
         if (!weir_hold_is_known(standing.hold) ||
             !weir_pending_is_known(standing.pending))
             continue;
-        (void)shop_put(&shop, i,
-                       (struct weir_execution_row){.state = standing.state,
-                                                   .hold = standing.hold,
-                                                   .pending = standing.pending});
+        (void)store_fixture_put(&store_fixture, i,
+                                (struct weir_execution_row){.state = standing.state,
+                                                            .hold = standing.hold,
+                                                            .pending = standing.pending});
         want[standing.shown]++;
     }
 
     for (unsigned shown = 0; shown < WEIR_STATE_COUNT; shown++) {
         filter.states = 1U << shown;
-        (void)list(&shop, &filter);
-        check_int(shop.records.count, want[shown]);
+        (void)list(&store_fixture, &filter);
+        check_int(store_fixture.records.count, want[shown]);
         check(want[shown] > 0);
-        for (size_t i = 0; i < shop.records.count; i++) {
+        for (size_t i = 0; i < store_fixture.records.count; i++) {
             uint32_t number;
 
-            memcpy(&number, shop.records.rows[i].row.id.uuid, sizeof number);
+            memcpy(&number, store_fixture.records.rows[i].row.id.uuid, sizeof number);
             check_int(standing_of(number).shown, shown);
         }
     }
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 /* Rare ones among many: a page looks at so many and no more, and says where to go on. */
@@ -216,25 +218,25 @@ static void find_the_rare_one(struct fixture *fixture, const char *tag)
     struct weir_execution_filter filter = {
         .count = 10, .kind = "rare", .tag_key = tag, .tag_value = "west"};
     struct weir_new_execution *items = calloc(COUNT, sizeof *items);
-    struct shop shop;
+    struct store_fixture store_fixture;
 
     check(items != NULL);
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < COUNT; i++) {
-        items[i] = shop_item(&shop, i);
+        items[i] = store_fixture_item(&store_fixture, i);
         items[i].tags = &TAG;
         items[i].tag_count = 1;
     }
     items[50].kind = weir_str("rare");
-    shop_insert(&shop, items, COUNT);
+    store_fixture_insert(&store_fixture, items, COUNT);
 
-    filter.before = list(&shop, &filter);
-    check_int(shop.records.count, 0);
+    filter.before = list(&store_fixture, &filter);
+    check_int(store_fixture.records.count, 0);
     check_int(filter.before, items[100].no);
-    check_int(list(&shop, &filter), 0);
-    check_int(shop.records.count, 1);
-    check_int(shop.records.rows[0].row.no, items[50].no);
-    shop_close(&shop);
+    check_int(list(&store_fixture, &filter), 0);
+    check_int(store_fixture.records.count, 1);
+    check_int(store_fixture.records.rows[0].row.no, items[50].no);
+    store_fixture_close(&store_fixture);
     free(items);
 }
 
@@ -254,19 +256,19 @@ FLOW_TEST(list, that_does_not_fit_is_refused)
     struct weir_execution_filter filter = {.count = 2};
     struct weir_new_execution items[2];
     struct weir_execution_records records;
-    struct shop shop;
+    struct store_fixture store_fixture;
     int64_t next;
 
     weir_execution_records_init(&records, &fixture->heap.heap, 1);
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < 2; i++)
-        items[i] = shop_item(&shop, i);
-    shop_insert(&shop, items, 2);
+        items[i] = store_fixture_item(&store_fixture, i);
+    store_fixture_insert(&store_fixture, items, 2);
 
-    check_db(weir_store_list(&shop.store, shop.connection, &filter, &records, &next,
-                             &fixture->error),
+    check_db(weir_store_list(&store_fixture.store, store_fixture.connection, &filter,
+                             &records, &next, &fixture->error),
              WEIR_TOO_LARGE);
 
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
     weir_execution_records_fini(&records);
 }

@@ -5,34 +5,37 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "contract/flow/shop.h"
+#include "contract/flow/store_fixture.h"
 
 /* ---- ready ---------------------------------------------------------------------------------- */
 
 /* Ready ones with these priorities, in this order. */
-static void fill_lane(struct shop *shop, int64_t lane, int64_t capability_set,
-                      uint32_t first, const int32_t *priorities, size_t count)
+static void fill_lane(struct store_fixture *store_fixture, int64_t lane,
+                      int64_t capability_set, uint32_t first, const int32_t *priorities,
+                      size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct weir_new_execution item = shop_item(shop, first + (uint32_t)i);
+        struct weir_new_execution item =
+            store_fixture_item(store_fixture, first + (uint32_t)i);
 
         item.lane = lane;
         item.capability_set = capability_set;
         item.priority = priorities[i];
-        shop_insert(shop, &item, 1);
+        store_fixture_insert(store_fixture, &item, 1);
     }
 }
 
 /* The picked ones by the number they were made with, as "3 1 2". */
-static const char *picked(const struct shop *shop, char *out, size_t size)
+static const char *picked(const struct store_fixture *store_fixture, char *out,
+                          size_t size)
 {
     size_t used = 0;
 
     out[0] = '\0';
-    for (size_t i = 0; i < shop->records.count; i++) {
+    for (size_t i = 0; i < store_fixture->records.count; i++) {
         uint32_t number;
 
-        memcpy(&number, shop->records.rows[i].row.id.uuid, sizeof number);
+        memcpy(&number, store_fixture->records.rows[i].row.id.uuid, sizeof number);
         used +=
             (size_t)snprintf(out + used, size - used, "%s%u", i > 0 ? " " : "", number);
     }
@@ -42,16 +45,16 @@ static const char *picked(const struct shop *shop, char *out, size_t size)
 FLOW_TEST(ready, comes_by_priority_and_then_by_age)
 {
     static const int32_t PRIORITIES[] = {0, 5, 9000, 5};
-    struct shop shop;
+    struct store_fixture store_fixture;
     char text[64];
 
-    shop_open(&shop, fixture);
-    fill_lane(&shop, shop.lane, 0, 0, PRIORITIES, 4);
+    store_fixture_open(&store_fixture, fixture);
+    fill_lane(&store_fixture, store_fixture.lane, 0, 0, PRIORITIES, 4);
 
-    check_int(shop_pick(&shop, 3), 3);
+    check_int(store_fixture_pick(&store_fixture, 3), 3);
 
-    check_str(picked(&shop, text, sizeof text), "2 1 3");
-    shop_close(&shop);
+    check_str(picked(&store_fixture, text, sizeof text), "2 1 3");
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(ready, comes_from_several_lanes_and_sets_in_one_order)
@@ -62,26 +65,28 @@ FLOW_TEST(ready, comes_from_several_lanes_and_sets_in_one_order)
         .lane_count = 2, .capability_set_count = 2, .limit = 5};
     int64_t lanes[2];
     int64_t capability_sets[2];
-    struct shop shop;
+    struct store_fixture store_fixture;
     char text[64];
 
-    shop_open(&shop, fixture);
-    lanes[0] = shop.lane;
-    lanes[1] = shop_term(&shop, WEIR_TERM_LANE, "letters");
+    store_fixture_open(&store_fixture, fixture);
+    lanes[0] = store_fixture.lane;
+    lanes[1] = store_fixture_term(&store_fixture, WEIR_TERM_LANE, "letters");
     capability_sets[0] = 0;
-    capability_sets[1] = shop_term(&shop, WEIR_TERM_CAPABILITY_SET, ",gpu,");
-    fill_lane(&shop, lanes[1], capability_sets[1], 10, MANY, 3);
-    fill_lane(&shop, lanes[0], 0, 20, FEW, 3);
-    fill_lane(&shop, lanes[0], 99, 30, MANY, 3); /* a set that was not asked for */
+    capability_sets[1] =
+        store_fixture_term(&store_fixture, WEIR_TERM_CAPABILITY_SET, ",gpu,");
+    fill_lane(&store_fixture, lanes[1], capability_sets[1], 10, MANY, 3);
+    fill_lane(&store_fixture, lanes[0], 0, 20, FEW, 3);
+    fill_lane(&store_fixture, lanes[0], 99, 30, MANY,
+              3); /* a set that was not asked for */
     query.lanes = lanes;
     query.capability_sets = capability_sets;
 
-    check_db(weir_store_pick_ready(&shop.store, shop.connection, &query, &shop.records,
-                                   &fixture->error),
+    check_db(weir_store_pick_ready(&store_fixture.store, store_fixture.connection, &query,
+                                   &store_fixture.records, &fixture->error),
              WEIR_OK);
 
-    check_str(picked(&shop, text, sizeof text), "12 10 21 22 11");
-    shop_close(&shop);
+    check_str(picked(&store_fixture, text, sizeof text), "12 10 21 22 11");
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(ready, is_nothing_that_waits_or_is_over)
@@ -89,36 +94,37 @@ FLOW_TEST(ready, is_nothing_that_waits_or_is_over)
     static const enum weir_exec_state STATES[] = {WEIR_EXEC_DELAYED, WEIR_EXEC_BLOCKED,
                                                   WEIR_EXEC_ACTIVE, WEIR_EXEC_SUSPENDED,
                                                   WEIR_EXEC_FAILED};
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < 5; i++)
-        (void)shop_put(&shop, i, (struct weir_execution_row){.state = STATES[i]});
+        (void)store_fixture_put(&store_fixture, i,
+                                (struct weir_execution_row){.state = STATES[i]});
 
-    check_int(shop_pick(&shop, 10), 0);
+    check_int(store_fixture_pick(&store_fixture, 10), 0);
 
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_POSTGRESQL_TEST(ready, passes_over_what_another_session_has_locked)
 {
     static const int32_t PRIORITIES[] = {0, 0, 0, 0};
-    struct shop here;
-    struct shop there;
+    struct store_fixture here;
+    struct store_fixture there;
     char text[64];
 
-    shop_open(&here, fixture);
+    store_fixture_open(&here, fixture);
     fill_lane(&here, here.lane, 0, 0, PRIORITIES, 4);
-    shop_commit(&here);
-    shop_begin(&here);
-    shop_open(&there, fixture);
+    store_fixture_commit(&here);
+    store_fixture_begin(&here);
+    store_fixture_open(&there, fixture);
 
-    check_int(shop_pick(&here, 2), 2);
-    check_int(shop_pick(&there, 3), 2);
+    check_int(store_fixture_pick(&here, 2), 2);
+    check_int(store_fixture_pick(&there, 3), 2);
 
     check_str(picked(&there, text, sizeof text), "2 3");
-    shop_close(&there);
-    shop_close(&here);
+    store_fixture_close(&there);
+    store_fixture_close(&here);
 }
 
 /* With several lanes only as many are locked as are taken, and however many others have locked,
@@ -130,21 +136,21 @@ FLOW_POSTGRESQL_TEST(ready, of_many_lanes_locks_what_it_takes_and_finds_what_is_
     struct weir_ready_query query = {.lane_count = 2, .capability_set_count = 1};
     const int64_t capability_set = 0;
     int64_t lanes[2];
-    struct shop here;
-    struct shop there;
+    struct store_fixture here;
+    struct store_fixture there;
 
     check(items != NULL);
-    shop_open(&here, fixture);
+    store_fixture_open(&here, fixture);
     for (uint32_t i = 0; i < COUNT; i++)
-        items[i] = shop_item(&here, i);
-    shop_insert(&here, items, COUNT);
+        items[i] = store_fixture_item(&here, i);
+    store_fixture_insert(&here, items, COUNT);
     lanes[0] = here.lane;
-    lanes[1] = shop_term(&here, WEIR_TERM_LANE, "letters");
+    lanes[1] = store_fixture_term(&here, WEIR_TERM_LANE, "letters");
     query.lanes = lanes;
     query.capability_sets = &capability_set;
-    shop_commit(&here);
-    shop_begin(&here);
-    shop_open(&there, fixture);
+    store_fixture_commit(&here);
+    store_fixture_begin(&here);
+    store_fixture_open(&there, fixture);
 
     query.limit = COUNT - 5;
     check_db(weir_store_pick_ready(&here.store, here.connection, &query, &here.records,
@@ -158,8 +164,8 @@ FLOW_POSTGRESQL_TEST(ready, of_many_lanes_locks_what_it_takes_and_finds_what_is_
 
     check_int(there.records.count, 5);
     check_int(there.records.rows[0].row.no, items[COUNT - 5].no);
-    shop_close(&there);
-    shop_close(&here);
+    store_fixture_close(&there);
+    store_fixture_close(&here);
     free(items);
 }
 
@@ -239,19 +245,19 @@ static void let_a_crowd_in(struct fixture *fixture, size_t lane_count)
     struct crowd crowd = {.fixture = fixture, .lane_count = lane_count};
     struct weir_new_execution *items = calloc(CROWD_WORK, sizeof *items);
     pthread_t threads[CROWD];
-    struct shop shop;
+    struct store_fixture store_fixture;
 
     check(items != NULL);
-    shop_open(&shop, fixture);
-    crowd.lanes[0] = shop.lane;
-    crowd.lanes[1] = shop_term(&shop, WEIR_TERM_LANE, "letters");
+    store_fixture_open(&store_fixture, fixture);
+    crowd.lanes[0] = store_fixture.lane;
+    crowd.lanes[1] = store_fixture_term(&store_fixture, WEIR_TERM_LANE, "letters");
     for (uint32_t i = 0; i < CROWD_WORK; i++) {
-        items[i] = shop_item(&shop, i);
+        items[i] = store_fixture_item(&store_fixture, i);
         items[i].lane = crowd.lanes[i % lane_count];
     }
-    shop_insert(&shop, items, CROWD_WORK);
-    shop_commit(&shop);
-    shop_close(&shop);
+    store_fixture_insert(&store_fixture, items, CROWD_WORK);
+    store_fixture_commit(&store_fixture);
+    store_fixture_close(&store_fixture);
     options.connections_max = CROWD;
     crowd.db = fixture_open(fixture, &options);
 
@@ -312,14 +318,14 @@ static struct weir_execution_row due_row(enum weir_due_kind kind, int64_t due_us
 
 FLOW_TEST(due, comes_in_the_order_of_its_time_and_not_before)
 {
-    struct shop shop;
+    struct store_fixture store_fixture;
     char text[64];
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t kind = 0; kind < KIND_COUNT; kind++) {
-        (void)shop_put(&shop, kind * 10 + 1, due_row(KINDS[kind], 102));
-        (void)shop_put(&shop, kind * 10 + 2, due_row(KINDS[kind], 100));
-        (void)shop_put(&shop, kind * 10 + 3, due_row(KINDS[kind], 101));
+        (void)store_fixture_put(&store_fixture, kind * 10 + 1, due_row(KINDS[kind], 102));
+        (void)store_fixture_put(&store_fixture, kind * 10 + 2, due_row(KINDS[kind], 100));
+        (void)store_fixture_put(&store_fixture, kind * 10 + 3, due_row(KINDS[kind], 101));
     }
 
     for (uint32_t kind = 0; kind < KIND_COUNT; kind++) {
@@ -327,33 +333,34 @@ FLOW_TEST(due, comes_in_the_order_of_its_time_and_not_before)
         char want[64];
 
         (void)snprintf(want, sizeof want, "%u %u", kind * 10 + 2, kind * 10 + 3);
-        check_int(shop_pick_due(&shop, &query), 2);
-        check_str(picked(&shop, text, sizeof text), want);
-        check_int(shop_next_due(&shop, &query), 102);
+        check_int(store_fixture_pick_due(&store_fixture, &query), 2);
+        check_str(picked(&store_fixture, text, sizeof text), want);
+        check_int(store_fixture_next_due(&store_fixture, &query), 102);
         query.limit = 1;
-        check_int(shop_pick_due(&shop, &query), 1);
+        check_int(store_fixture_pick_due(&store_fixture, &query), 1);
         query.now_us = 99;
-        check_int(shop_pick_due(&shop, &query), 0);
-        check_int(shop_first_due(&shop, query), 100);
+        check_int(store_fixture_pick_due(&store_fixture, &query), 0);
+        check_int(store_fixture_first_due(&store_fixture, query), 100);
     }
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(due, is_nothing_when_nothing_waits)
 {
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
-    (void)shop_put(&shop, 1, (struct weir_execution_row){.state = WEIR_EXEC_READY});
+    store_fixture_open(&store_fixture, fixture);
+    (void)store_fixture_put(&store_fixture, 1,
+                            (struct weir_execution_row){.state = WEIR_EXEC_READY});
 
     for (uint32_t kind = 0; kind < KIND_COUNT; kind++) {
         struct weir_due_query query = {
             .kind = KINDS[kind], .now_us = INT64_MAX, .limit = 10};
 
-        check_int(shop_pick_due(&shop, &query), 0);
-        check(shop_first_due(&shop, query) == INT64_MAX);
+        check_int(store_fixture_pick_due(&store_fixture, &query), 0);
+        check(store_fixture_first_due(&store_fixture, query) == INT64_MAX);
     }
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(due, leases_leave_to_the_attempt_what_is_its)
@@ -365,20 +372,20 @@ FLOW_TEST(due, leases_leave_to_the_attempt_what_is_its)
         .state = WEIR_EXEC_ACTIVE, .lease_us = 90, .attempt_deadline_us = 95};
     struct weir_execution_row lease = {
         .state = WEIR_EXEC_ACTIVE, .lease_us = 91, .attempt_deadline_us = 101};
-    struct shop shop;
+    struct store_fixture store_fixture;
     char text[64];
 
-    shop_open(&shop, fixture);
-    (void)shop_put(&shop, 1, both);
-    (void)shop_put(&shop, 2, lease);
+    store_fixture_open(&store_fixture, fixture);
+    (void)store_fixture_put(&store_fixture, 1, both);
+    (void)store_fixture_put(&store_fixture, 2, lease);
 
-    (void)shop_pick_due(&shop, &leases);
-    check_str(picked(&shop, text, sizeof text), "2");
+    (void)store_fixture_pick_due(&store_fixture, &leases);
+    check_str(picked(&store_fixture, text, sizeof text), "2");
     leases.now_us = 90;
-    check_int(shop_next_due(&shop, &leases), 91);
-    (void)shop_pick_due(&shop, &attempts);
-    check_str(picked(&shop, text, sizeof text), "1");
-    shop_close(&shop);
+    check_int(store_fixture_next_due(&store_fixture, &leases), 91);
+    (void)store_fixture_pick_due(&store_fixture, &attempts);
+    check_str(picked(&store_fixture, text, sizeof text), "1");
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(due, is_filtered_by_partition_namespace_and_tag)
@@ -386,12 +393,12 @@ FLOW_TEST(due, is_filtered_by_partition_namespace_and_tag)
     static const struct weir_tag TAG = {"app.zone", "west"};
     struct weir_due_query query = {.kind = WEIR_DUE_DELAYED, .now_us = 100, .limit = 10};
     struct weir_new_execution items[4];
-    struct shop shop;
+    struct store_fixture store_fixture;
     char text[64];
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < 4; i++) {
-        items[i] = shop_item(&shop, i); /* its partition is i */
+        items[i] = store_fixture_item(&store_fixture, i); /* its partition is i */
         items[i].state = WEIR_EXEC_DELAYED;
         items[i].due_us = 50 + i;
         if (i % 2 == 1)
@@ -401,48 +408,48 @@ FLOW_TEST(due, is_filtered_by_partition_namespace_and_tag)
             items[i].tag_count = 1;
         }
     }
-    shop_insert(&shop, items, 4);
+    store_fixture_insert(&store_fixture, items, 4);
 
     query.filter.name_space = weir_str("other");
-    (void)shop_pick_due(&shop, &query);
-    check_str(picked(&shop, text, sizeof text), "1 3");
-    check_int(shop_first_due(&shop, query), 51);
+    (void)store_fixture_pick_due(&store_fixture, &query);
+    check_str(picked(&store_fixture, text, sizeof text), "1 3");
+    check_int(store_fixture_first_due(&store_fixture, query), 51);
 
     query.filter.tag_key = weir_str("app.zone");
     query.filter.tag_value = weir_str("west");
-    (void)shop_pick_due(&shop, &query);
-    check_str(picked(&shop, text, sizeof text), "3");
-    check_int(shop_first_due(&shop, query), 53);
+    (void)store_fixture_pick_due(&store_fixture, &query);
+    check_str(picked(&store_fixture, text, sizeof text), "3");
+    check_int(store_fixture_first_due(&store_fixture, query), 53);
     query.filter.tag_value = weir_str("east");
-    check_int(shop_pick_due(&shop, &query), 0);
-    check(shop_first_due(&shop, query) == INT64_MAX);
+    check_int(store_fixture_pick_due(&store_fixture, &query), 0);
+    check(store_fixture_first_due(&store_fixture, query) == INT64_MAX);
 
     query.filter = (struct weir_store_filter){.in_partition = true, .partition = 0};
-    (void)shop_pick_due(&shop, &query);
-    check_str(picked(&shop, text, sizeof text), "0");
+    (void)store_fixture_pick_due(&store_fixture, &query);
+    check_str(picked(&store_fixture, text, sizeof text), "0");
     query.filter.partition = 2;
-    check_int(shop_first_due(&shop, query), 52);
-    shop_close(&shop);
+    check_int(store_fixture_first_due(&store_fixture, query), 52);
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_POSTGRESQL_TEST(due, passes_over_what_another_session_has_locked)
 {
     struct weir_due_query query = {.kind = WEIR_DUE_LEASE, .now_us = 100, .limit = 2};
-    struct shop here;
-    struct shop there;
+    struct store_fixture here;
+    struct store_fixture there;
     char text[64];
 
-    shop_open(&here, fixture);
+    store_fixture_open(&here, fixture);
     for (uint32_t i = 0; i < 4; i++)
-        (void)shop_put(&here, i, due_row(WEIR_DUE_LEASE, 10 + i));
-    shop_commit(&here);
-    shop_begin(&here);
-    shop_open(&there, fixture);
+        (void)store_fixture_put(&here, i, due_row(WEIR_DUE_LEASE, 10 + i));
+    store_fixture_commit(&here);
+    store_fixture_begin(&here);
+    store_fixture_open(&there, fixture);
 
-    check_int(shop_pick_due(&here, &query), 2);
-    check_int(shop_pick_due(&there, &query), 2);
+    check_int(store_fixture_pick_due(&here, &query), 2);
+    check_int(store_fixture_pick_due(&there, &query), 2);
 
     check_str(picked(&there, text, sizeof text), "2 3");
-    shop_close(&there);
-    shop_close(&here);
+    store_fixture_close(&there);
+    store_fixture_close(&here);
 }

@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 
-#include "contract/flow/shop.h"
+#include "contract/flow/store_fixture.h"
 
 static struct weir_execution_row full_row(void)
 {
@@ -36,13 +36,13 @@ static struct weir_execution_row full_row(void)
 
 FLOW_TEST(rows, come_back_as_they_were_inserted)
 {
-    struct weir_execution_policy policy = shop_policy();
+    struct weir_execution_policy policy = store_fixture_policy();
     struct weir_new_execution item;
     const struct weir_execution_record *got;
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
-    item = shop_item(&shop, 1);
+    store_fixture_open(&store_fixture, fixture);
+    item = store_fixture_item(&store_fixture, 1);
     item.id.partition = 65535;
     item.state = WEIR_EXEC_DELAYED;
     item.hold = WEIR_HOLD_DELAY;
@@ -51,16 +51,17 @@ FLOW_TEST(rows, come_back_as_they_were_inserted)
     item.flow_no = 4;
     item.due_us = 5;
     item.deadline_us = 6;
-    item.capability_set = shop_term(&shop, WEIR_TERM_CAPABILITY_SET, ",gpu,linux,");
+    item.capability_set =
+        store_fixture_term(&store_fixture, WEIR_TERM_CAPABILITY_SET, ",gpu,linux,");
     item.name_space = weir_str("tenant");
     item.kind = weir_str("mail.send");
-    shop_insert(&shop, &item, 1);
+    store_fixture_insert(&store_fixture, &item, 1);
 
     check(item.no > 0);
     check(!item.duplicate);
-    check_int(shop_load(&shop, item.no), 1);
+    check_int(store_fixture_load(&store_fixture, item.no), 1);
 
-    got = &shop.records.rows[0];
+    got = &store_fixture.records.rows[0];
     check_int(got->row.no, item.no);
     check_int(memcmp(got->row.id.uuid, item.id.uuid, WEIR_UUID_SIZE), 0);
     check_int(got->row.id.partition, 65535);
@@ -71,13 +72,13 @@ FLOW_TEST(rows, come_back_as_they_were_inserted)
     check_int(got->row.flow_no, 4);
     check_int(got->row.due_us, 5);
     check_int(got->row.deadline_us, 6);
-    check_int(got->created_us, shop.now_us);
+    check_int(got->created_us, store_fixture.now_us);
     check_int(got->capability_set, item.capability_set);
     check_int(got->percent, -1);
-    shop_is(got->name_space, "tenant");
-    shop_is(got->lane_name, "orders");
-    shop_is(got->kind, "mail.send");
-    shop_is(got->told, "");
+    store_fixture_is(got->name_space, "tenant");
+    store_fixture_is(got->lane_name, "orders");
+    store_fixture_is(got->kind, "mail.send");
+    store_fixture_is(got->told, "");
     check_int(got->row.policy.retries_max, policy.retries_max);
     check_int(got->row.policy.backoff, policy.backoff);
     check_int(got->row.policy.backoff_initial_ms, policy.backoff_initial_ms);
@@ -86,20 +87,22 @@ FLOW_TEST(rows, come_back_as_they_were_inserted)
     check_int(got->row.policy.attempt_timeout_ms, policy.attempt_timeout_ms);
     check_int(got->row.policy.reclaims_max, policy.reclaims_max);
     check_int(got->row.policy.replays_max, policy.replays_max);
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(rows, come_back_as_they_were_written)
 {
     struct weir_execution_row want = full_row();
     const struct weir_execution_row *got;
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
 
-    check_int(shop_load(&shop, shop_put(&shop, 1, want)), 1);
+    check_int(
+        store_fixture_load(&store_fixture, store_fixture_put(&store_fixture, 1, want)),
+        1);
 
-    got = &shop.records.rows[0].row;
+    got = &store_fixture.records.rows[0].row;
     check_int(got->state, want.state);
     check_int(got->hold, want.hold);
     check_int(got->pending, want.pending);
@@ -120,24 +123,25 @@ FLOW_TEST(rows, come_back_as_they_were_written)
     check_int(got->started_us, want.started_us);
     check_int(got->ended_us, want.ended_us);
     check_int(got->attempt_type, want.attempt_type);
-    shop_is(got->worker, "pool");
-    shop_is(got->instance, "host-1");
-    shop_is(got->failure, "no \"address\"");
-    shop_close(&shop);
+    store_fixture_is(got->worker, "pool");
+    store_fixture_is(got->instance, "host-1");
+    store_fixture_is(got->failure, "no \"address\"");
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(rows, that_are_not_there_cannot_be_written)
 {
     struct weir_execution_record stored = {.row = full_row()};
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     stored.row.no = 4711;
 
-    check_db(weir_store_write(&shop.store, shop.connection, &stored, 1, &fixture->error),
+    check_db(weir_store_write(&store_fixture.store, store_fixture.connection, &stored, 1,
+                              &fixture->error),
              WEIR_CONFLICT);
 
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(rows, are_loaded_in_order_and_once)
@@ -145,12 +149,12 @@ FLOW_TEST(rows, are_loaded_in_order_and_once)
     struct weir_new_execution items[3];
     int64_t nos[5];
     struct weir_execution_id ids[4];
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < 3; i++)
-        items[i] = shop_item(&shop, i);
-    shop_insert(&shop, items, 3);
+        items[i] = store_fixture_item(&store_fixture, i);
+    store_fixture_insert(&store_fixture, items, 3);
     for (size_t i = 0; i < 3; i++) {
         nos[i] = items[2 - i].no;
         ids[i] = items[2 - i].id;
@@ -160,20 +164,20 @@ FLOW_TEST(rows, are_loaded_in_order_and_once)
     ids[3] = items[0].id;
     ids[3].partition++; /* another one */
 
-    check_db(weir_store_load(&shop.store, shop.connection, nos, 5, &shop.records,
-                             &fixture->error),
+    check_db(weir_store_load(&store_fixture.store, store_fixture.connection, nos, 5,
+                             &store_fixture.records, &fixture->error),
              WEIR_OK);
-    check_int(shop.records.count, 3);
+    check_int(store_fixture.records.count, 3);
     for (size_t i = 0; i < 3; i++)
-        check_int(shop.records.rows[i].row.no, items[i].no);
+        check_int(store_fixture.records.rows[i].row.no, items[i].no);
 
-    check_db(weir_store_load_by_id(&shop.store, shop.connection, ids, 4, &shop.records,
-                                   &fixture->error),
+    check_db(weir_store_load_by_id(&store_fixture.store, store_fixture.connection, ids, 4,
+                                   &store_fixture.records, &fixture->error),
              WEIR_OK);
-    check_int(shop.records.count, 3);
+    check_int(store_fixture.records.count, 3);
     for (size_t i = 0; i < 3; i++)
-        check_int(shop.records.rows[i].row.no, items[i].no);
-    shop_close(&shop);
+        check_int(store_fixture.records.rows[i].row.no, items[i].no);
+    store_fixture_close(&store_fixture);
 }
 
 /* More than one statement takes. */
@@ -181,59 +185,59 @@ FLOW_TEST(rows, are_inserted_by_the_thousand_in_their_order)
 {
     enum { COUNT = 2500 };
     struct weir_new_execution *items = calloc(COUNT, sizeof *items);
-    struct shop shop;
+    struct store_fixture store_fixture;
 
     check(items != NULL);
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < COUNT; i++)
-        items[i] = shop_item(&shop, i);
+        items[i] = store_fixture_item(&store_fixture, i);
 
-    shop_insert(&shop, items, COUNT);
+    store_fixture_insert(&store_fixture, items, COUNT);
 
     for (size_t i = 1; i < COUNT; i++)
         check(items[i].no > items[i - 1].no);
-    check_int(shop_pick(&shop, COUNT + 1), COUNT);
-    shop_close(&shop);
+    check_int(store_fixture_pick(&store_fixture, COUNT + 1), COUNT);
+    store_fixture_close(&store_fixture);
     free(items);
 }
 
 FLOW_TEST(rows, of_an_unknown_state_are_refused_by_name)
 {
     struct weir_execution_row row = full_row();
-    struct shop shop;
+    struct store_fixture store_fixture;
     int64_t no;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     row.state = (enum weir_exec_state)77;
-    no = shop_put(&shop, 1, row);
+    no = store_fixture_put(&store_fixture, 1, row);
 
-    check_db(weir_store_load(&shop.store, shop.connection, &no, 1, &shop.records,
-                             &fixture->error),
+    check_db(weir_store_load(&store_fixture.store, store_fixture.connection, &no, 1,
+                             &store_fixture.records, &fixture->error),
              WEIR_SCHEMA);
 
     check_str(
         fixture->error.text,
         "execution {fp:1}:01000000-0000-0000-0000-000000000077 has state 77, which this "
         "library does not know: install a newer weir");
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(rows, of_an_unknown_hold_are_refused_by_name)
 {
     struct weir_execution_row row = full_row();
-    struct shop shop;
+    struct store_fixture store_fixture;
     int64_t no;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     row.hold = (enum weir_hold)15;
-    no = shop_put(&shop, 1, row);
+    no = store_fixture_put(&store_fixture, 1, row);
 
-    check_db(weir_store_load(&shop.store, shop.connection, &no, 1, &shop.records,
-                             &fixture->error),
+    check_db(weir_store_load(&store_fixture.store, store_fixture.connection, &no, 1,
+                             &store_fixture.records, &fixture->error),
              WEIR_SCHEMA);
 
     check(strstr(fixture->error.text, "has hold 15, which") != NULL);
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 /* ---- duplicates ----------------------------------------------------------------------------- */
@@ -242,106 +246,106 @@ FLOW_TEST(duplicates, by_key_are_answered_with_the_first)
 {
     struct weir_new_execution first;
     struct weir_new_execution second;
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
-    first = shop_item(&shop, 1);
-    second = shop_item(&shop, 2);
+    store_fixture_open(&store_fixture, fixture);
+    first = store_fixture_item(&store_fixture, 1);
+    second = store_fixture_item(&store_fixture, 2);
     first.key = second.key = weir_str("k");
-    first.key_until_us = second.key_until_us = shop.now_us + 1;
-    shop_insert(&shop, &first, 1);
-    shop_commit(&shop);
-    shop_begin(&shop);
+    first.key_until_us = second.key_until_us = store_fixture.now_us + 1;
+    store_fixture_insert(&store_fixture, &first, 1);
+    store_fixture_commit(&store_fixture);
+    store_fixture_begin(&store_fixture);
 
-    shop_insert(&shop, &second, 1);
+    store_fixture_insert(&store_fixture, &second, 1);
 
     check(second.duplicate);
     check_int(second.no, 0);
     check_int(memcmp(second.stored_id.uuid, first.id.uuid, WEIR_UUID_SIZE), 0);
     check_int(second.stored_id.partition, first.id.partition);
     check_int(memcmp(second.stored_digest, first.digest, WEIR_DIGEST_SIZE), 0);
-    check_int(shop_pick(&shop, 10), 1);
-    shop_close(&shop);
+    check_int(store_fixture_pick(&store_fixture, 10), 1);
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(duplicates, in_one_batch_are_found_too)
 {
     struct weir_new_execution items[3];
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < 3; i++) {
-        items[i] = shop_item(&shop, i);
+        items[i] = store_fixture_item(&store_fixture, i);
         items[i].key = weir_str(i == 1 ? "other" : "k");
-        items[i].key_until_us = shop.now_us + 1;
+        items[i].key_until_us = store_fixture.now_us + 1;
     }
 
-    shop_insert(&shop, items, 3);
+    store_fixture_insert(&store_fixture, items, 3);
 
     check(!items[0].duplicate);
     check(!items[1].duplicate);
     check(items[2].duplicate);
     check_int(memcmp(items[2].stored_id.uuid, items[0].id.uuid, WEIR_UUID_SIZE), 0);
-    check_int(shop_pick(&shop, 10), 2);
-    shop_close(&shop);
+    check_int(store_fixture_pick(&store_fixture, 10), 2);
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(duplicates, by_key_are_of_one_namespace)
 {
     struct weir_new_execution items[2];
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < 2; i++) {
-        items[i] = shop_item(&shop, i);
+        items[i] = store_fixture_item(&store_fixture, i);
         items[i].name_space = weir_str(i == 0 ? "a" : "b");
         items[i].key = weir_str("k");
-        items[i].key_until_us = shop.now_us + 1;
+        items[i].key_until_us = store_fixture.now_us + 1;
     }
 
-    shop_insert(&shop, items, 2);
+    store_fixture_insert(&store_fixture, items, 2);
 
     check(!items[0].duplicate);
     check(!items[1].duplicate);
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(duplicates, are_none_when_the_key_has_run_out)
 {
     struct weir_new_execution items[3];
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < 3; i++) {
-        items[i] = shop_item(&shop, i);
+        items[i] = store_fixture_item(&store_fixture, i);
         items[i].key = weir_str("k");
-        items[i].key_until_us = shop.now_us + i;
+        items[i].key_until_us = store_fixture.now_us + i;
     }
 
     for (size_t i = 0; i < 3; i++)
-        shop_insert(&shop, &items[i], 1);
+        store_fixture_insert(&store_fixture, &items[i], 1);
 
     check(!items[1].duplicate); /* the first had run out */
     check(items[2].duplicate);
     check_int(memcmp(items[2].stored_id.uuid, items[1].id.uuid, WEIR_UUID_SIZE), 0);
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(duplicates, by_id_are_answered_with_what_is_there)
 {
     struct weir_new_execution items[3];
     struct weir_new_execution again;
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < 3; i++)
-        items[i] = shop_item(&shop, i);
+        items[i] = store_fixture_item(&store_fixture, i);
     items[1].id = items[0].id;
-    again = shop_item(&shop, 2);
+    again = store_fixture_item(&store_fixture, 2);
     again.digest[0] ^= 1;
 
-    shop_insert(&shop, items, 3);
-    shop_insert(&shop, &again, 1);
+    store_fixture_insert(&store_fixture, items, 3);
+    store_fixture_insert(&store_fixture, &again, 1);
 
     check(items[1].duplicate);
     check_int(items[1].no, 0);
@@ -349,62 +353,62 @@ FLOW_TEST(duplicates, by_id_are_answered_with_what_is_there)
     check(!items[2].duplicate);
     check(again.duplicate);
     check_int(memcmp(again.stored_digest, items[2].digest, WEIR_DIGEST_SIZE), 0);
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 /* A call that is repeated as a whole after its reply was lost. */
 FLOW_TEST(duplicates, by_key_and_id_are_the_same_one)
 {
     struct weir_new_execution item;
-    struct shop shop;
+    struct store_fixture store_fixture;
 
-    shop_open(&shop, fixture);
-    item = shop_item(&shop, 1);
+    store_fixture_open(&store_fixture, fixture);
+    item = store_fixture_item(&store_fixture, 1);
     item.key = weir_str("k");
-    item.key_until_us = shop.now_us + 1;
-    shop_insert(&shop, &item, 1);
+    item.key_until_us = store_fixture.now_us + 1;
+    store_fixture_insert(&store_fixture, &item, 1);
 
-    shop_insert(&shop, &item, 1);
+    store_fixture_insert(&store_fixture, &item, 1);
 
     check(item.duplicate);
     check_int(item.no, 0);
     check_int(memcmp(item.stored_id.uuid, item.id.uuid, WEIR_UUID_SIZE), 0);
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(keys, that_have_run_out_are_forgotten_some_at_a_time)
 {
     static const char *const KEYS[] = {"a", "b", "c"};
     struct weir_new_execution items[3];
-    struct shop shop;
+    struct store_fixture store_fixture;
     size_t removed = 0;
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < 3; i++) {
-        items[i] = shop_item(&shop, i);
+        items[i] = store_fixture_item(&store_fixture, i);
         items[i].key = weir_str(KEYS[i]);
-        items[i].key_until_us = shop.now_us + 1 + i;
+        items[i].key_until_us = store_fixture.now_us + 1 + i;
     }
-    shop_insert(&shop, items, 3);
+    store_fixture_insert(&store_fixture, items, 3);
 
-    check_db(weir_store_forget_keys(shop.connection, shop.now_us + 2, 1, &removed,
-                                    &fixture->error),
+    check_db(weir_store_forget_keys(store_fixture.connection, store_fixture.now_us + 2, 1,
+                                    &removed, &fixture->error),
              WEIR_OK);
     check_int(removed, 1);
-    check_db(weir_store_forget_keys(shop.connection, shop.now_us + 2, 10, &removed,
-                                    &fixture->error),
+    check_db(weir_store_forget_keys(store_fixture.connection, store_fixture.now_us + 2,
+                                    10, &removed, &fixture->error),
              WEIR_OK);
     check_int(removed, 1);
-    shop_commit(&shop);
+    store_fixture_commit(&store_fixture);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_idempotency"), 1);
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 /* ---- what belongs to them ------------------------------------------------------------------- */
 
 struct found {
-    struct shop *shop;
+    struct store_fixture *store_fixture;
     char text[256];
 };
 
@@ -447,46 +451,48 @@ FLOW_TEST(belongings, of_claimed_ones_come_in_their_order)
     struct weir_new_execution items[3];
     struct found inputs = {.text = ""};
     struct found tags = {.text = ""};
-    struct shop shop;
+    struct store_fixture store_fixture;
     int64_t nos[3];
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < 3; i++)
-        items[i] = shop_item(&shop, i);
+        items[i] = store_fixture_item(&store_fixture, i);
     items[0].input = weir_str("first");
     items[2].input = weir_str("third");
     items[0].tags = TAGS;
     items[0].tag_count = 2;
     items[1].tags = TAGS;
     items[1].tag_count = 1;
-    shop_insert(&shop, items, 3);
+    store_fixture_insert(&store_fixture, items, 3);
     for (size_t i = 0; i < 3; i++)
         nos[i] = items[2 - i].no;
 
-    check_db(weir_store_visit_inputs(&shop.store, shop.connection, nos, 3, note_input,
-                                     &inputs, &fixture->error),
+    check_db(weir_store_visit_inputs(&store_fixture.store, store_fixture.connection, nos,
+                                     3, note_input, &inputs, &fixture->error),
              WEIR_OK);
-    check_db(weir_store_visit_tags(&shop.store, shop.connection, nos, 3, note_tag, &tags,
-                                   &fixture->error),
+    check_db(weir_store_visit_tags(&store_fixture.store, store_fixture.connection, nos, 3,
+                                   note_tag, &tags, &fixture->error),
              WEIR_OK);
 
     check_str(inputs.text, "0=third;2=first;");
     check_str(tags.text, "1:app.b=2;2:app.a=1;2:app.b=2;");
-    check_db(weir_store_visit_inputs(&shop.store, shop.connection, nos, 3, refuse_input,
-                                     NULL, &fixture->error),
+    check_db(weir_store_visit_inputs(&store_fixture.store, store_fixture.connection, nos,
+                                     3, refuse_input, NULL, &fixture->error),
              WEIR_TOO_LARGE);
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 /* Data NULL: there is none. */
-static struct weir_str shop_result(struct shop *shop, const struct weir_execution_id *id)
+static struct weir_str store_fixture_result(struct store_fixture *store_fixture,
+                                            const struct weir_execution_id *id)
 {
-    struct fixture *fixture = shop->fixture;
+    struct fixture *fixture = store_fixture->fixture;
 
-    check_db(weir_store_get_result(shop->connection, id, &shop->records, &fixture->error),
+    check_db(weir_store_get_result(store_fixture->connection, id, &store_fixture->records,
+                                   &fixture->error),
              WEIR_OK);
-    check_int(shop->records.count, 1);
-    return shop->records.rows[0].input;
+    check_int(store_fixture->records.count, 1);
+    return store_fixture->records.rows[0].input;
 }
 
 FLOW_TEST(belongings, may_be_as_large_as_promised)
@@ -494,27 +500,28 @@ FLOW_TEST(belongings, may_be_as_large_as_promised)
     char *bytes = malloc(WEIR_INPUT_SIZE_MAX);
     struct weir_new_execution items[12];
     struct weir_new_result result;
-    struct shop shop;
+    struct store_fixture store_fixture;
 
     check(bytes != NULL);
     memset(bytes, 0xa5, WEIR_INPUT_SIZE_MAX);
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < 12; i++) {
-        items[i] = shop_item(&shop, i);
+        items[i] = store_fixture_item(&store_fixture, i);
         items[i].input = (struct weir_str){bytes, WEIR_INPUT_SIZE_MAX};
     }
 
-    shop_insert(&shop, items, 12);
+    store_fixture_insert(&store_fixture, items, 12);
     result = (struct weir_new_result){items[0].no, items[0].input};
-    check_db(
-        weir_store_put_results(&shop.store, shop.connection, &result, 1, &fixture->error),
-        WEIR_OK);
+    check_db(weir_store_put_results(&store_fixture.store, store_fixture.connection,
+                                    &result, 1, &fixture->error),
+             WEIR_OK);
 
-    check_int(shop_result(&shop, &items[0].id).size, WEIR_RESULT_SIZE_MAX);
-    shop_commit(&shop);
+    check_int(store_fixture_result(&store_fixture, &items[0].id).size,
+              WEIR_RESULT_SIZE_MAX);
+    store_fixture_commit(&store_fixture);
     check_int(fixture_ask(fixture, "SELECT sum(length(bytes)) FROM weir_input"),
               12 * (int64_t)WEIR_INPUT_SIZE_MAX);
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
     free(bytes);
 }
 
@@ -522,24 +529,24 @@ FLOW_TEST(belongings, of_a_replay_take_the_place_of_the_result)
 {
     struct weir_new_result results[2];
     struct weir_execution_id id;
-    struct shop shop;
+    struct store_fixture store_fixture;
     int64_t no;
 
-    shop_open(&shop, fixture);
-    no = shop_put(&shop, 1, full_row());
-    id = shop_item(&shop, 1).id;
+    store_fixture_open(&store_fixture, fixture);
+    no = store_fixture_put(&store_fixture, 1, full_row());
+    id = store_fixture_item(&store_fixture, 1).id;
     results[0] = (struct weir_new_result){no, weir_str("old")};
     results[1] = (struct weir_new_result){no, weir_str("")};
-    check(shop_result(&shop, &id).data == NULL);
+    check(store_fixture_result(&store_fixture, &id).data == NULL);
 
     for (size_t i = 0; i < 2; i++)
-        check_db(weir_store_put_results(&shop.store, shop.connection, &results[i], 1,
-                                        &fixture->error),
+        check_db(weir_store_put_results(&store_fixture.store, store_fixture.connection,
+                                        &results[i], 1, &fixture->error),
                  WEIR_OK);
 
-    check(shop_result(&shop, &id).data != NULL);
-    check_int(shop_result(&shop, &id).size, 0);
-    shop_close(&shop);
+    check(store_fixture_result(&store_fixture, &id).data != NULL);
+    check_int(store_fixture_result(&store_fixture, &id).size, 0);
+    store_fixture_close(&store_fixture);
 }
 
 static void note_attempt(void *state, const struct weir_ended_attempt *attempt)
@@ -567,22 +574,23 @@ FLOW_TEST(belongings, of_one_are_its_attempts_by_number)
          weir_str("i"), weir_str("another's")},
     };
     struct found found = {.text = ""};
-    struct shop shop;
+    struct store_fixture store_fixture;
     int64_t no;
 
-    shop_open(&shop, fixture);
-    no = attempts[0].no = attempts[1].no = shop_put(&shop, 1, full_row());
-    attempts[2].no = shop_put(&shop, 2, full_row());
+    store_fixture_open(&store_fixture, fixture);
+    no = attempts[0].no = attempts[1].no =
+        store_fixture_put(&store_fixture, 1, full_row());
+    attempts[2].no = store_fixture_put(&store_fixture, 2, full_row());
 
-    check_db(weir_store_add_attempts(&shop.store, shop.connection, attempts, 3,
-                                     &fixture->error),
+    check_db(weir_store_add_attempts(&store_fixture.store, store_fixture.connection,
+                                     attempts, 3, &fixture->error),
              WEIR_OK);
 
-    check_db(weir_store_visit_attempts(shop.connection, no, note_attempt, &found,
+    check_db(weir_store_visit_attempts(store_fixture.connection, no, note_attempt, &found,
                                        &fixture->error),
              WEIR_OK);
     check_str(found.text, "0 0 2 2 10 20 w i oh;1 1 1 4 30 40 w i ;");
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 /* ---- progress ------------------------------------------------------------------------------- */
@@ -592,22 +600,22 @@ FLOW_TEST(progress, is_told_by_whoever_holds_the_lease)
     struct weir_execution_row row = {
         .state = WEIR_EXEC_ACTIVE, .epoch = 3, .lease_us = INT64_MAX / 2};
     struct weir_claim claim = {.epoch = 3};
-    struct shop shop;
+    struct store_fixture store_fixture;
     bool ours = false;
 
-    shop_open(&shop, fixture);
-    claim.no = shop_put(&shop, 1, row);
-    claim.id = shop_item(&shop, 1).id;
+    store_fixture_open(&store_fixture, fixture);
+    claim.no = store_fixture_put(&store_fixture, 1, row);
+    claim.id = store_fixture_item(&store_fixture, 1).id;
 
-    check_db(weir_store_set_progress(shop.connection, &claim, 40, weir_str("half"), &ours,
-                                     &fixture->error),
+    check_db(weir_store_set_progress(store_fixture.connection, &claim, 40,
+                                     weir_str("half"), &ours, &fixture->error),
              WEIR_OK);
 
     check(ours);
-    (void)shop_load(&shop, claim.no);
-    check_int(shop.records.rows[0].percent, 40);
-    shop_is(shop.records.rows[0].told, "half");
-    shop_close(&shop);
+    (void)store_fixture_load(&store_fixture, claim.no);
+    check_int(store_fixture.records.rows[0].percent, 40);
+    store_fixture_is(store_fixture.records.rows[0].told, "half");
+    store_fixture_close(&store_fixture);
 }
 
 FLOW_TEST(progress, of_anybody_else_is_refused)
@@ -615,27 +623,27 @@ FLOW_TEST(progress, of_anybody_else_is_refused)
     struct weir_execution_row row = {
         .state = WEIR_EXEC_ACTIVE, .epoch = 3, .lease_us = INT64_MAX / 2};
     struct weir_claim claim = {.epoch = 2};
-    struct shop shop;
+    struct store_fixture store_fixture;
     bool ours = true;
 
-    shop_open(&shop, fixture);
-    claim.no = shop_put(&shop, 1, row);
-    claim.id = shop_item(&shop, 1).id;
+    store_fixture_open(&store_fixture, fixture);
+    claim.no = store_fixture_put(&store_fixture, 1, row);
+    claim.id = store_fixture_item(&store_fixture, 1).id;
 
-    check_db(weir_store_set_progress(shop.connection, &claim, 1, weir_str(""), &ours,
-                                     &fixture->error),
+    check_db(weir_store_set_progress(store_fixture.connection, &claim, 1, weir_str(""),
+                                     &ours, &fixture->error),
              WEIR_OK);
     check(!ours);
 
-    row.lease_us = shop.now_us; /* is over */
+    row.lease_us = store_fixture.now_us; /* is over */
     claim.epoch = 3;
-    claim.no = shop_put(&shop, 2, row);
-    claim.id = shop_item(&shop, 2).id;
-    check_db(weir_store_set_progress(shop.connection, &claim, 1, weir_str(""), &ours,
-                                     &fixture->error),
+    claim.no = store_fixture_put(&store_fixture, 2, row);
+    claim.id = store_fixture_item(&store_fixture, 2).id;
+    check_db(weir_store_set_progress(store_fixture.connection, &claim, 1, weir_str(""),
+                                     &ours, &fixture->error),
              WEIR_OK);
     check(!ours);
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }
 
 /* ---- retention ------------------------------------------------------------------------------ */
@@ -645,17 +653,17 @@ FLOW_TEST(retention, removes_what_ended_long_ago_with_all_that_is_its)
     static const struct weir_tag TAG = {"app.a", "1"};
     struct weir_due_query query = {.kind = WEIR_DUE_ENDED, .now_us = 20, .limit = 9};
     struct weir_new_execution items[4];
-    struct shop shop;
+    struct store_fixture store_fixture;
     int64_t nos[4];
 
-    shop_open(&shop, fixture);
+    store_fixture_open(&store_fixture, fixture);
     for (uint32_t i = 0; i < 4; i++) {
-        items[i] = shop_item(&shop, i);
+        items[i] = store_fixture_item(&store_fixture, i);
         items[i].input = weir_str("in");
         items[i].tags = &TAG;
         items[i].tag_count = 1;
     }
-    shop_insert(&shop, items, 4);
+    store_fixture_insert(&store_fixture, items, 4);
     for (uint32_t i = 0; i < 4; i++) {
         struct weir_execution_record stored = {
             .row = {.no = items[i].no, .state = WEIR_EXEC_SUCCEEDED, .ended_us = 10 + i}};
@@ -664,29 +672,29 @@ FLOW_TEST(retention, removes_what_ended_long_ago_with_all_that_is_its)
 
         if (i == 3)
             stored.row.ended_us = 21; /* not yet */
-        check_db(
-            weir_store_write(&shop.store, shop.connection, &stored, 1, &fixture->error),
-            WEIR_OK);
-        check_db(weir_store_add_attempts(&shop.store, shop.connection, &attempt, 1,
-                                         &fixture->error),
+        check_db(weir_store_write(&store_fixture.store, store_fixture.connection, &stored,
+                                  1, &fixture->error),
                  WEIR_OK);
-        check_db(weir_store_put_results(&shop.store, shop.connection, &result, 1,
-                                        &fixture->error),
+        check_db(weir_store_add_attempts(&store_fixture.store, store_fixture.connection,
+                                         &attempt, 1, &fixture->error),
+                 WEIR_OK);
+        check_db(weir_store_put_results(&store_fixture.store, store_fixture.connection,
+                                        &result, 1, &fixture->error),
                  WEIR_OK);
     }
 
-    check_int(shop_pick_due(&shop, &query), 3);
-    for (size_t i = 0; i < shop.records.count; i++)
-        nos[i] = shop.records.rows[i].row.no;
-    check_db(weir_store_remove(&shop.store, shop.connection, nos, shop.records.count,
-                               &fixture->error),
+    check_int(store_fixture_pick_due(&store_fixture, &query), 3);
+    for (size_t i = 0; i < store_fixture.records.count; i++)
+        nos[i] = store_fixture.records.rows[i].row.no;
+    check_db(weir_store_remove(&store_fixture.store, store_fixture.connection, nos,
+                               store_fixture.records.count, &fixture->error),
              WEIR_OK);
-    shop_commit(&shop);
+    store_fixture_commit(&store_fixture);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"), 1);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_input"), 1);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_result"), 1);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_attempt"), 1);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_tag"), 1);
-    shop_close(&shop);
+    store_fixture_close(&store_fixture);
 }

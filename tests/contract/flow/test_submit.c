@@ -3,8 +3,8 @@
  */
 #include <sys/stat.h>
 
-#include "contract/flow/company.h"
-#include "contract/flow/works.h"
+#include "contract/flow/flow_fixture.h"
+#include "contract/flow/peer.h"
 #include "lib/outbox_application.h"
 
 static int64_t stored(struct fixture *fixture)
@@ -14,9 +14,9 @@ static int64_t stored(struct fixture *fixture)
 
 FLOW_TEST(submit, makes_it_wait_for_a_worker)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct works_view view = works_see(fixture, flow, &id);
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct flow_fixture_view view = flow_fixture_see(fixture, flow, &id);
 
     check_int(view.info.state, WEIR_STATE_WAITING);
     check_str(view.name_space, "default");
@@ -30,16 +30,16 @@ FLOW_TEST(submit, makes_it_wait_for_a_worker)
 
 FLOW_TEST(submit, with_a_delay_makes_it_wait_for_its_time)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
-    struct works_view view;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
+    struct flow_fixture_view view;
     struct weir_execution_id id;
 
     draft.delay_ms = 60000;
     draft.deadline_ms = 90000;
-    id = works_submit_draft(fixture, flow, &draft);
+    id = flow_fixture_submit_draft(fixture, flow, &draft);
 
-    view = works_see(fixture, flow, &id);
+    view = flow_fixture_see(fixture, flow, &id);
     check_int(view.info.state, WEIR_STATE_DELAYED);
     check_str(view.info.blocked_by, "waiting_for_delay");
     check_int(view.info.due_us - view.info.created_us, 60000000);
@@ -49,9 +49,9 @@ FLOW_TEST(submit, with_a_delay_makes_it_wait_for_its_time)
 
 FLOW_TEST(submit, mints_an_id_in_the_partition_of_the_lane)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id first = works_submit(fixture, flow, "orders");
-    struct weir_execution_id second = works_submit(fixture, flow, "orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id first = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_execution_id second = flow_fixture_submit(fixture, flow, "orders");
 
     check_int(first.partition, weir_flow_partition("orders", 6, 256));
     check_int(first.uuid[6] >> 4, 7);
@@ -63,9 +63,9 @@ FLOW_TEST(submit, gives_the_worker_input_and_tags)
 {
     static const struct weir_tag TAGS[] = {{"tenant.plan", "gold"}, {"a.b", "c"}};
     const char *lane = "orders";
-    const struct weir_claim_options options = works_claimant(&lane, "anna");
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    const struct weir_claim_options options = flow_fixture_claimant(&lane, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_claimed *claimed = NULL;
     size_t count = 0;
 
@@ -73,7 +73,7 @@ FLOW_TEST(submit, gives_the_worker_input_and_tags)
     draft.input_size = 3;
     draft.tags = TAGS;
     draft.tag_count = 2;
-    (void)works_submit_draft(fixture, flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, flow, &draft);
     check_db(weir_flow_claim(flow, &options, 1, &claimed, &count, &fixture->error),
              WEIR_OK);
 
@@ -129,10 +129,11 @@ static const struct wrong WRONG[] = {
 
 FLOW_TEST(submit, of_bad_input_names_draft_and_field_and_creates_nothing)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < sizeof WRONG / sizeof WRONG[0]; i++) {
-        struct weir_execution_draft drafts[2] = {works_draft("good"), WRONG[i].draft};
+        struct weir_execution_draft drafts[2] = {flow_fixture_draft("good"),
+                                                 WRONG[i].draft};
 
         check_db(weir_flow_submit(flow, NULL, drafts, 2, NULL, &fixture->error),
                  WRONG[i].status);
@@ -147,8 +148,8 @@ FLOW_TEST(submit, of_bad_input_names_draft_and_field_and_creates_nothing)
 
 FLOW_TEST(submit, of_more_than_a_batch_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     check_db(
         weir_flow_submit(flow, NULL, &draft, WEIR_BATCH_MAX + 1, NULL, &fixture->error),
@@ -162,17 +163,17 @@ FLOW_TEST(submit, of_more_than_a_batch_is_refused)
 
 FLOW_TEST(submit, twice_with_a_key_is_one_execution)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_submission first, second[2];
 
     draft.idempotency_key = "invoice-7";
     check_db(weir_flow_submit(flow, NULL, &draft, 1, &first, &fixture->error), WEIR_OK);
-    check_db(
-        weir_flow_submit(flow, NULL,
-                         (struct weir_execution_draft[]){draft, works_draft("orders")}, 2,
-                         second, &fixture->error),
-        WEIR_OK);
+    check_db(weir_flow_submit(
+                 flow, NULL,
+                 (struct weir_execution_draft[]){draft, flow_fixture_draft("orders")}, 2,
+                 second, &fixture->error),
+             WEIR_OK);
 
     check(!first.duplicate);
     check(second[0].duplicate);
@@ -184,8 +185,8 @@ FLOW_TEST(submit, twice_with_a_key_is_one_execution)
 
 FLOW_TEST(submit, twice_with_an_id_is_one_execution)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     const struct weir_execution_id id = {{1, 2, 3}, 7};
     struct weir_submission first, second;
 
@@ -203,13 +204,13 @@ FLOW_TEST(submit, twice_with_an_id_is_one_execution)
 
 FLOW_TEST(submit, with_a_used_key_for_something_else_creates_nothing_of_the_call)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
-    struct weir_execution_draft drafts[2] = {works_draft("orders"), draft};
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
+    struct weir_execution_draft drafts[2] = {flow_fixture_draft("orders"), draft};
 
     draft.idempotency_key = drafts[1].idempotency_key = "invoice-7";
     drafts[1].kind = "letter";
-    (void)works_submit_draft(fixture, flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, flow, &draft);
 
     check_db(weir_flow_submit(flow, NULL, drafts, 2, NULL, &fixture->error),
              WEIR_MISMATCH);
@@ -221,12 +222,12 @@ FLOW_TEST(submit, with_a_used_key_for_something_else_creates_nothing_of_the_call
 
 FLOW_TEST(submit, with_a_used_id_for_something_else_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     const struct weir_execution_id id = {{1, 2, 3}, 7};
 
     draft.id = &id;
-    (void)works_submit_draft(fixture, flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, flow, &draft);
     draft.priority = 5;
 
     check_db(weir_flow_submit(flow, NULL, &draft, 1, NULL, &fixture->error),
@@ -238,13 +239,13 @@ FLOW_TEST(submit, with_a_used_id_for_something_else_is_refused)
 /* Also when what it names is somebody's and the same. */
 FLOW_TEST(submit, with_an_id_of_another_namespace_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     const struct weir_execution_id id = {{1, 2, 3}, 7};
 
     draft.id = &id;
     draft.name_space = "anna";
-    (void)works_submit_draft(fixture, flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, flow, &draft);
     draft.name_space = "bert";
 
     check_db(weir_flow_submit(flow, NULL, &draft, 1, NULL, &fixture->error),
@@ -263,14 +264,14 @@ FLOW_TEST(submit, with_id_and_key_is_a_duplicate_when_the_execution_is_gone)
 {
     const struct weir_execution_id gone = {{1, 2, 3}, 7};
     const struct weir_execution_id fresh = {{4, 5, 6}, 7};
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_execution_draft drafts[4];
     struct weir_submission out[4];
 
     draft.id = &gone;
     draft.idempotency_key = "invoice-7";
-    (void)works_submit_draft(fixture, flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, flow, &draft);
     fixture_prepare(fixture, "DELETE FROM {p}_execution");
 
     check_db(weir_flow_submit(flow, NULL, &draft, 1, out, &fixture->error), WEIR_OK);
@@ -310,13 +311,13 @@ static void remove_all(void *argument)
 FLOW_POSTGRESQL_TEST(submit, of_an_id_that_is_removed_meanwhile_is_new)
 {
     const struct weir_execution_id id = {{1, 2, 3}, 7};
-    struct company anna;
-    struct weir_execution_draft draft = works_draft("orders");
+    struct peer anna;
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_submission out;
 
-    company_open(&anna, fixture);
+    peer_open(&anna, fixture);
     draft.id = &id;
-    (void)works_submit_draft(fixture, anna.flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, anna.flow, &draft);
     weir_fault_points_arm_call(&anna.points, "read ids", 1, remove_all, fixture);
 
     check_db(weir_flow_submit(anna.flow, NULL, &draft, 1, &out, &fixture->error),
@@ -324,18 +325,18 @@ FLOW_POSTGRESQL_TEST(submit, of_an_id_that_is_removed_meanwhile_is_new)
 
     check(!out.duplicate);
     check_int(stored(fixture), 1);
-    check_str(works_state(fixture, anna.flow, &id), "waiting");
-    company_close(&anna);
+    check_str(flow_fixture_state(fixture, anna.flow, &id), "waiting");
+    peer_close(&anna);
 }
 
 /* ---- in whose transaction -------------------------------------------------------------------- */
 
 FLOW_TEST(submit, on_an_adopted_connection_happens_when_the_application_commits)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct application application = application_start(fixture);
     struct weir_connection *connection = application_adopt(fixture, &application);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     application_run(&application, "BEGIN");
     check_db(weir_flow_submit(flow, connection, &draft, 1, NULL, &fixture->error),
@@ -346,17 +347,17 @@ FLOW_TEST(submit, on_an_adopted_connection_happens_when_the_application_commits)
     check_int(stored(fixture), 1);
     weir_connection_disown(connection);
     application_stop(&application);
-    (void)works_claim(fixture, flow, "orders", "anna");
+    (void)flow_fixture_claim(fixture, flow, "orders", "anna");
     weir_flow_destroy(flow);
 }
 
 /* A delay that ends soon is announced to supervisors at once, which forbids to prepare. */
 FLOW_POSTGRESQL_TEST(submit, that_keeps_quiet_can_be_prepared)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct application application = application_start(fixture);
     struct weir_connection *connection = application_adopt(fixture, &application);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     draft.delay_ms = 1;
     application_run(&application, "BEGIN");
@@ -376,10 +377,10 @@ FLOW_POSTGRESQL_TEST(submit, that_keeps_quiet_can_be_prepared)
 /* Its terms are gone too, and the next one makes them anew. */
 FLOW_TEST(submit, on_an_adopted_connection_is_gone_when_the_application_rolls_back)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct application application = application_start(fixture);
     struct weir_connection *connection = application_adopt(fixture, &application);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     application_run(&application, "BEGIN");
     check_db(weir_flow_submit(flow, connection, &draft, 1, NULL, &fixture->error),
@@ -389,22 +390,22 @@ FLOW_TEST(submit, on_an_adopted_connection_is_gone_when_the_application_rolls_ba
     check_int(stored(fixture), 0);
     weir_connection_disown(connection);
     application_stop(&application);
-    (void)works_submit(fixture, flow, "letters");
-    (void)works_submit(fixture, flow, "orders");
-    (void)works_claim(fixture, flow, "orders", "anna");
+    (void)flow_fixture_submit(fixture, flow, "letters");
+    (void)flow_fixture_submit(fixture, flow, "orders");
+    (void)flow_fixture_claim(fixture, flow, "orders", "anna");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(submit, that_is_refused_leaves_the_callers_transaction_as_it_was)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_connection *connection;
-    struct weir_execution_draft draft = works_draft("orders");
-    struct weir_execution_draft drafts[2] = {works_draft("orders"), draft};
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
+    struct weir_execution_draft drafts[2] = {flow_fixture_draft("orders"), draft};
 
     draft.idempotency_key = drafts[1].idempotency_key = "invoice-7";
     drafts[1].kind = "letter";
-    (void)works_submit_draft(fixture, flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, flow, &draft);
     connection = fixture_take(fixture);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     check_db(weir_flow_submit(flow, connection, drafts, 1, NULL, &fixture->error),
@@ -421,9 +422,9 @@ FLOW_TEST(submit, that_is_refused_leaves_the_callers_transaction_as_it_was)
 
 FLOW_TEST(submit, on_a_connection_without_a_transaction_is_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_connection *connection = fixture_take(fixture);
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     check_db(weir_flow_submit(flow, connection, &draft, 1, NULL, &fixture->error),
              WEIR_INVALID);
@@ -467,14 +468,14 @@ SQLITE_TEST(flow, without_its_tables_says_what_to_do)
 
 FLOW_SQLITE_TEST(submit, moves_a_log_that_is_over_the_limit)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct stat about;
 
     (void)fixture_ask(fixture, "CREATE TABLE filler AS SELECT zeroblob(70000000) AS a");
     check_int(stat(fixture->database, &about), 0);
     check(about.st_size < 1000000);
 
-    (void)works_submit(fixture, flow, "orders");
+    (void)flow_fixture_submit(fixture, flow, "orders");
 
     check_int(stat(fixture->database, &about), 0);
     check(about.st_size > 70000000);

@@ -4,7 +4,7 @@
  */
 #include <sys/stat.h>
 
-#include "contract/flow/yard.h"
+#include "contract/flow/supervisor_fixture.h"
 
 enum { SHORT_US = 20000, LONG_US = 60000000 };
 
@@ -43,13 +43,13 @@ FLOW_SQLITE_TEST(supervisor, names_what_is_wrong_with_its_options)
 {
     struct weir_flow_supervisor_options good, bad;
     char long_text[WEIR_TAG_SIZE_MAX + 2];
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     memset(long_text, 'x', sizeof long_text);
     long_text[sizeof long_text - 1] = '\0';
     weir_flow_supervisor_options_init(&good);
-    good.flow = yard.flow;
+    good.flow = supervisor_fixture.flow;
 
     refused(fixture, NULL, "create supervisor: options is NULL, must be given");
     bad = good;
@@ -99,7 +99,7 @@ FLOW_SQLITE_TEST(supervisor, names_what_is_wrong_with_its_options)
                                          &fixture->error),
              WEIR_INVALID);
     check(strstr(fixture->error.text, "name_space") != NULL);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 FLOW_TEST(supervisor, runs_all_reconcilers)
@@ -125,14 +125,14 @@ FLOW_TEST(supervisor, runs_all_reconcilers)
 /* Nothing but its own statements is committed once the log is long. */
 FLOW_SQLITE_TEST(supervisor, moves_a_log_that_is_over_the_limit)
 {
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct patrol patrol;
     struct stat about;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     draft.delay_ms = 1;
-    (void)yard_submit(&yard, &draft);
+    (void)supervisor_fixture_submit(&supervisor_fixture, &draft);
     (void)fixture_ask(fixture, "CREATE TABLE filler AS SELECT zeroblob(70000000) AS a");
     check_int(stat(fixture->database, &about), 0);
     check(about.st_size < 1000000);
@@ -141,22 +141,22 @@ FLOW_SQLITE_TEST(supervisor, moves_a_log_that_is_over_the_limit)
 
     wait_until(stat(fixture->database, &about) == 0 && about.st_size > 70000000);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- whom it leaves alone -------------------------------------------------------------------- */
 
 /* Delayed until now, for somebody. */
-static struct weir_execution_id put(struct yard *yard, const char *name_space,
-                                    const struct weir_tag *tag)
+static struct weir_execution_id put(struct supervisor_fixture *supervisor_fixture,
+                                    const char *name_space, const struct weir_tag *tag)
 {
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
 
     draft.delay_ms = 1;
     draft.name_space = name_space;
     draft.tags = tag;
     draft.tag_count = tag != NULL;
-    return yard_submit(yard, &draft);
+    return supervisor_fixture_submit(supervisor_fixture, &draft);
 }
 
 FLOW_TEST(supervisor, with_a_filter_looks_after_nobody_else)
@@ -165,35 +165,37 @@ FLOW_TEST(supervisor, with_a_filter_looks_after_nobody_else)
     static const struct weir_tag EAST = {"app.zone", "east"};
     struct weir_execution_id other, bare, east, west;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
-    other = put(&yard, "theirs", &WEST);
-    bare = put(&yard, "ours", NULL);
-    east = put(&yard, "ours", &EAST);
-    west = put(&yard, "ours", &WEST);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    other = put(&supervisor_fixture, "theirs", &WEST);
+    bare = put(&supervisor_fixture, "ours", NULL);
+    east = put(&supervisor_fixture, "ours", &EAST);
+    west = put(&supervisor_fixture, "ours", &WEST);
     patrol_init(&patrol, fixture);
     patrol.options.name_space = "ours";
     patrol.options.tag_key = "app.zone";
     patrol.options.tag_value = "west";
     patrol_start(&patrol);
 
-    wait_until(yard_state(&yard, &west) == WEIR_STATE_WAITING);
+    wait_until(supervisor_fixture_state(&supervisor_fixture, &west) ==
+               WEIR_STATE_WAITING);
     patrol_wait(&patrol, WEIR_RECONCILER_DELAYED_PROMOTER);
-    check_int(yard_state(&yard, &other), WEIR_STATE_DELAYED);
-    check_int(yard_state(&yard, &bare), WEIR_STATE_DELAYED);
-    check_int(yard_state(&yard, &east), WEIR_STATE_DELAYED);
+    check_int(supervisor_fixture_state(&supervisor_fixture, &other), WEIR_STATE_DELAYED);
+    check_int(supervisor_fixture_state(&supervisor_fixture, &bare), WEIR_STATE_DELAYED);
+    check_int(supervisor_fixture_state(&supervisor_fixture, &east), WEIR_STATE_DELAYED);
     patrol_close(&patrol);
 
     patrol_init(&patrol, fixture);
     patrol.options.name_space = "ours";
     patrol_start(&patrol);
-    wait_until(yard_state(&yard, &bare) == WEIR_STATE_WAITING &&
-               yard_state(&yard, &east) == WEIR_STATE_WAITING);
+    wait_until(
+        supervisor_fixture_state(&supervisor_fixture, &bare) == WEIR_STATE_WAITING &&
+        supervisor_fixture_state(&supervisor_fixture, &east) == WEIR_STATE_WAITING);
     patrol_wait(&patrol, WEIR_RECONCILER_DELAYED_PROMOTER);
-    check_int(yard_state(&yard, &other), WEIR_STATE_DELAYED);
+    check_int(supervisor_fixture_state(&supervisor_fixture, &other), WEIR_STATE_DELAYED);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- when it looks --------------------------------------------------------------------------- */
@@ -216,38 +218,40 @@ static void open_sleepy(struct patrol *self, struct fixture *fixture)
 /* Set before it began: its first look tells it when to come again. */
 FLOW_TEST(supervisor, sleeps_until_something_is_due)
 {
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct weir_execution_id first, second;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     draft.delay_ms = 500;
-    first = yard_submit(&yard, &draft);
+    first = supervisor_fixture_submit(&supervisor_fixture, &draft);
     draft.delay_ms = 800;
-    second = yard_submit(&yard, &draft);
+    second = supervisor_fixture_submit(&supervisor_fixture, &draft);
     open_sleepy(&patrol, fixture);
 
-    wait_until(yard_state(&yard, &first) == WEIR_STATE_WAITING);
-    wait_until(yard_state(&yard, &second) == WEIR_STATE_WAITING);
+    wait_until(supervisor_fixture_state(&supervisor_fixture, &first) ==
+               WEIR_STATE_WAITING);
+    wait_until(supervisor_fixture_state(&supervisor_fixture, &second) ==
+               WEIR_STATE_WAITING);
 
     wait_until(patrol_scan(&patrol, WEIR_RECONCILER_DELAYED_PROMOTER).processed == 2);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* At most: what one of them sees the others know. */
 FLOW_TEST(supervisor, asks_one_question_when_nothing_is_due)
 {
     enum { LOOKS, PICKS };
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
     uint64_t cycles;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     draft.delay_ms = 60000;
-    (void)yard_submit(&yard, &draft);
+    (void)supervisor_fixture_submit(&supervisor_fixture, &draft);
     patrol_init(&patrol, fixture);
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
         patrol.options.interval_ms[i] = HOUR_MS;
@@ -267,7 +271,7 @@ FLOW_TEST(supervisor, asks_one_question_when_nothing_is_due)
                    (int64_t)cycles);
     check_int(atomic_load(&patrol.points.armed[PICKS].passed), 0);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- rows that cannot be put right ----------------------------------------------------------- */
@@ -287,15 +291,15 @@ static void poison(struct fixture *fixture, const struct weir_claim *claim)
 
 FLOW_TEST(poison, keeps_nobody_else_waiting_and_is_set_aside_and_shown)
 {
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct weir_claim bad, before, after;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
     uint64_t loads, errors;
 
-    yard_open(&yard, fixture);
-    before = yard_employ(&yard, &draft, SHORT_US);
-    bad = yard_employ(&yard, &draft, SHORT_US);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    before = supervisor_fixture_employ(&supervisor_fixture, &draft, SHORT_US);
+    bad = supervisor_fixture_employ(&supervisor_fixture, &draft, SHORT_US);
     poison(fixture, &bad);
     patrol_init(&patrol, fixture);
     weir_fault_points_arm(
@@ -303,41 +307,45 @@ FLOW_TEST(poison, keeps_nobody_else_waiting_and_is_set_aside_and_shown)
         UINT64_MAX);
     patrol_start(&patrol);
 
-    wait_until(yard_state(&yard, &before.id) == WEIR_STATE_WAITING);
+    wait_until(supervisor_fixture_state(&supervisor_fixture, &before.id) ==
+               WEIR_STATE_WAITING);
     wait_until(patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).skipped > 0);
     check_int(patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).failing_items, 1);
     check(patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).errors >= 3);
     check_int(patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).ticks_failed, 0);
     check_int(patrol_scan(&patrol, WEIR_RECONCILER_ATTEMPT_TIMEOUT).errors, 0);
-    check_int(yard_state(&yard, &bad.id), WEIR_STATE_ACTIVE);
-    check_int(yard_claim(&yard, LONG_US, &after, 1), 1); /* the one before it */
+    check_int(supervisor_fixture_state(&supervisor_fixture, &bad.id), WEIR_STATE_ACTIVE);
+    check_int(supervisor_fixture_claim(&supervisor_fixture, LONG_US, &after, 1),
+              1); /* the one before it */
     loads = atomic_load(&patrol.points.armed[0].passed);
     errors = patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).errors;
-    after = yard_employ(&yard, &draft, SHORT_US);
-    wait_until(yard_state(&yard, &after.id) == WEIR_STATE_WAITING);
+    after = supervisor_fixture_employ(&supervisor_fixture, &draft, SHORT_US);
+    wait_until(supervisor_fixture_state(&supervisor_fixture, &after.id) ==
+               WEIR_STATE_WAITING);
     if (patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).errors == errors) /* as yet */
         check_int(atomic_load(&patrol.points.armed[0].passed), loads); /* in a batch */
 
     fixture_prepare(fixture, "DELETE FROM {p}_attempt WHERE epoch = 1 AND worker = ''");
-    wait_until(yard_state(&yard, &bad.id) == WEIR_STATE_WAITING);
+    wait_until(supervisor_fixture_state(&supervisor_fixture, &bad.id) ==
+               WEIR_STATE_WAITING);
     wait_until(patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).failing_items == 0);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 FLOW_TEST(unknown, numbers_stop_their_reconciler_with_a_clear_text_and_no_other)
 {
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct weir_scan_info info;
     struct weir_execution_id delayed;
     struct weir_claim claim;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
     const char *uuid;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
 
-    yard_open(&yard, fixture);
-    claim = yard_employ(&yard, &draft, SHORT_US);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    claim = supervisor_fixture_employ(&supervisor_fixture, &draft, SHORT_US);
     fixture_prepare(fixture, "UPDATE {p}_execution SET hold = 99");
     patrol_open(&patrol, fixture);
     wait_until(patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).ticks_failed > 1);
@@ -353,11 +361,12 @@ FLOW_TEST(unknown, numbers_stop_their_reconciler_with_a_clear_text_and_no_other)
               1);
 
     draft.delay_ms = 1;
-    delayed = yard_submit(&yard, &draft);
-    wait_until(yard_state(&yard, &delayed) == WEIR_STATE_WAITING);
+    delayed = supervisor_fixture_submit(&supervisor_fixture, &draft);
+    wait_until(supervisor_fixture_state(&supervisor_fixture, &delayed) ==
+               WEIR_STATE_WAITING);
     check_int(patrol_scan(&patrol, WEIR_RECONCILER_DELAYED_PROMOTER).ticks_failed, 0);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- stopping -------------------------------------------------------------------------------- */
@@ -372,15 +381,15 @@ static int64_t waiting_for_locks(struct fixture *fixture)
 /* Ticks that wait for a lock are counted, their statements end, and what they did is undone. */
 FLOW_POSTGRESQL_TEST(supervisor, counts_what_hangs_and_ends_it)
 {
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct weir_db_options options = fixture_options(fixture);
     struct weir_connection *connection;
     struct weir_claim claim;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
-    claim = yard_employ(&yard, &draft, SHORT_US);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    claim = supervisor_fixture_employ(&supervisor_fixture, &draft, SHORT_US);
     connection = fixture_take(fixture);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     fixture_execute(fixture, connection, "LOCK TABLE {p}_attempt");
@@ -399,26 +408,28 @@ FLOW_POSTGRESQL_TEST(supervisor, counts_what_hangs_and_ends_it)
     check_int(waiting_for_locks(fixture), 0);
     weir_connection_rollback(connection);
     fixture_give(fixture, connection);
-    check_int(yard_state(&yard, &claim.id), WEIR_STATE_ACTIVE);
-    check_int(yard_look(&yard, &claim.id).info.epoch, claim.epoch);
+    check_int(supervisor_fixture_state(&supervisor_fixture, &claim.id),
+              WEIR_STATE_ACTIVE);
+    check_int(supervisor_fixture_look(&supervisor_fixture, &claim.id).info.epoch,
+              claim.epoch);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 FLOW_TEST(supervisor, may_be_destroyed_at_any_moment)
 {
-    struct weir_execution_draft draft = yard_draft(NULL);
-    struct yard yard;
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     for (int i = 0; i < 10; i++) {
         struct patrol patrol;
 
-        (void)yard_employ(&yard, &draft, 1);
+        (void)supervisor_fixture_employ(&supervisor_fixture, &draft, 1);
         patrol_open(&patrol, fixture);
         weir_flow_supervisor_destroy(patrol.supervisor); /* without a stop */
         patrol.supervisor = NULL;
         patrol_close(&patrol);
     }
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }

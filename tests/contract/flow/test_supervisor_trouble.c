@@ -2,7 +2,7 @@
  * The supervisor when things are not as they should be: connections are lost, somebody has locked
  * the database, there is no memory, much has piled up, or nothing works at all.
  */
-#include "contract/flow/yard.h"
+#include "contract/flow/supervisor_fixture.h"
 #include "lib/script.h"
 
 enum { HOUR_MS = 3600 * 1000, SHORT_US = 20000, LONG_US = 60000000 };
@@ -15,18 +15,19 @@ static void init_sleepy(struct patrol *self, struct fixture *fixture)
 }
 
 /* So many in the lane "orders". */
-static void submit_many(struct yard *yard, size_t count)
+static void submit_many(struct supervisor_fixture *supervisor_fixture, size_t count)
 {
     enum { AT_ONCE = 1000 };
-    struct fixture *fixture = yard->fixture;
+    struct fixture *fixture = supervisor_fixture->fixture;
     struct weir_execution_draft drafts[AT_ONCE];
 
     for (size_t i = 0; i < AT_ONCE; i++)
-        drafts[i] = yard_draft(NULL);
+        drafts[i] = supervisor_fixture_draft(NULL);
     for (size_t left = count; left > 0;) {
         size_t some = left < AT_ONCE ? left : AT_ONCE;
 
-        check_db(weir_flow_submit(yard->flow, NULL, drafts, some, NULL, &fixture->error),
+        check_db(weir_flow_submit(supervisor_fixture->flow, NULL, drafts, some, NULL,
+                                  &fixture->error),
                  WEIR_OK);
         left -= some;
     }
@@ -36,40 +37,42 @@ static void submit_many(struct yard *yard, size_t count)
 
 FLOW_POSTGRESQL_TEST(supervisor, goes_on_after_its_connections_were_lost)
 {
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     patrol_open(&patrol, fixture);
     for (int i = 0; i < 5; i++) {
-        struct weir_claim claim = yard_employ(&yard, &draft, SHORT_US);
+        struct weir_claim claim =
+            supervisor_fixture_employ(&supervisor_fixture, &draft, SHORT_US);
 
         fixture_prepare(fixture, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                                  " WHERE datname = current_database()"
                                  " AND pid <> pg_backend_pid()");
         wait_until(patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).processed >
                    (uint64_t)i);
-        check_int(yard_state(&yard, &claim.id), WEIR_STATE_WAITING);
-        check_int(yard_claim(&yard, LONG_US, &claim, 1), 1);
+        check_int(supervisor_fixture_state(&supervisor_fixture, &claim.id),
+                  WEIR_STATE_WAITING);
+        check_int(supervisor_fixture_claim(&supervisor_fixture, LONG_US, &claim, 1), 1);
     }
 
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* As by a backup. It is nobody's fault, so nobody is set aside and all comes right at once. */
 FLOW_SQLITE_TEST(supervisor, blames_no_row_when_the_database_is_locked)
 {
     struct weir_db_options options = fixture_options(fixture);
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct weir_connection *connection;
     struct weir_claim claim;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
-    claim = yard_employ(&yard, &draft, SHORT_US);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    claim = supervisor_fixture_employ(&supervisor_fixture, &draft, SHORT_US);
     connection = fixture_take(fixture);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     patrol_init(&patrol, fixture);
@@ -83,9 +86,10 @@ FLOW_SQLITE_TEST(supervisor, blames_no_row_when_the_database_is_locked)
     check_int(patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).failing_items, 0);
     weir_connection_rollback(connection);
     fixture_give(fixture, connection);
-    wait_until(yard_state(&yard, &claim.id) == WEIR_STATE_WAITING);
+    wait_until(supervisor_fixture_state(&supervisor_fixture, &claim.id) ==
+               WEIR_STATE_WAITING);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- much ------------------------------------------------------------------------------------ */
@@ -109,11 +113,11 @@ FLOW_SQLITE_TEST(housekeeping, catches_up_with_whatever_has_piled_up)
     enum { COUNT = 1024, TIMES = 4, TICK_MAX = 16000 };
     const int64_t count = COUNT << TIMES;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
     check(count > TICK_MAX);
-    yard_open(&yard, fixture);
-    submit_many(&yard, COUNT);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    submit_many(&supervisor_fixture, COUNT);
     fixture_prepare(fixture, "UPDATE {p}_execution SET state = 12, ended_us = 1");
     double_rows(fixture, TIMES);
     init_sleepy(&patrol, fixture);
@@ -125,7 +129,7 @@ FLOW_SQLITE_TEST(housekeeping, catches_up_with_whatever_has_piled_up)
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"), 0);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* In virtual time, with due times long past. */
@@ -158,10 +162,10 @@ FLOW_SQLITE_TEST(poison, of_which_there_is_much_is_not_tried_without_end)
 {
     enum { COUNT = 1200 };
     struct drill drill;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
-    submit_many(&yard, COUNT);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    submit_many(&supervisor_fixture, COUNT);
     fixture_prepare(fixture, "UPDATE {p}_execution SET state = 2, hold = 1, due_us = no");
     fixture_prepare(fixture, "CREATE TRIGGER poison BEFORE UPDATE ON weir_execution BEGIN"
                              " SELECT RAISE(ABORT, 'poison'); END");
@@ -174,7 +178,7 @@ FLOW_SQLITE_TEST(poison, of_which_there_is_much_is_not_tried_without_end)
     check_int(patrol_scan(&drill.patrol, WEIR_RECONCILER_DELAYED_PROMOTER).failing_items,
               COUNT);
     drill_close(&drill);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -184,11 +188,11 @@ FLOW_SQLITE_TEST(supervisor, that_finds_no_memory_is_not_made)
     struct weir_flow_supervisor_options options;
     struct weir_flow_supervisor *supervisor = NULL;
     enum weir_status status = WEIR_NO_MEMORY;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     weir_flow_supervisor_options_init(&options);
-    options.flow = yard.flow;
+    options.flow = supervisor_fixture.flow;
     options.name_space = "here";
     for (uint64_t n = 1; status != WEIR_OK; n++) {
         weir_faulty_heap_fail_at(&fixture->heap, n);
@@ -201,7 +205,7 @@ FLOW_SQLITE_TEST(supervisor, that_finds_no_memory_is_not_made)
     }
 
     weir_flow_supervisor_destroy(supervisor);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 static uint64_t promoted(struct drill *drill)
@@ -214,11 +218,11 @@ static uint64_t promoted(struct drill *drill)
 FLOW_SQLITE_TEST(reconciler, that_finds_no_memory_does_it_when_there_is_some)
 {
     struct drill drill;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
     bool reached = true;
 
-    yard_open(&yard, fixture);
-    submit_many(&yard, 1);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    submit_many(&supervisor_fixture, 1);
     drill_open(&drill, fixture);
     drill_run(&drill, WEIR_SECONDS(1));
     for (uint64_t n = 1; reached; n++) {
@@ -239,5 +243,5 @@ FLOW_SQLITE_TEST(reconciler, that_finds_no_memory_does_it_when_there_is_some)
     check(patrol_scan(&drill.patrol, WEIR_RECONCILER_DELAYED_PROMOTER).ticks_failed > 0);
     check_int(patrol_scan(&drill.patrol, WEIR_RECONCILER_DELAYED_PROMOTER).errors, 0);
     drill_close(&drill);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }

@@ -2,7 +2,7 @@
  * What wakes a supervisor: times that were set in its process, in another one, or in a transaction
  * of the application's. Its intervals are an hour, so nothing but a wake can have done it.
  */
-#include "contract/flow/yard.h"
+#include "contract/flow/supervisor_fixture.h"
 #include "db/clock.h"
 #include "execution/reconcile/reconciler.h"
 #include "lib/script.h"
@@ -34,38 +34,43 @@ static void open_sleepy(struct patrol *self, struct fixture *fixture)
     wait_for_first_looks(self);
 }
 
-/* Set in `yard`: one time of each kind, as short as tests need them. All are kept. */
-static void set_times_and_see_them_kept(struct yard *yard)
+/* Set in `supervisor_fixture`: one time of each kind, as short as tests need them. All are kept. */
+static void set_times_and_see_them_kept(struct supervisor_fixture *supervisor_fixture)
 {
-    struct weir_execution_policy policy = yard_policy();
-    struct weir_execution_draft draft = yard_draft(&policy);
+    struct weir_execution_policy policy = supervisor_fixture_policy();
+    struct weir_execution_draft draft = supervisor_fixture_draft(&policy);
     struct weir_execution_id delayed, doomed;
     struct weir_claim lost, slow;
 
     policy.attempt_timeout_ms = 100;
-    slow = yard_employ(yard, &draft, LONG_US);
-    wait_until(yard_state(yard, &slow.id) == WEIR_STATE_EXPIRED);
+    slow = supervisor_fixture_employ(supervisor_fixture, &draft, LONG_US);
+    wait_until(supervisor_fixture_state(supervisor_fixture, &slow.id) ==
+               WEIR_STATE_EXPIRED);
     policy.attempt_timeout_ms = 0;
-    lost = yard_employ(yard, &draft, 100000);
-    wait_until(yard_state(yard, &lost.id) == WEIR_STATE_WAITING);
+    lost = supervisor_fixture_employ(supervisor_fixture, &draft, 100000);
+    wait_until(supervisor_fixture_state(supervisor_fixture, &lost.id) ==
+               WEIR_STATE_WAITING);
     draft.delay_ms = 100;
-    delayed = yard_submit(yard, &draft);
-    wait_until(yard_state(yard, &delayed) == WEIR_STATE_WAITING);
+    delayed = supervisor_fixture_submit(supervisor_fixture, &draft);
+    wait_until(supervisor_fixture_state(supervisor_fixture, &delayed) ==
+               WEIR_STATE_WAITING);
     draft.delay_ms = 10000;
     draft.deadline_ms = 200;
-    doomed = yard_submit(yard, &draft);
-    wait_until(yard_state(yard, &doomed) == WEIR_STATE_EXPIRED);
+    doomed = supervisor_fixture_submit(supervisor_fixture, &draft);
+    wait_until(supervisor_fixture_state(supervisor_fixture, &doomed) ==
+               WEIR_STATE_EXPIRED);
 }
 
 FLOW_TEST(supervisor, is_woken_by_a_time_that_is_set_in_its_process)
 {
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
     open_sleepy(&patrol, fixture);
-    yard = (struct yard){.fixture = fixture, .flow = patrol.flow};
+    supervisor_fixture =
+        (struct supervisor_fixture){.fixture = fixture, .flow = patrol.flow};
 
-    set_times_and_see_them_kept(&yard);
+    set_times_and_see_them_kept(&supervisor_fixture);
 
     patrol_close(&patrol);
 }
@@ -74,12 +79,13 @@ FLOW_TEST(supervisor, is_woken_by_a_time_that_is_set_in_its_process)
 static void set_one_early(void *argument)
 {
     struct patrol *patrol = argument;
-    struct yard yard = {.fixture = patrol->fixture, .flow = patrol->flow};
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct supervisor_fixture supervisor_fixture = {.fixture = patrol->fixture,
+                                                    .flow = patrol->flow};
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
 
     wait_for_first_looks(patrol);
     draft.delay_ms = 100;
-    (void)yard_submit(&yard, &draft);
+    (void)supervisor_fixture_submit(&supervisor_fixture, &draft);
 }
 
 FLOW_TEST(supervisor, misses_nothing_while_it_starts)
@@ -104,30 +110,31 @@ FLOW_TEST(supervisor, misses_nothing_while_it_starts)
 FLOW_TEST(supervisor, is_woken_by_a_time_that_is_set_in_another_process)
 {
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     open_sleepy(&patrol, fixture);
     patrol_wait_until_calm(&patrol);
 
-    set_times_and_see_them_kept(&yard);
+    set_times_and_see_them_kept(&supervisor_fixture);
 
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* With its own engine; but nobody tells it when such a transaction commits. */
 FLOW_TEST(supervisor, is_woken_by_a_time_that_an_application_has_committed)
 {
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_submission submission;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
     open_sleepy(&patrol, fixture);
     patrol_wait_until_calm(&patrol);
-    yard = (struct yard){.fixture = fixture, .flow = patrol.flow};
+    supervisor_fixture =
+        (struct supervisor_fixture){.fixture = fixture, .flow = patrol.flow};
     draft.delay_ms = 100;
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     check_db(weir_flow_submit(patrol.flow, connection, &draft, 1, &submission,
@@ -135,7 +142,8 @@ FLOW_TEST(supervisor, is_woken_by_a_time_that_an_application_has_committed)
              WEIR_OK);
     check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
 
-    wait_until(yard_state(&yard, &submission.id) == WEIR_STATE_WAITING);
+    wait_until(supervisor_fixture_state(&supervisor_fixture, &submission.id) ==
+               WEIR_STATE_WAITING);
 
     fixture_give(fixture, connection);
     patrol_close(&patrol);
@@ -144,12 +152,12 @@ FLOW_TEST(supervisor, is_woken_by_a_time_that_an_application_has_committed)
 /* Two of them, one with a filter: whoever has it in his care is woken. */
 FLOW_TEST(two_supervisors, are_both_woken)
 {
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct weir_execution_id here, there;
     struct patrol all, some;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     open_sleepy(&all, fixture);
     init_sleepy(&some, fixture);
     some.options.name_space = "there";
@@ -157,18 +165,21 @@ FLOW_TEST(two_supervisors, are_both_woken)
     patrol_wait_until_calm(&all);
     patrol_wait_until_calm(&some);
     draft.delay_ms = 100;
-    here = yard_submit(&yard, &draft);
+    here = supervisor_fixture_submit(&supervisor_fixture, &draft);
     draft.name_space = "there";
-    there = yard_submit(&yard, &draft);
-    wait_until(yard_state(&yard, &here) == WEIR_STATE_WAITING);
-    wait_until(yard_state(&yard, &there) == WEIR_STATE_WAITING);
+    there = supervisor_fixture_submit(&supervisor_fixture, &draft);
+    wait_until(supervisor_fixture_state(&supervisor_fixture, &here) ==
+               WEIR_STATE_WAITING);
+    wait_until(supervisor_fixture_state(&supervisor_fixture, &there) ==
+               WEIR_STATE_WAITING);
 
     patrol_close(&all);
-    there = yard_submit(&yard, &draft);
+    there = supervisor_fixture_submit(&supervisor_fixture, &draft);
 
-    wait_until(yard_state(&yard, &there) == WEIR_STATE_WAITING);
+    wait_until(supervisor_fixture_state(&supervisor_fixture, &there) ==
+               WEIR_STATE_WAITING);
     patrol_close(&some);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* ---- what it costs --------------------------------------------------------------------------- */
@@ -177,7 +188,7 @@ FLOW_TEST(two_supervisors, are_both_woken)
 struct counted {
     struct weir_db *db;
     struct weir_fault_points points;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 };
 
 enum { TELLS, TELLS_OF_TIMES };
@@ -191,13 +202,14 @@ static void counted_open(struct counted *self, struct fixture *fixture)
     weir_fault_points_arm(&self->points, "tell those who wait", UINT64_MAX);
     weir_fault_points_arm(&self->points, "tell of times", UINT64_MAX);
     weir_db_set_fault_points(self->db, &self->points);
-    self->yard = (struct yard){.fixture = fixture,
-                               .flow = yard_make_flow(fixture, self->db, NULL)};
+    self->supervisor_fixture = (struct supervisor_fixture){
+        .fixture = fixture,
+        .flow = supervisor_fixture_make_flow(fixture, self->db, NULL)};
 }
 
 static void counted_close(struct counted *self)
 {
-    weir_flow_destroy(self->yard.flow);
+    weir_flow_destroy(self->supervisor_fixture.flow);
     weir_db_destroy(self->db);
 }
 
@@ -208,8 +220,8 @@ static int64_t counted_get(struct counted *self, int which)
 
 FLOW_POSTGRESQL_TEST(times, that_are_far_off_are_told_to_nobody)
 {
-    struct weir_execution_policy policy = yard_policy();
-    struct weir_execution_draft draft = yard_draft(&policy);
+    struct weir_execution_policy policy = supervisor_fixture_policy();
+    struct weir_execution_draft draft = supervisor_fixture_draft(&policy);
     struct counted counted;
     struct weir_claim claim;
 
@@ -217,10 +229,11 @@ FLOW_POSTGRESQL_TEST(times, that_are_far_off_are_told_to_nobody)
     policy.attempt_timeout_ms = WEIR_ATTEMPT_LOOK_MS + 1000;
     draft.deadline_ms = WEIR_DEADLINE_LOOK_MS + 1000;
     draft.delay_ms = WEIR_DELAYED_LOOK_MS + 1000;
-    (void)yard_submit(&counted.yard, &draft);
+    (void)supervisor_fixture_submit(&counted.supervisor_fixture, &draft);
     draft.delay_ms = 0;
-    (void)yard_submit(&counted.yard, &draft);
-    check_int(yard_claim(&counted.yard, (WEIR_LEASE_LOOK_MS + 1000) * 1000, &claim, 1),
+    (void)supervisor_fixture_submit(&counted.supervisor_fixture, &draft);
+    check_int(supervisor_fixture_claim(&counted.supervisor_fixture,
+                                       (WEIR_LEASE_LOOK_MS + 1000) * 1000, &claim, 1),
               1);
 
     check_int(counted_get(&counted, TELLS), 1); /* of the one that was ready */
@@ -232,24 +245,25 @@ FLOW_POSTGRESQL_TEST(times, that_are_far_off_are_told_to_nobody)
 FLOW_POSTGRESQL_TEST(times, are_told_once_in_a_while)
 {
     enum { COUNT = 20 };
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct counted counted;
 
     counted_open(&counted, fixture);
     draft.delay_ms = 100;
-    (void)yard_submit(&counted.yard, &draft);
+    (void)supervisor_fixture_submit(&counted.supervisor_fixture, &draft);
     check_int(counted_get(&counted, TELLS_OF_TIMES), 1);
-    check_int(weir_notify_throttle_due(&counted.yard.flow->notify_throttle,
+    check_int(weir_notify_throttle_due(&counted.supervisor_fixture.flow->notify_throttle,
                                        WEIR_DUE_TIMERS,
                                        weir_clock_now_ns() - WEIR_SECONDS(1)),
               WEIR_DUE_TIMERS & ~(1U << WEIR_DUE_DELAYED));
-    atomic_store(&counted.yard.flow->notify_throttle.told_ns[WEIR_DUE_DELAYED],
-                 INT64_MAX / 2);
+    atomic_store(
+        &counted.supervisor_fixture.flow->notify_throttle.told_ns[WEIR_DUE_DELAYED],
+        INT64_MAX / 2);
     for (int i = 0; i < COUNT; i++)
-        (void)yard_submit(&counted.yard, &draft);
+        (void)supervisor_fixture_submit(&counted.supervisor_fixture, &draft);
     check_int(counted_get(&counted, TELLS_OF_TIMES), 1);
     draft.deadline_ms = 500;
-    (void)yard_submit(&counted.yard, &draft);
+    (void)supervisor_fixture_submit(&counted.supervisor_fixture, &draft);
 
     check_int(counted_get(&counted, TELLS_OF_TIMES), 2); /* that is another kind */
     check_int(counted_get(&counted, TELLS), 0);
@@ -259,7 +273,7 @@ FLOW_POSTGRESQL_TEST(times, are_told_once_in_a_while)
 /* A transaction that is undone has told nobody, so the next one does. */
 FLOW_POSTGRESQL_TEST(times, are_told_again_after_a_rollback)
 {
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct weir_connection *connection;
     struct counted counted;
 
@@ -267,13 +281,13 @@ FLOW_POSTGRESQL_TEST(times, are_told_again_after_a_rollback)
     draft.delay_ms = 100;
     check_db(weir_db_acquire(counted.db, &connection, &fixture->error), WEIR_OK);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
-    check_db(
-        weir_flow_submit(counted.yard.flow, connection, &draft, 1, NULL, &fixture->error),
-        WEIR_OK);
+    check_db(weir_flow_submit(counted.supervisor_fixture.flow, connection, &draft, 1,
+                              NULL, &fixture->error),
+             WEIR_OK);
     weir_connection_rollback(connection);
     weir_db_release(counted.db, connection);
 
-    (void)yard_submit(&counted.yard, &draft);
+    (void)supervisor_fixture_submit(&counted.supervisor_fixture, &draft);
 
     check_int(counted_get(&counted, TELLS_OF_TIMES), 2);
     counted_close(&counted);
@@ -425,32 +439,33 @@ FLOW_SQLITE_TEST(attention, is_no_more_for_much_news_than_for_little)
 }
 
 /* A time that was set without a word. */
-static void set_silently(struct watch *self, struct yard *yard, int64_t delay_us)
+static void set_silently(struct watch *self,
+                         struct supervisor_fixture *supervisor_fixture, int64_t delay_us)
 {
     struct weir_executor *executor = self->script.executor;
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     char sql[128];
 
     draft.delay_ms = 3600 * 1000;
-    (void)yard_submit(yard, &draft);
+    (void)supervisor_fixture_submit(supervisor_fixture, &draft);
     (void)snprintf(sql, sizeof sql,
                    "UPDATE {p}_execution SET due_us = %lld WHERE state = 2",
                    (long long)(executor->ops->wall_us(executor) + delay_us));
-    fixture_prepare(yard->fixture, sql);
+    fixture_prepare(supervisor_fixture->fixture, sql);
 }
 
 FLOW_SQLITE_TEST(attention, keeps_what_is_set_in_silence_from_being_late)
 {
     struct watch watch;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     watch_open(&watch, fixture);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"), 0);
     watch_hear(&watch, 1U << WEIR_DUE_DELAYED, WEIR_ATTENTION_NS);
     for (int i = 1; i <= 7; i++) {
         watch_run(&watch, MS(130));
-        set_silently(&watch, &yard, 10000 * i);
+        set_silently(&watch, &supervisor_fixture, 10000 * i);
         watch_run(&watch, MS(9 * i));
         check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"
                                        " WHERE state = 1"),
@@ -462,14 +477,15 @@ FLOW_SQLITE_TEST(attention, keeps_what_is_set_in_silence_from_being_late)
         watch_hear(&watch, 1U << WEIR_DUE_DELAYED, WEIR_ATTENTION_NS);
     }
 
-    set_silently(&watch, &yard, 10000); /* somebody who is silent for too long */
+    set_silently(&watch, &supervisor_fixture,
+                 10000); /* somebody who is silent for too long */
     watch_run(&watch, WEIR_SECONDS(60));
-    set_silently(&watch, &yard, 10000);
+    set_silently(&watch, &supervisor_fixture, 10000);
     watch_run(&watch, WEIR_SECONDS(60));
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution WHERE state = 2"),
               1);
     watch_close(&watch);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* What fails is tried at its interval, and not whenever somebody commits. */

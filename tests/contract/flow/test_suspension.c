@@ -3,42 +3,42 @@
  */
 #include <pthread.h>
 
-#include "contract/flow/waits.h"
+#include "contract/flow/suspended.h"
 
 /* ---- suspending ------------------------------------------------------------------------------ */
 
 FLOW_TEST(suspend, parks_it_and_takes_it_from_its_worker)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct works_view view;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct flow_fixture_view view;
     struct wait wait;
 
     wait_claim(&wait, fixture, flow);
     wait.options.reason = WEIR_SUSPEND_APPROVAL;
     check(!wait_suspend(&wait, fixture, "approved@a"));
 
-    view = works_see(fixture, flow, &wait.id);
+    view = flow_fixture_see(fixture, flow, &wait.id);
     check_int(view.info.state, WEIR_STATE_SUSPENDED);
     check_str(view.info.blocked_by, "waiting_for_approval");
     check_str(wait_waitpoints(&wait, fixture).text,
               "a:active, b:active, c:active, d:active");
-    check_status(works_say(fixture, flow, &wait.claim, WEIR_SETTLE_FAIL).status,
+    check_status(flow_fixture_say(fixture, flow, &wait.claim, WEIR_SETTLE_FAIL).status,
                  WEIR_MISMATCH);
-    check_str(works_state(fixture, flow, &wait.id),
+    check_str(flow_fixture_state(fixture, flow, &wait.id),
               "suspended"); /* a lost reply's repeat */
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(suspend, is_refused_to_whoever_does_not_hold_it)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_truth truth = {.epoch = 0};
     struct wait wait;
     bool satisfied;
 
     wait_claim(&wait, fixture, flow);
     wait.options.until = "x@a";
-    works_let_lease_run_out(fixture);
+    flow_fixture_let_lease_run_out(fixture);
     check_db(weir_flow_suspend(flow, &wait.claim, &wait.options, &satisfied, &truth,
                                &fixture->error),
              WEIR_FENCED);
@@ -49,7 +49,7 @@ FLOW_TEST(suspend, is_refused_to_whoever_does_not_hold_it)
 
 FLOW_TEST(suspend, that_is_repeated_after_a_lost_reply_gives_the_same_tokens)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_waitpoint before[4];
     struct wait wait;
 
@@ -67,7 +67,7 @@ FLOW_TEST(suspend, that_is_repeated_after_a_lost_reply_gives_the_same_tokens)
 
 FLOW_TEST(suspend, of_bad_input_names_it_and_parks_nothing)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait wait;
     static const struct {
         const char *until;
@@ -101,7 +101,7 @@ FLOW_TEST(suspend, of_bad_input_names_it_and_parks_nothing)
                                &fixture->error),
              WEIR_INVALID);
     check(strstr(fixture->error.text, "\"a\" is named twice") != NULL);
-    check_str(works_state(fixture, flow, &wait.id), "active");
+    check_str(flow_fixture_state(fixture, flow, &wait.id), "active");
     weir_flow_destroy(flow);
 }
 
@@ -109,26 +109,26 @@ FLOW_TEST(suspend, of_bad_input_names_it_and_parks_nothing)
 
 FLOW_TEST(signal, that_suffices_lets_the_same_attempt_go_on)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_claim claim;
     struct wait wait;
 
     wait_open(&wait, fixture, flow, "approved@a");
     check_str(wait_tell(&wait, fixture, 0, "rejected"), "ignored");
-    check_str(works_state(fixture, flow, &wait.id), "suspended");
+    check_str(flow_fixture_state(fixture, flow, &wait.id), "suspended");
     check_str(wait_tell(&wait, fixture, 0, "approved"), "resumed");
-    check_str(works_state(fixture, flow, &wait.id), "resumable");
+    check_str(flow_fixture_state(fixture, flow, &wait.id), "resumable");
 
-    claim = works_claim(fixture, flow, "orders", "bert");
+    claim = flow_fixture_claim(fixture, flow, "orders", "bert");
     check_str(wait_signals(&wait, fixture).text, "a:rejected, a:approved");
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
-    check_str(works_attempts(fixture, flow, &wait.id).text, "0 initial success");
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    check_str(flow_fixture_attempts(fixture, flow, &wait.id).text, "0 initial success");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(signals, of_two_waitpoints_are_both_needed_for_all)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait wait;
 
     wait_open(&wait, fixture, flow, "all(ok@a, ok@b)");
@@ -142,7 +142,7 @@ FLOW_TEST(signals, of_two_waitpoints_are_both_needed_for_all)
 
 FLOW_TEST(signals, of_one_source_count_once)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_signal signal;
     struct wait wait;
 
@@ -157,7 +157,7 @@ FLOW_TEST(signals, of_one_source_count_once)
 
 FLOW_TEST(signal, with_a_key_counts_once_however_often_it_comes)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_signal signal;
     struct wait wait;
 
@@ -166,7 +166,7 @@ FLOW_TEST(signal, with_a_key_counts_once_however_often_it_comes)
     signal.key = "vote-7";
     check_str(wait_send(&wait, fixture, &signal), "kept");
     check_str(wait_send(&wait, fixture, &signal), "duplicate");
-    check_str(works_state(fixture, flow, &wait.id), "suspended");
+    check_str(flow_fixture_state(fixture, flow, &wait.id), "suspended");
 
     signal.name = "veto";
     check_db(
@@ -181,7 +181,7 @@ FLOW_TEST(signal, with_a_key_counts_once_however_often_it_comes)
 /* Two who vote in one way and have chosen the same key: the second must hear of it. */
 FLOW_TEST(signal, of_another_source_is_not_the_one_that_has_its_key)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_signal signal;
     struct wait wait;
 
@@ -205,7 +205,7 @@ FLOW_TEST(signal, of_another_source_is_not_the_one_that_has_its_key)
 
 FLOW_TEST(signal, never_revives_what_has_ended)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait wait;
 
     wait_open(&wait, fixture, flow, "ok@a");
@@ -213,27 +213,27 @@ FLOW_TEST(signal, never_revives_what_has_ended)
     check_str(wait_waitpoints(&wait, fixture).text,
               "a:closed, b:closed, c:closed, d:closed");
     check_str(wait_tell(&wait, fixture, 0, "ok"), "late");
-    check_str(works_state(fixture, flow, &wait.id), "cancelled");
+    check_str(flow_fixture_state(fixture, flow, &wait.id), "cancelled");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(signal, that_comes_when_it_runs_again_changes_nothing)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_claim claim;
     struct wait wait;
 
     wait_open(&wait, fixture, flow, "ok@a");
     check_str(wait_tell(&wait, fixture, 0, "ok"), "resumed");
-    claim = works_claim(fixture, flow, "orders", "bert");
+    claim = flow_fixture_claim(fixture, flow, "orders", "bert");
     check_str(wait_tell(&wait, fixture, 0, "ok"), "late");
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(signal, may_have_64_kib_and_no_more)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     static char payload[WEIR_SIGNAL_PAYLOAD_MAX + 1];
     struct weir_signal signal;
     struct wait wait;
@@ -277,7 +277,7 @@ static void *shout(void *argument)
 
 FLOW_TEST(signals, a_thousand_at_once_wake_a_quorum_once)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct crowd crowd[8];
     pthread_t threads[8];
     struct wait wait;
@@ -295,8 +295,8 @@ FLOW_TEST(signals, a_thousand_at_once_wake_a_quorum_once)
     }
     check_int(resumed, 1);
     check_int(late, 400);
-    check_str(works_state(fixture, flow, &wait.id), "resumable");
-    (void)works_claim(fixture, flow, "orders", "bert");
+    check_str(flow_fixture_state(fixture, flow, &wait.id), "resumable");
+    (void)flow_fixture_claim(fixture, flow, "orders", "bert");
     weir_flow_destroy(flow);
 }
 
@@ -312,7 +312,7 @@ static void make_early(struct wait *self, struct fixture *fixture, size_t index,
 
 FLOW_TEST(early_waitpoint, keeps_what_comes_before_the_suspension)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait wait;
 
     wait_claim(&wait, fixture, flow);
@@ -325,17 +325,17 @@ FLOW_TEST(early_waitpoint, keeps_what_comes_before_the_suspension)
 
 FLOW_TEST(early_waitpoint, whose_signals_suffice_leaves_the_claim_as_it_is)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait wait;
 
     wait_claim(&wait, fixture, flow);
     make_early(&wait, fixture, 0, 60000);
     check_str(wait_tell(&wait, fixture, 0, "ok"), "buffered");
     check(wait_suspend(&wait, fixture, "ok@a"));
-    check_str(works_state(fixture, flow, &wait.id), "active");
+    check_str(flow_fixture_state(fixture, flow, &wait.id), "active");
     check_str(wait_waitpoints(&wait, fixture).text, "a:closed");
     check(wait_suspend(&wait, fixture, "ok@a")); /* the reply was lost */
-    works_settle(fixture, flow, &wait.claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, flow, &wait.claim, WEIR_SETTLE_COMPLETE);
     weir_flow_destroy(flow);
 }
 
@@ -351,14 +351,14 @@ static void keep_condition(void *state, const struct weir_suspension_info *info)
 /* Nothing of the suspension before is, and what is missing is nothing. */
 FLOW_TEST(early_waitpoint, whose_signals_suffice_is_all_that_is_shown)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait_log log = {.text = ""};
     struct wait wait;
 
     wait_open(&wait, fixture, flow, "2 of signals *@a");
     check_str(wait_tell(&wait, fixture, 0, "old"), "kept");
     check_str(wait_tell(&wait, fixture, 0, "old"), "resumed");
-    wait.claim = works_claim(fixture, flow, "orders", "bert");
+    wait.claim = flow_fixture_claim(fixture, flow, "orders", "bert");
     wait.waitpoints[0] = (struct weir_waitpoint){.key = "a"};
     wait.options.waitpoint_count = 1;
     make_early(&wait, fixture, 0, 60000);
@@ -374,13 +374,13 @@ FLOW_TEST(early_waitpoint, whose_signals_suffice_is_all_that_is_shown)
         check_str(log.text, "new@a; missing: ");
         check_str(wait_tell(&wait, fixture, 0, "new"), "late");
     }
-    works_settle(fixture, flow, &wait.claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, flow, &wait.claim, WEIR_SETTLE_COMPLETE);
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(early_waitpoint, asked_for_again_is_the_same)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     char token[WEIR_TOKEN_TEXT_SIZE];
     struct wait wait;
 
@@ -395,7 +395,7 @@ FLOW_TEST(early_waitpoint, asked_for_again_is_the_same)
 
 FLOW_TEST(early_waitpoint, that_has_expired_is_told_to_whoever_names_it)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait wait;
     bool satisfied;
 
@@ -407,13 +407,13 @@ FLOW_TEST(early_waitpoint, that_has_expired_is_told_to_whoever_names_it)
     check_db(weir_flow_suspend(flow, &wait.claim, &wait.options, &satisfied, NULL,
                                &fixture->error),
              WEIR_NOT_FOUND);
-    check_str(works_state(fixture, flow, &wait.id), "active");
+    check_str(flow_fixture_state(fixture, flow, &wait.id), "active");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(early_waitpoint, needs_its_uuid)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait wait;
     bool satisfied;
 
@@ -446,7 +446,7 @@ static void wait_for_many(struct wait *self, struct many *many)
 
 FLOW_TEST(waitpoints, that_are_too_many_together_with_early_ones_are_refused)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct many many;
     struct wait wait;
     bool satisfied;
@@ -470,7 +470,7 @@ FLOW_TEST(waitpoints, that_are_too_many_together_with_early_ones_are_refused)
 /* What has been answered or has expired takes no place, and what came is still there to be read. */
 FLOW_TEST(waitpoints, that_nobody_can_signal_any_more_leave_room_for_others)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_waitpoint early = {.key = "early"};
     struct weir_signal signal;
     struct many many;
@@ -484,7 +484,7 @@ FLOW_TEST(waitpoints, that_nobody_can_signal_any_more_leave_room_for_others)
     memcpy(signal.waitpoint, many.waitpoints[1].uuid, WEIR_UUID_SIZE);
     check_str(wait_send(&wait, fixture, &signal), "resumed");
 
-    wait.claim = works_claim(fixture, flow, "orders", "bert");
+    wait.claim = flow_fixture_claim(fixture, flow, "orders", "bert");
     for (size_t i = 0; i < WEIR_WAITPOINTS_MAX; i++) {
         many.waitpoints[i] = (struct weir_waitpoint){.key = many.keys[i]};
         check_db(weir_flow_waitpoint(flow, &wait.claim, &many.waitpoints[i], 60000, NULL,
@@ -506,7 +506,7 @@ FLOW_TEST(waitpoints, that_nobody_can_signal_any_more_leave_room_for_others)
 /* Longer than anything: named, not computed with. */
 FLOW_TEST(durations, that_are_too_long_are_refused_by_name)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait wait;
     bool satisfied;
 
@@ -526,18 +526,18 @@ FLOW_TEST(durations, that_are_too_long_are_refused_by_name)
                                &fixture->error),
              WEIR_INVALID);
     check(strstr(fixture->error.text, "timeout_ms is 9223372036854775807") != NULL);
-    check_str(works_state(fixture, flow, &wait.id), "active");
+    check_str(flow_fixture_state(fixture, flow, &wait.id), "active");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(second_suspension, has_nothing_of_the_first)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait wait;
 
     wait_open(&wait, fixture, flow, "ok@a");
     check_str(wait_tell(&wait, fixture, 0, "ok"), "resumed");
-    wait.claim = works_claim(fixture, flow, "orders", "bert");
+    wait.claim = flow_fixture_claim(fixture, flow, "orders", "bert");
     for (size_t i = 0; i < 4; i++)
         memset(wait.waitpoints[i].uuid, 0, WEIR_UUID_SIZE);
     check(!wait_suspend(&wait, fixture, "ok@a"));
@@ -549,7 +549,7 @@ FLOW_TEST(second_suspension, has_nothing_of_the_first)
 /* Goes on with the next step, which waits in the same way. */
 static void suspend_again(struct wait *self, struct fixture *fixture)
 {
-    self->claim = works_claim(fixture, self->flow, "orders", "bert");
+    self->claim = flow_fixture_claim(fixture, self->flow, "orders", "bert");
     for (size_t i = 0; i < 4; i++)
         memset(self->waitpoints[i].uuid, 0, WEIR_UUID_SIZE);
     check(!wait_suspend(self, fixture, self->options.until));
@@ -557,7 +557,7 @@ static void suspend_again(struct wait *self, struct fixture *fixture)
 
 FLOW_TEST(signal, with_a_key_is_known_again_when_its_waitpoint_is_gone)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     enum weir_signal_effect effect = WEIR_SIGNAL_EFFECT_COUNT;
     char token[WEIR_TOKEN_TEXT_SIZE];
     struct weir_signal signal;
@@ -571,7 +571,7 @@ FLOW_TEST(signal, with_a_key_is_known_again_when_its_waitpoint_is_gone)
     check_str(wait_send(&wait, fixture, &signal), "resumed");
     suspend_again(&wait, fixture);
     check_str(wait_send(&wait, fixture, &signal), "duplicate");
-    check_str(works_state(fixture, flow, &wait.id), "suspended");
+    check_str(flow_fixture_state(fixture, flow, &wait.id), "suspended");
 
     signal.name = "no";
     check_db(weir_flow_signal(flow, &signal, &effect, &fixture->error), WEIR_MISMATCH);
@@ -588,7 +588,7 @@ FLOW_TEST(signal, with_a_key_is_known_again_when_its_waitpoint_is_gone)
 /* Nobody but who has the token learns that the key was used. */
 FLOW_TEST(token, that_is_wrong_learns_nothing_of_a_waitpoint_that_is_gone)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     char token[WEIR_TOKEN_TEXT_SIZE], other[WEIR_TOKEN_TEXT_SIZE];
     static const char *const NAMES[] = {"ok", "no"};
     struct weir_signal signal;
@@ -639,7 +639,7 @@ static void check_denied(struct wait *self, struct fixture *fixture,
 
 FLOW_TEST(token, that_is_wrong_is_refused_in_one_way_whatever_is_wrong)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_signal signal;
     char token[WEIR_TOKEN_TEXT_SIZE];
     struct wait wait;
@@ -669,7 +669,7 @@ FLOW_TEST(token, that_is_wrong_is_refused_in_one_way_whatever_is_wrong)
 
 FLOW_TEST(token, that_is_wrong_learns_nothing_of_what_has_ended)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_signal signal;
     struct wait wait;
 
@@ -683,7 +683,7 @@ FLOW_TEST(token, that_is_wrong_learns_nothing_of_what_has_ended)
 
 FLOW_TEST(token, of_a_key_that_was_rotated_is_good_until_the_grace_is_over)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     static const uint8_t SECRET[WEIR_SECRET_SIZE] = {1, 2, 3};
     struct weir_signal signal;
     struct wait wait;
@@ -705,7 +705,7 @@ FLOW_TEST(token, of_a_key_that_was_rotated_is_good_until_the_grace_is_over)
 
 FLOW_TEST(rotate, twice_with_the_same_key_is_fine_and_with_another_secret_is_not)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     static const uint8_t SECRET[WEIR_SECRET_SIZE] = {1, 2, 3};
     static const uint8_t OTHER[WEIR_SECRET_SIZE] = {1, 2, 4};
 
@@ -751,7 +751,7 @@ static void check_told(struct wait *wait, enum weir_status expected)
 
 FLOW_TEST(rotate, back_to_a_key_that_was_used_before_makes_new_tokens_with_it)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait wait;
 
     rotate(fixture, flow, "k1", FIRST, 0);
@@ -773,7 +773,7 @@ FLOW_TEST(rotate, back_to_a_key_that_was_used_before_makes_new_tokens_with_it)
 /* Two rotations ago there was a grace of a day: whoever says 0 means all that are older. */
 FLOW_TEST(rotate, without_grace_makes_tokens_of_all_older_keys_worthless)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait oldest, old;
 
     rotate(fixture, flow, "k1", FIRST, 0);
@@ -793,7 +793,7 @@ FLOW_TEST(rotate, without_grace_makes_tokens_of_all_older_keys_worthless)
 
 FLOW_TEST(approve, needs_no_token)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_signal signal = {.name = "approved", .source_type = "operator"};
     enum weir_signal_effect effect = WEIR_SIGNAL_EFFECT_COUNT;
     struct wait wait;
@@ -820,7 +820,7 @@ static const char *approve(struct wait *self, struct fixture *fixture, const cha
 
 FLOW_TEST(approve, that_is_repeated_does_not_approve_the_next_step)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_signal other = {.name = "no", .source_type = "operator", .key = "K"};
     struct wait wait;
 
@@ -831,7 +831,7 @@ FLOW_TEST(approve, that_is_repeated_does_not_approve_the_next_step)
     check_db(weir_flow_approve(flow, &wait.id, "a", &other, &(enum weir_signal_effect){0},
                                &fixture->error),
              WEIR_MISMATCH);
-    check_str(works_state(fixture, flow, &wait.id), "suspended");
+    check_str(flow_fixture_state(fixture, flow, &wait.id), "suspended");
     check_str(wait_signals(&wait, fixture).text, "");
     check_str(approve(&wait, fixture, "L"), "resumed");
     weir_flow_destroy(flow);
@@ -840,7 +840,7 @@ FLOW_TEST(approve, that_is_repeated_does_not_approve_the_next_step)
 /* It came after another had been first, and has approved nothing. */
 FLOW_TEST(approve, that_was_late_is_so_when_it_is_repeated_at_the_next_step)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait wait;
 
     wait_open(&wait, fixture, flow, "ok@a");
@@ -849,19 +849,19 @@ FLOW_TEST(approve, that_was_late_is_so_when_it_is_repeated_at_the_next_step)
     check_str(approve(&wait, fixture, "K"), "late");
     suspend_again(&wait, fixture);
     check_str(approve(&wait, fixture, "K"), "late");
-    check_str(works_state(fixture, flow, &wait.id), "suspended");
+    check_str(flow_fixture_state(fixture, flow, &wait.id), "suspended");
     weir_flow_destroy(flow);
 }
 
 /* The next step waits elsewhere, so there is no waitpoint of that name. */
 FLOW_TEST(approve, is_known_again_when_nothing_waits_under_that_name)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait wait;
 
     wait_open(&wait, fixture, flow, "ok@a");
     check_str(approve(&wait, fixture, "K"), "resumed");
-    wait.claim = works_claim(fixture, flow, "orders", "bert");
+    wait.claim = flow_fixture_claim(fixture, flow, "orders", "bert");
     wait.options.waitpoints = &wait.waitpoints[1];
     wait.options.waitpoint_count = 1;
     memset(wait.waitpoints[1].uuid, 0, WEIR_UUID_SIZE);
@@ -873,7 +873,7 @@ FLOW_TEST(approve, is_known_again_when_nothing_waits_under_that_name)
 /* 24 hours later it is another one. */
 FLOW_TEST(approve, may_use_a_key_again_when_it_has_run_out)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait wait;
 
     wait_open(&wait, fixture, flow, "ok@a");
@@ -889,13 +889,13 @@ FLOW_TEST(approve, may_use_a_key_again_when_it_has_run_out)
 
 FLOW_TEST(resume, ends_the_wait_whatever_the_condition)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait wait;
 
     wait_open(&wait, fixture, flow, "operator");
     check_str(wait_tell(&wait, fixture, 0, "operator"), "ignored");
     check_db(weir_flow_resume(flow, &wait.id, 0, &fixture->error), WEIR_OK);
-    check_str(works_state(fixture, flow, &wait.id), "resumable");
+    check_str(flow_fixture_state(fixture, flow, &wait.id), "resumable");
     check_db(weir_flow_resume(flow, &wait.id, 0, &fixture->error), WEIR_MISMATCH);
     wait.id.uuid[3] ^= 1;
     check_db(weir_flow_resume(flow, &wait.id, 0, &fixture->error), WEIR_NOT_FOUND);
@@ -904,25 +904,25 @@ FLOW_TEST(resume, ends_the_wait_whatever_the_condition)
 
 FLOW_TEST(resume, may_be_delayed)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait wait;
 
     wait_open(&wait, fixture, flow, "ok@a");
     check_db(weir_flow_resume(flow, &wait.id, 60000, &fixture->error), WEIR_OK);
-    check_str(works_see(fixture, flow, &wait.id).info.blocked_by,
+    check_str(flow_fixture_see(fixture, flow, &wait.id).info.blocked_by,
               "waiting_for_resume_delay");
     weir_flow_destroy(flow);
 }
 
 FLOW_TEST(resume, waits_for_the_delay_that_the_suspension_asked_for)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct wait wait;
 
     wait_claim(&wait, fixture, flow);
     wait.options.resume_delay_ms = 60000;
     check(!wait_suspend(&wait, fixture, "ok@a"));
     check_str(wait_tell(&wait, fixture, 0, "ok"), "resumed");
-    check_str(works_state(fixture, flow, &wait.id), "delayed");
+    check_str(flow_fixture_state(fixture, flow, &wait.id), "delayed");
     weir_flow_destroy(flow);
 }

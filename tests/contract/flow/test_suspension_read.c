@@ -1,8 +1,8 @@
 /*
  * What there is to know about a suspension: the open one, or the last.
  */
-#include "contract/flow/waits.h"
-#include "contract/flow/yard.h"
+#include "contract/flow/supervisor_fixture.h"
+#include "contract/flow/suspended.h"
 
 /* An info whose texts stay. */
 struct sight {
@@ -41,7 +41,7 @@ static struct sight see(struct wait *self, struct fixture *fixture)
 
 FLOW_TEST(suspension, says_what_it_waits_for_and_how_long)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct sight sight;
     struct wait wait;
 
@@ -66,7 +66,7 @@ FLOW_TEST(suspension, says_what_it_waits_for_and_how_long)
 
 FLOW_TEST(suspension, names_the_parts_that_are_missing)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct sight sight;
     struct wait wait;
 
@@ -84,7 +84,7 @@ FLOW_TEST(suspension, names_the_parts_that_are_missing)
 
 FLOW_TEST(suspension, that_has_ended_is_told_until_the_next_one)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct sight sight;
     struct wait wait;
 
@@ -95,7 +95,7 @@ FLOW_TEST(suspension, that_has_ended_is_told_until_the_next_one)
     check_str(sight.missing, "");
     check(sight.info.ended_us >= sight.info.since_us);
 
-    wait.claim = works_claim(fixture, flow, "orders", "bert");
+    wait.claim = flow_fixture_claim(fixture, flow, "orders", "bert");
     for (size_t i = 0; i < 4; i++)
         memset(wait.waitpoints[i].uuid, 0, WEIR_UUID_SIZE);
     check(!wait_suspend(&wait, fixture, "all(ok@a, ok@b)"));
@@ -107,7 +107,7 @@ FLOW_TEST(suspension, that_has_ended_is_told_until_the_next_one)
 
 FLOW_TEST(suspension, that_was_cancelled_says_what_was_missing)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct sight sight;
     struct wait wait;
 
@@ -122,13 +122,13 @@ FLOW_TEST(suspension, that_was_cancelled_says_what_was_missing)
 
 FLOW_TEST(suspension, does_not_count_what_came_for_the_next_one)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct sight sight;
     struct wait wait;
 
     wait_open(&wait, fixture, flow, "all(ok@a, ok@b)");
     check_db(weir_flow_resume(flow, &wait.id, 0, &fixture->error), WEIR_OK);
-    wait.claim = works_claim(fixture, flow, "orders", "bert");
+    wait.claim = flow_fixture_claim(fixture, flow, "orders", "bert");
     memset(wait.waitpoints[0].uuid, 0, WEIR_UUID_SIZE);
     check_db(weir_flow_waitpoint(flow, &wait.claim, &wait.waitpoints[0], 60000, NULL,
                                  &fixture->error),
@@ -149,12 +149,12 @@ FLOW_TEST(suspension, that_takes_too_long_is_escalated_and_keeps_its_reason)
 {
     struct patrol patrol;
     struct sight sight;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
     struct wait wait;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     patrol_open(&patrol, fixture);
-    wait_claim(&wait, fixture, yard.flow);
+    wait_claim(&wait, fixture, supervisor_fixture.flow);
     wait.options.timeout_ms = 50;
     wait.options.on_timeout = WEIR_TIMEOUT_ESCALATE;
     wait.options.reason = WEIR_SUSPEND_APPROVAL;
@@ -165,16 +165,17 @@ FLOW_TEST(suspension, that_takes_too_long_is_escalated_and_keeps_its_reason)
     check_int(sight.info.timeout_us - sight.info.since_us, 50000);
     check_int(sight.info.ended_us, 0);
 
-    check_db(weir_flow_resume(yard.flow, &wait.id, 0, &fixture->error), WEIR_OK);
+    check_db(weir_flow_resume(supervisor_fixture.flow, &wait.id, 0, &fixture->error),
+             WEIR_OK);
     check(!see(&wait, fixture).info.escalated);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 FLOW_TEST(suspension, of_what_never_was_suspended_is_no_row_and_of_nothing_not_found)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
     struct sight sight = {.visits = 0};
 
     check_db(weir_flow_suspension(flow, &id, note, &sight, &fixture->error), WEIR_NO_ROW);

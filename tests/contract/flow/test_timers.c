@@ -2,108 +2,117 @@
  * Times of an execution: each is its own, all are the database's, and what happens to one is told
  * with everything that subscribers choose by.
  */
-#include "contract/flow/yard.h"
+#include "contract/flow/supervisor_fixture.h"
 
 enum { SHORT_US = 20000, LONG_US = 60000000 };
 
 /* A worker's delay. */
-static void park(struct yard *yard, const struct weir_claim *claim, int64_t delay_ms)
+static void park(struct supervisor_fixture *supervisor_fixture,
+                 const struct weir_claim *claim, int64_t delay_ms)
 {
-    struct fixture *fixture = yard->fixture;
+    struct fixture *fixture = supervisor_fixture->fixture;
     struct weir_settlement settlement = {
         .claim = *claim, .verb = WEIR_SETTLE_DELAY, .delay_ms = delay_ms};
 
-    check_db(weir_flow_settle(yard->flow, &settlement, 1, &fixture->error), WEIR_OK);
+    check_db(weir_flow_settle(supervisor_fixture->flow, &settlement, 1, &fixture->error),
+             WEIR_OK);
     check_status(settlement.status, WEIR_OK);
 }
 
 FLOW_TEST(delay, of_a_worker_lets_go_of_the_lease_and_keeps_the_deadline)
 {
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct weir_execution_info before, after;
     struct weir_claim claim;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
     draft.deadline_ms = 3600000;
-    yard_open(&yard, fixture);
-    claim = yard_employ(&yard, &draft, LONG_US);
-    before = yard_look(&yard, &claim.id).info;
-    park(&yard, &claim, 60000);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    claim = supervisor_fixture_employ(&supervisor_fixture, &draft, LONG_US);
+    before = supervisor_fixture_look(&supervisor_fixture, &claim.id).info;
+    park(&supervisor_fixture, &claim, 60000);
 
-    after = yard_look(&yard, &claim.id).info;
+    after = supervisor_fixture_look(&supervisor_fixture, &claim.id).info;
     check_int(after.state, WEIR_STATE_DELAYED);
     check(before.lease_us > 0);
     check_int(after.lease_us, 0);
     check(before.deadline_us > 0);
     check_int(after.deadline_us, before.deadline_us);
     check(after.due_us > 0 && after.due_us < after.deadline_us);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 FLOW_TEST(delayed_promoter, lets_what_its_worker_delayed_go_on)
 {
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct weir_claim first, second;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     patrol_open(&patrol, fixture);
-    first = yard_employ(&yard, &draft, LONG_US);
-    park(&yard, &first, 30);
+    first = supervisor_fixture_employ(&supervisor_fixture, &draft, LONG_US);
+    park(&supervisor_fixture, &first, 30);
 
-    second = yard_claim_one(&yard, LONG_US);
+    second = supervisor_fixture_claim_one(&supervisor_fixture, LONG_US);
 
     check(memcmp(&first.id, &second.id, sizeof first.id) == 0);
     check(second.epoch > first.epoch);
-    check_int(yard_look(&yard, &first.id).info.attempts, 1); /* the same one */
-    check_int(yard_attempts(&yard, &first.id).ended, 0);
+    check_int(supervisor_fixture_look(&supervisor_fixture, &first.id).info.attempts,
+              1); /* the same one */
+    check_int(supervisor_fixture_attempts(&supervisor_fixture, &first.id).ended, 0);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 FLOW_TEST(execution_deadline, ends_what_its_worker_delayed)
 {
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct weir_claim claim;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
     draft.deadline_ms = 3600000;
-    yard_open(&yard, fixture);
-    claim = yard_employ(&yard, &draft, LONG_US);
-    park(&yard, &claim, 7200000);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    claim = supervisor_fixture_employ(&supervisor_fixture, &draft, LONG_US);
+    park(&supervisor_fixture, &claim, 7200000);
     fixture_prepare(fixture,
                     "UPDATE {p}_execution SET deadline_us = 1"); /* it has come */
     patrol_open(&patrol, fixture);
 
-    wait_until(yard_state(&yard, &claim.id) == WEIR_STATE_EXPIRED);
+    wait_until(supervisor_fixture_state(&supervisor_fixture, &claim.id) ==
+               WEIR_STATE_EXPIRED);
 
-    check_int(yard_attempts(&yard, &claim.id).ended, 1);
-    check_int(yard_attempts(&yard, &claim.id).outcome, WEIR_OUTCOME_EXPIRED);
+    check_int(supervisor_fixture_attempts(&supervisor_fixture, &claim.id).ended, 1);
+    check_int(supervisor_fixture_attempts(&supervisor_fixture, &claim.id).outcome,
+              WEIR_OUTCOME_EXPIRED);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* Whoever ended it: a worker, an operator, a reconciler. */
 FLOW_TEST(housekeeping, removes_it_however_it_ended)
 {
-    struct weir_execution_policy policy = yard_policy();
-    struct weir_execution_draft draft = yard_draft(&policy);
+    struct weir_execution_policy policy = supervisor_fixture_policy();
+    struct weir_execution_draft draft = supervisor_fixture_draft(&policy);
     struct weir_execution_id cancelled;
     struct weir_claim claim;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
-    cancelled = yard_submit(&yard, &draft);
-    check_db(weir_flow_cancel(yard.flow, &cancelled, NULL, &fixture->error), WEIR_OK);
-    claim = yard_employ(&yard, &draft, LONG_US);
-    check_status(yard_settle(&yard, &claim, WEIR_SETTLE_FAIL), WEIR_OK);
-    claim = yard_employ(&yard, &draft, LONG_US);
-    check_status(yard_settle(&yard, &claim, WEIR_SETTLE_ABANDON), WEIR_OK);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    cancelled = supervisor_fixture_submit(&supervisor_fixture, &draft);
+    check_db(weir_flow_cancel(supervisor_fixture.flow, &cancelled, NULL, &fixture->error),
+             WEIR_OK);
+    claim = supervisor_fixture_employ(&supervisor_fixture, &draft, LONG_US);
+    check_status(supervisor_fixture_settle(&supervisor_fixture, &claim, WEIR_SETTLE_FAIL),
+                 WEIR_OK);
+    claim = supervisor_fixture_employ(&supervisor_fixture, &draft, LONG_US);
+    check_status(
+        supervisor_fixture_settle(&supervisor_fixture, &claim, WEIR_SETTLE_ABANDON),
+        WEIR_OK);
     policy.attempt_timeout_ms = 1;
-    (void)yard_employ(&yard, &draft, LONG_US);
+    (void)supervisor_fixture_employ(&supervisor_fixture, &draft, LONG_US);
     patrol_init(&patrol, fixture);
     patrol.options.retention_ms = 1;
     patrol_start(&patrol);
@@ -112,7 +121,7 @@ FLOW_TEST(housekeeping, removes_it_however_it_ended)
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_attempt"), 0);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* Messages of this queue and type that say whose they are. */
@@ -135,32 +144,33 @@ static int64_t signed_events(struct fixture *fixture, const char *queue, const c
 FLOW_TEST(events, of_reconcilers_have_namespace_and_tags_as_well)
 {
     static const struct weir_tag TAG = {"app.zone", "west"};
-    struct weir_execution_policy policy = yard_policy();
-    struct weir_execution_draft draft = yard_draft(&policy);
+    struct weir_execution_policy policy = supervisor_fixture_policy();
+    struct weir_execution_draft draft = supervisor_fixture_draft(&policy);
     struct weir_execution_id late;
     struct weir_claim lost;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
     policy.reclaims_max = 0;
     draft.name_space = "acme";
     draft.tags = &TAG;
     draft.tag_count = 1;
-    yard_open(&yard, fixture);
-    lost = yard_employ(&yard, &draft, SHORT_US);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    lost = supervisor_fixture_employ(&supervisor_fixture, &draft, SHORT_US);
     draft.deadline_ms = 1;
-    late = yard_submit(&yard, &draft);
+    late = supervisor_fixture_submit(&supervisor_fixture, &draft);
     patrol_open_with_news(&patrol, fixture);
 
-    wait_until(yard_state(&yard, &lost.id) == WEIR_STATE_FAILED &&
-               yard_state(&yard, &late) == WEIR_STATE_EXPIRED);
+    wait_until(
+        supervisor_fixture_state(&supervisor_fixture, &lost.id) == WEIR_STATE_FAILED &&
+        supervisor_fixture_state(&supervisor_fixture, &late) == WEIR_STATE_EXPIRED);
 
     check_int(signed_events(fixture, "lease", "expired"), 1);
     check_int(signed_events(fixture, "completion", "failed"), 1);
     check_int(signed_events(fixture, "completion", "expired"), 1);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_log"), 3);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }
 
 /* Through the public call, which waits for one. */
@@ -191,11 +201,11 @@ FLOW_POSTGRESQL_TEST(clock, is_the_databases_also_when_ours_differs)
 {
     const int64_t year_us = (int64_t)365 * 24 * 3600 * 1000000;
     struct weir_db_options options = fixture_options(fixture);
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct weir_execution_info info;
     struct weir_claim claim;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
     char sql[512];
 
     fixture_prepare(fixture,
@@ -210,13 +220,14 @@ FLOW_POSTGRESQL_TEST(clock, is_the_databases_also_when_ours_differs)
     weir_db_destroy(patrol.db);
     patrol.db = fixture_open(fixture, &options);
     patrol_start(&patrol);
-    yard = (struct yard){.fixture = fixture, .flow = patrol.flow};
+    supervisor_fixture =
+        (struct supervisor_fixture){.fixture = fixture, .flow = patrol.flow};
     draft.delay_ms = 30;
-    (void)yard_submit(&yard, &draft);
+    (void)supervisor_fixture_submit(&supervisor_fixture, &draft);
     claim = claim_next(fixture, patrol.flow);
     patrol_wait(&patrol, WEIR_RECONCILER_LEASE_EXPIRY);
 
-    info = yard_look(&yard, &claim.id).info;
+    info = supervisor_fixture_look(&supervisor_fixture, &claim.id).info;
     check_int(info.state, WEIR_STATE_ACTIVE);
     check(info.created_us > fixture_ask(fixture, "SELECT (extract(epoch FROM"
                                                  " pg_catalog.clock_timestamp())"
@@ -224,7 +235,9 @@ FLOW_POSTGRESQL_TEST(clock, is_the_databases_also_when_ours_differs)
                                 year_us / 2);
     check(info.started_us >= info.created_us + 30000);
     check_int(info.lease_us - info.started_us, 30000000);
-    check_status(yard_settle(&yard, &claim, WEIR_SETTLE_COMPLETE), WEIR_OK);
+    check_status(
+        supervisor_fixture_settle(&supervisor_fixture, &claim, WEIR_SETTLE_COMPLETE),
+        WEIR_OK);
     patrol_close(&patrol);
 }
 
@@ -249,15 +262,15 @@ FLOW_TEST(supervisor, may_be_stopped_right_after_its_start_and_again)
 /* Somebody writes to the file, and goes on doing so: who waits for that hears that it is to end. */
 FLOW_SQLITE_TEST(supervisor, stops_cleanly_while_it_waits_for_the_file)
 {
-    struct weir_execution_draft draft = yard_draft(NULL);
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
     struct weir_db_options options = fixture_options(fixture);
     struct weir_connection *connection;
     struct weir_claim claim;
     struct patrol patrol;
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
-    claim = yard_employ(&yard, &draft, SHORT_US);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
+    claim = supervisor_fixture_employ(&supervisor_fixture, &draft, SHORT_US);
     connection = fixture_take(fixture);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     fixture_execute(fixture, connection, "UPDATE {p}_execution SET kind = kind");
@@ -276,8 +289,10 @@ FLOW_SQLITE_TEST(supervisor, stops_cleanly_while_it_waits_for_the_file)
     check_int(patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).processed, 0);
     weir_connection_rollback(connection);
     fixture_give(fixture, connection);
-    check_int(yard_state(&yard, &claim.id), WEIR_STATE_ACTIVE);
-    check_int(yard_look(&yard, &claim.id).info.epoch, claim.epoch);
+    check_int(supervisor_fixture_state(&supervisor_fixture, &claim.id),
+              WEIR_STATE_ACTIVE);
+    check_int(supervisor_fixture_look(&supervisor_fixture, &claim.id).info.epoch,
+              claim.epoch);
     patrol_close(&patrol);
-    yard_close(&yard);
+    supervisor_fixture_close(&supervisor_fixture);
 }

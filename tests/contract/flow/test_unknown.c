@@ -2,8 +2,8 @@
  * Numbers in the database that this library does not know: whoever meets one stops, says whose it
  * is, in which column and which number, and changes nothing.
  */
-#include "contract/flow/works.h"
-#include "contract/flow/yard.h"
+#include "contract/flow/flow_fixture.h"
+#include "contract/flow/supervisor_fixture.h"
 
 static const char *const ORDERS = "orders";
 
@@ -80,7 +80,7 @@ static void check_claim_stops(struct fixture *fixture, struct weir_flow *flow,
                               const struct weir_execution_id *id,
                               const struct damage *damage)
 {
-    const struct weir_claim_options options = works_claimant(&ORDERS, "anna");
+    const struct weir_claim_options options = flow_fixture_claimant(&ORDERS, "anna");
     struct weir_claimed *claimed = NULL;
     int64_t trace = trace_of(fixture);
     size_t count = 7;
@@ -96,15 +96,15 @@ static void check_claim_stops(struct fixture *fixture, struct weir_flow *flow,
 
 FLOW_TEST(unknown, numbers_stop_those_who_claim)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
 
     for (size_t i = 0; i < NUMBER_COUNT; i++)
         check_claim_stops(fixture, flow, &id, &NUMBERS[i]);
     for (size_t i = 0; i < COUNT_COUNT; i++)
         check_claim_stops(fixture, flow, &id, &COUNTS[i]);
 
-    (void)works_claim(fixture, flow, "orders", "anna"); /* mended */
+    (void)flow_fixture_claim(fixture, flow, "orders", "anna"); /* mended */
     weir_flow_destroy(flow);
 }
 
@@ -136,11 +136,11 @@ static void check_worker_stops(struct fixture *fixture, struct weir_flow *flow,
 
 FLOW_TEST(unknown, numbers_stop_workers)
 {
-    struct weir_flow *flow = works_open(fixture);
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_claim claim;
 
-    (void)works_submit_retrying(fixture, flow, 5);
-    claim = works_claim(fixture, flow, "orders", "anna");
+    (void)flow_fixture_submit_retrying(fixture, flow, 5);
+    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     for (size_t i = 0; i < NUMBER_COUNT; i++)
         check_worker_stops(fixture, flow, &claim, &NUMBERS[i]);
     for (size_t i = 0; i < COUNT_COUNT; i++)
@@ -148,16 +148,16 @@ FLOW_TEST(unknown, numbers_stop_workers)
     for (size_t i = 0; i < STATE_COUNT; i++)
         check_worker_stops(fixture, flow, &claim, &STATES[i]);
 
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE); /* mended */
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE); /* mended */
     weir_flow_destroy(flow);
 }
 
 /* It is one statement that reads no counts. */
 FLOW_TEST(unknown, numbers_stop_reports_of_progress)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     int64_t trace = trace_of(fixture);
 
     for (size_t i = 0; i < NUMBER_COUNT; i++) {
@@ -177,15 +177,15 @@ FLOW_TEST(unknown, numbers_stop_reports_of_progress)
 /* Those that a call names beside the bad one are left as they are, too. */
 FLOW_TEST(unknown, numbers_leave_all_of_a_call_undone)
 {
-    const struct weir_claim_options options = works_claimant(&ORDERS, "anna");
-    struct weir_flow *flow = works_open(fixture);
+    const struct weir_claim_options options = flow_fixture_claimant(&ORDERS, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_claim claims[2];
     struct weir_settlement both[2];
     char set[128];
 
-    (void)works_submit(fixture, flow, "orders");
-    (void)works_submit(fixture, flow, "orders");
-    check_int(works_claim_many(fixture, flow, &options, claims, 2), 2);
+    (void)flow_fixture_submit(fixture, flow, "orders");
+    (void)flow_fixture_submit(fixture, flow, "orders");
+    check_int(flow_fixture_claim_many(fixture, flow, &options, claims, 2), 2);
     (void)snprintf(set, sizeof set, "hold = 99 WHERE no = %lld", (long long)claims[1].no);
     update(fixture, set);
     both[0] = (struct weir_settlement){.claim = claims[0]};
@@ -194,8 +194,8 @@ FLOW_TEST(unknown, numbers_leave_all_of_a_call_undone)
     check_db(weir_flow_settle(flow, both, 2, &fixture->error), WEIR_SCHEMA);
 
     check_text(fixture, &claims[1].id, "has hold 99");
-    check_str(works_state(fixture, flow, &claims[0].id), "active");
-    works_settle(fixture, flow, &claims[0], WEIR_SETTLE_COMPLETE);
+    check_str(flow_fixture_state(fixture, flow, &claims[0].id), "active");
+    flow_fixture_settle(fixture, flow, &claims[0], WEIR_SETTLE_COMPLETE);
     weir_flow_destroy(flow);
 }
 
@@ -225,15 +225,17 @@ static void check_reader_stops(struct fixture *fixture, struct weir_flow *flow,
 {
     static const uint32_t STATES_ASKED[] = {0, 1U << WEIR_STATE_COMPLETED,
                                             1U << WEIR_STATE_WAITING};
-    struct works_view view;
-    struct works_log log = {.text = ""};
+    struct flow_fixture_view view;
+    struct flow_fixture_log log = {.text = ""};
     void *result = NULL;
     size_t size = 0;
 
-    check_db(weir_flow_get(flow, id, works_note, &view, &fixture->error), WEIR_SCHEMA);
-    check_text(fixture, id, text);
-    check_db(weir_flow_attempts(flow, id, works_write_attempt, &log, &fixture->error),
+    check_db(weir_flow_get(flow, id, flow_fixture_note, &view, &fixture->error),
              WEIR_SCHEMA);
+    check_text(fixture, id, text);
+    check_db(
+        weir_flow_attempts(flow, id, flow_fixture_write_attempt, &log, &fixture->error),
+        WEIR_SCHEMA);
     check_text(fixture, id, text);
     check_db(weir_flow_result(flow, id, &result, &size, &fixture->error), WEIR_SCHEMA);
     check_text(fixture, id, text);
@@ -242,7 +244,8 @@ static void check_reader_stops(struct fixture *fixture, struct weir_flow *flow,
                                                      .count = 10};
         int64_t next = 7;
 
-        check_db(weir_flow_list(flow, &filter, works_note, &view, &next, &fixture->error),
+        check_db(weir_flow_list(flow, &filter, flow_fixture_note, &view, &next,
+                                &fixture->error),
                  WEIR_SCHEMA);
         check_text(fixture, id, text);
     }
@@ -250,8 +253,8 @@ static void check_reader_stops(struct fixture *fixture, struct weir_flow *flow,
 
 FLOW_TEST(unknown, states_stop_operators_and_readers)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
 
     for (size_t i = 0; i < STATE_COUNT; i++) {
         update(fixture, STATES[i].set);
@@ -263,8 +266,8 @@ FLOW_TEST(unknown, states_stop_operators_and_readers)
 
 FLOW_TEST(unknown, holds_and_what_comes_next_stop_operators_and_readers)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
 
     for (size_t i = 0; i < NUMBER_COUNT; i++) {
         update(fixture, "state = 3, hold = 6, pending = 0, attempt_type = 0,"
@@ -278,15 +281,15 @@ FLOW_TEST(unknown, holds_and_what_comes_next_stop_operators_and_readers)
 
 FLOW_TEST(counts, that_cannot_be_stop_whoever_reads_them)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct works_view view;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct flow_fixture_view view;
 
     for (size_t i = 0; i < COUNT_COUNT; i++) {
         update(fixture, "retries = 0, reclaims = 0, replays = 0, settled_epoch = 0");
         update(fixture, COUNTS[i].set);
         check_operator_stops(fixture, flow, &id, COUNTS[i].text);
-        check_db(weir_flow_get(flow, &id, works_note, &view, &fixture->error),
+        check_db(weir_flow_get(flow, &id, flow_fixture_note, &view, &fixture->error),
                  WEIR_SCHEMA);
         check_text(fixture, &id, COUNTS[i].text);
     }
@@ -295,19 +298,21 @@ FLOW_TEST(counts, that_cannot_be_stop_whoever_reads_them)
 
 FLOW_TEST(unknown, numbers_of_attempts_stop_whoever_reads_them)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct weir_claim claim = works_claim(fixture, flow, "orders", "anna");
-    struct works_log log = {.text = ""};
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    struct flow_fixture_log log = {.text = ""};
 
-    works_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
     fixture_prepare(fixture, "UPDATE {p}_attempt SET outcome = 8");
-    check_db(weir_flow_attempts(flow, &id, works_write_attempt, &log, &fixture->error),
-             WEIR_SCHEMA);
+    check_db(
+        weir_flow_attempts(flow, &id, flow_fixture_write_attempt, &log, &fixture->error),
+        WEIR_SCHEMA);
     check_text(fixture, &id, "attempt 0 has outcome 8, which this library does not know");
     fixture_prepare(fixture, "UPDATE {p}_attempt SET outcome = 1, type = 4");
-    check_db(weir_flow_attempts(flow, &id, works_write_attempt, &log, &fixture->error),
-             WEIR_SCHEMA);
+    check_db(
+        weir_flow_attempts(flow, &id, flow_fixture_write_attempt, &log, &fixture->error),
+        WEIR_SCHEMA);
     check_text(fixture, &id, "attempt 0 has type 4, which this library does not know");
 
     check_int(log.count, 0);
@@ -318,24 +323,25 @@ FLOW_TEST(unknown, numbers_of_attempts_stop_whoever_reads_them)
 
 FLOW_TEST(unknown, backoff_of_a_policy_stops_whoever_meets_it)
 {
-    const struct weir_claim_options options = works_claimant(&ORDERS, "anna");
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
+    const struct weir_claim_options options = flow_fixture_claimant(&ORDERS, "anna");
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
     struct weir_claimed *claimed = NULL;
-    struct works_view view;
+    struct flow_fixture_view view;
     int64_t trace = trace_of(fixture);
     size_t count = 7;
 
     weir_flow_destroy(flow);
     fixture_prepare(fixture,
                     "UPDATE {p}_term SET text = replace(text, 'backoff=0', 'backoff=7')");
-    flow = works_open(fixture); /* one that remembers nothing */
+    flow = flow_fixture_open(fixture); /* one that remembers nothing */
 
     check_db(weir_flow_claim(flow, &options, 1, &claimed, &count, &fixture->error),
              WEIR_SCHEMA);
     check_text(fixture, &id, "its policy: term ");
     check_text(fixture, &id, "backoff=7");
-    check_db(weir_flow_get(flow, &id, works_note, &view, &fixture->error), WEIR_SCHEMA);
+    check_db(weir_flow_get(flow, &id, flow_fixture_note, &view, &fixture->error),
+             WEIR_SCHEMA);
     check_text(fixture, &id, "backoff=7");
     check_operator_stops(fixture, flow, &id, "backoff=7");
     check_int(trace_of(fixture), trace);
@@ -344,13 +350,14 @@ FLOW_TEST(unknown, backoff_of_a_policy_stops_whoever_meets_it)
 
 FLOW_TEST(unknown, lanes_and_policies_stop_whoever_meets_them)
 {
-    struct weir_flow *flow = works_open(fixture);
-    struct weir_execution_id id = works_submit(fixture, flow, "orders");
-    struct works_view view;
+    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct flow_fixture_view view;
 
     update(fixture, "policy = 4711");
     check_operator_stops(fixture, flow, &id, "its policy: there is no term 4711");
-    check_db(weir_flow_get(flow, &id, works_note, &view, &fixture->error), WEIR_SCHEMA);
+    check_db(weir_flow_get(flow, &id, flow_fixture_note, &view, &fixture->error),
+             WEIR_SCHEMA);
     fixture_prepare(fixture, "UPDATE {p}_execution SET policy ="
                              " (SELECT max(id) FROM {p}_term), lane = 4712");
     check_operator_stops(fixture, flow, &id, "4712");
@@ -380,11 +387,12 @@ static const struct trap TRAPS[] = {
     {WEIR_RECONCILER_HOUSEKEEPING, {"state = 15, ended_us = 1", "has state 15, which"}},
 };
 
-static void check_trap(struct yard *yard, const struct trap *trap)
+static void check_trap(struct supervisor_fixture *supervisor_fixture,
+                       const struct trap *trap)
 {
-    struct fixture *fixture = yard->fixture;
-    struct weir_execution_draft draft = yard_draft(NULL);
-    struct weir_execution_id id = yard_submit(yard, &draft);
+    struct fixture *fixture = supervisor_fixture->fixture;
+    struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
+    struct weir_execution_id id = supervisor_fixture_submit(supervisor_fixture, &draft);
     char name[WEIR_EXECUTION_ID_TEXT_SIZE];
     struct weir_scan_info info;
     struct patrol patrol;
@@ -410,10 +418,10 @@ static void check_trap(struct yard *yard, const struct trap *trap)
 
 FLOW_TEST(unknown, numbers_stop_each_reconciler)
 {
-    struct yard yard;
+    struct supervisor_fixture supervisor_fixture;
 
-    yard_open(&yard, fixture);
+    supervisor_fixture_open(&supervisor_fixture, fixture);
     for (size_t i = 0; i < sizeof TRAPS / sizeof TRAPS[0]; i++)
-        check_trap(&yard, &TRAPS[i]);
-    yard_close(&yard);
+        check_trap(&supervisor_fixture, &TRAPS[i]);
+    supervisor_fixture_close(&supervisor_fixture);
 }

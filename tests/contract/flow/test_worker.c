@@ -1,7 +1,7 @@
 /*
  * The worker: which handler gets what, and what becomes of its answer.
  */
-#include "contract/flow/gang.h"
+#include "contract/flow/flow_worker_fixture.h"
 
 /* ---- handlers -------------------------------------------------------------------------------- */
 
@@ -11,24 +11,24 @@ FLOW_TEST(worker, runs_a_handler_per_kind_and_one_for_the_rest)
     struct job print = {.answer = job_complete};
     struct job any = {.answer = job_complete};
     struct weir_execution_id ids[4];
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    gang_add(&gang, "mail", &mail);
-    gang_add(&gang, NULL, &any);
-    gang_add(&gang, "print", &print);
-    gang_start(&gang);
-    ids[0] = gang_submit(&gang, "mail");
-    ids[1] = gang_submit(&gang, "print");
-    ids[2] = gang_submit(&gang, "print");
-    ids[3] = gang_submit(&gang, "draw");
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture_add(&flow_worker_fixture, "mail", &mail);
+    flow_worker_fixture_add(&flow_worker_fixture, NULL, &any);
+    flow_worker_fixture_add(&flow_worker_fixture, "print", &print);
+    flow_worker_fixture_start(&flow_worker_fixture);
+    ids[0] = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
+    ids[1] = flow_worker_fixture_submit(&flow_worker_fixture, "print");
+    ids[2] = flow_worker_fixture_submit(&flow_worker_fixture, "print");
+    ids[3] = flow_worker_fixture_submit(&flow_worker_fixture, "draw");
 
     for (int i = 0; i < 4; i++)
-        gang_expect(&gang, &ids[i], "completed");
+        flow_worker_fixture_expect(&flow_worker_fixture, &ids[i], "completed");
     check_int(mail.begun, 1);
     check_int(print.begun, 2);
     check_int(any.begun, 1);
-    gang_close(&gang);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 static enum weir_answer show_all(struct weir_task *task)
@@ -46,10 +46,10 @@ static enum weir_answer show_all(struct weir_task *task)
 FLOW_TEST(worker, shows_handlers_what_was_submitted_and_stores_their_result)
 {
     static const struct weir_tag TAG = {"app.zone", "west"};
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct job job = {.answer = show_all};
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
     void *result = NULL;
     size_t size = 0;
 
@@ -57,16 +57,18 @@ FLOW_TEST(worker, shows_handlers_what_was_submitted_and_stores_their_result)
     draft.input_size = 4;
     draft.tags = &TAG;
     draft.tag_count = 1;
-    gang_open(&gang, fixture);
-    gang_start_with(&gang, &job);
-    id = works_submit_draft(fixture, gang.eyes, &draft);
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    id = flow_fixture_submit_draft(fixture, flow_worker_fixture.eyes, &draft);
 
-    gang_expect(&gang, &id, "completed");
-    check_db(weir_flow_result(gang.eyes, &id, &result, &size, &fixture->error), WEIR_OK);
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
+    check_db(
+        weir_flow_result(flow_worker_fixture.eyes, &id, &result, &size, &fixture->error),
+        WEIR_OK);
     check_int(size, strlen("default orders mail 0 bill app.zone=west"));
     check(memcmp(result, "default orders mail 0 bill app.zone=west", size) == 0);
-    weir_flow_free(gang.eyes, result);
-    gang_close(&gang);
+    weir_flow_free(flow_worker_fixture.eyes, result);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 static enum weir_answer report(struct weir_task *task)
@@ -79,18 +81,18 @@ FLOW_TEST(worker, lets_handlers_report_their_progress)
 {
     struct job job = {.answer = report};
     struct weir_execution_id id;
-    struct works_view view;
-    struct gang gang;
+    struct flow_fixture_view view;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    gang_start_with(&gang, &job);
-    id = gang_submit(&gang, "mail");
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    id = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
 
-    gang_expect(&gang, &id, "delayed");
-    view = works_see(fixture, gang.eyes, &id);
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "delayed");
+    view = flow_fixture_see(fixture, flow_worker_fixture.eyes, &id);
     check_int(view.info.progress_percent, 40);
     check_str(view.told, "printing");
-    gang_close(&gang);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -170,20 +172,22 @@ FLOW_TEST(worker, settles_what_handlers_answer)
     policy.retries_max = 1;
     policy.backoff_initial_ms = policy.backoff_max_ms = 3600000;
     for (size_t i = 0; i < sizeof REPLIES / sizeof REPLIES[0]; i++) {
-        struct weir_execution_draft draft = works_draft("orders");
+        struct weir_execution_draft draft = flow_fixture_draft("orders");
         struct job job = {.answer = REPLIES[i].answer};
         struct weir_execution_id id;
-        struct gang gang;
+        struct flow_worker_fixture flow_worker_fixture;
 
         draft.policy = &policy;
-        gang_open(&gang, fixture);
-        gang_start_with(&gang, &job);
-        id = works_submit_draft(fixture, gang.eyes, &draft);
+        flow_worker_fixture_open(&flow_worker_fixture, fixture);
+        flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+        id = flow_fixture_submit_draft(fixture, flow_worker_fixture.eyes, &draft);
 
-        gang_expect(&gang, &id, REPLIES[i].state);
-        check_str(works_see(fixture, gang.eyes, &id).failure, REPLIES[i].failure);
-        check_str(works_attempts(fixture, gang.eyes, &id).text, REPLIES[i].attempts);
-        gang_close(&gang);
+        flow_worker_fixture_expect(&flow_worker_fixture, &id, REPLIES[i].state);
+        check_str(flow_fixture_see(fixture, flow_worker_fixture.eyes, &id).failure,
+                  REPLIES[i].failure);
+        check_str(flow_fixture_attempts(fixture, flow_worker_fixture.eyes, &id).text,
+                  REPLIES[i].attempts);
+        flow_worker_fixture_close(&flow_worker_fixture);
     }
 }
 
@@ -199,21 +203,23 @@ FLOW_TEST(handler, that_panics_has_failed_and_the_next_one_runs)
 {
     struct job job = {.answer = job_complete};
     struct weir_execution_id bad, good;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    gang.options.permits = 1;
-    gang_add(&gang, "mail", &job);
-    check_db(weir_flow_worker_add(gang.worker, "print", panic, NULL, &fixture->error),
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture.options.permits = 1;
+    flow_worker_fixture_add(&flow_worker_fixture, "mail", &job);
+    check_db(weir_flow_worker_add(flow_worker_fixture.worker, "print", panic, NULL,
+                                  &fixture->error),
              WEIR_OK);
-    gang_start(&gang);
-    bad = gang_submit(&gang, "print");
-    good = gang_submit(&gang, "mail");
+    flow_worker_fixture_start(&flow_worker_fixture);
+    bad = flow_worker_fixture_submit(&flow_worker_fixture, "print");
+    good = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
 
-    gang_expect(&gang, &bad, "failed");
-    check_str(works_see(fixture, gang.eyes, &bad).failure, "handler_panic: out of ink");
-    gang_expect(&gang, &good, "completed");
-    gang_close(&gang);
+    flow_worker_fixture_expect(&flow_worker_fixture, &bad, "failed");
+    check_str(flow_fixture_see(fixture, flow_worker_fixture.eyes, &bad).failure,
+              "handler_panic: out of ink");
+    flow_worker_fixture_expect(&flow_worker_fixture, &good, "completed");
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* Another program may know it. */
@@ -221,22 +227,22 @@ FLOW_TEST(worker, puts_off_what_it_has_no_handler_for)
 {
     struct job job = {.answer = job_complete};
     struct weir_execution_id id;
-    struct works_view view;
-    struct gang gang;
+    struct flow_fixture_view view;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    gang_start_with(&gang, &job);
-    id = gang_submit(&gang, "draw");
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    id = flow_worker_fixture_submit(&flow_worker_fixture, "draw");
 
-    gang_expect(&gang, &id, "delayed");
-    view = works_see(fixture, gang.eyes, &id);
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "delayed");
+    view = flow_fixture_see(fixture, flow_worker_fixture.eyes, &id);
     check_int(view.info.retries, 0);
     check_int(view.info.reclaims, 0);
     check_str(view.failure, "");
-    wait_until(gang_stats(&gang).returned == 1);
-    check_int(gang_stats(&gang).unhandled, 1);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).returned == 1);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).unhandled, 1);
     check_int(job.begun, 0);
-    gang_close(&gang);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* ---- how many -------------------------------------------------------------------------------- */
@@ -244,82 +250,83 @@ FLOW_TEST(worker, puts_off_what_it_has_no_handler_for)
 FLOW_TEST(worker, claims_as_many_as_it_has_permits_for_and_no_more)
 {
     struct job job = {.answer = job_complete, .waits = true};
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    gang.options.permits = 3;
-    gang_submit_many(&gang, 8);
-    gang_start_with(&gang, &job);
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture.options.permits = 3;
+    flow_worker_fixture_submit_many(&flow_worker_fixture, 8);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
 
     wait_until(job.begun == 3);
-    check_int(gang_stats(&gang).claimed, 3);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).claimed, 3);
     job.go = true;
-    wait_until(gang_stats(&gang).completed == 8);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).completed == 8);
     check_int(job.inside_most, 3);
-    gang_close(&gang);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_TEST(worker, claims_ahead_what_it_may_prefetch)
 {
     struct job job = {.answer = job_complete, .waits = true};
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    gang.options.permits = 2;
-    gang.options.prefetch = 3;
-    gang_submit_many(&gang, 8);
-    gang_start_with(&gang, &job);
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture.options.permits = 2;
+    flow_worker_fixture.options.prefetch = 3;
+    flow_worker_fixture_submit_many(&flow_worker_fixture, 8);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
 
     wait_until(job.begun == 2);
-    check_int(gang_stats(&gang).claimed, 5);
-    check_int(gang_stats(&gang).waiting, 3);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).claimed, 5);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).waiting, 3);
     job.go = true;
-    wait_until(gang_stats(&gang).completed == 8);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).completed == 8);
     check_int(job.inside_most, 2);
-    gang_close(&gang);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_TEST(worker, waits_in_line_when_there_is_nothing_and_is_woken_by_a_submit)
 {
     struct job job = {.answer = job_complete};
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
     int questions;
 
-    gang_open(&gang, fixture);
-    gang_submit_many(&gang, 1); /* the lane is known */
-    gang_start_with(&gang, &job);
-    wait_until(gang_stats(&gang).completed == 1);
-    wait_until(weir_claim_waiters_waiting(&gang.flow->claim_waiters) == 1);
-    questions = gang.questions;
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture_submit_many(&flow_worker_fixture, 1); /* the lane is known */
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).completed == 1);
+    wait_until(weir_claim_waiters_waiting(&flow_worker_fixture.flow->claim_waiters) == 1);
+    questions = flow_worker_fixture.questions;
 
-    wait_until(weir_claim_waiters_waiting(&gang.flow->claim_waiters) == 1);
-    check_in_range(gang.questions - questions, 0, 8); /* no busy loop */
-    id = gang_submit(&gang, "mail");
-    gang_expect(&gang, &id, "completed");
-    gang_close(&gang);
+    wait_until(weir_claim_waiters_waiting(&flow_worker_fixture.flow->claim_waiters) == 1);
+    check_in_range(flow_worker_fixture.questions - questions, 0, 8); /* no busy loop */
+    id = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* The first answer goes alone; those that come while it is stored go together. */
 FLOW_TEST(worker, settles_together_what_comes_together)
 {
     struct job job = {.answer = job_complete, .waits = true};
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    gang.options.permits = 9;
-    gang_submit_many(&gang, 9);
-    gang_start_with(&gang, &job);
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture.options.permits = 9;
+    flow_worker_fixture_submit_many(&flow_worker_fixture, 9);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
     wait_until(job.begun == 9);
-    gang.sticks = true;
+    flow_worker_fixture.sticks = true;
     job.go = true;
-    wait_until(gang_stats(&gang).settling == 9);
-    wait_until(gang.stuck > 0);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).settling == 9);
+    wait_until(flow_worker_fixture.stuck > 0);
 
-    gang.sticks = false;
-    wait_until(gang_stats(&gang).completed == 9);
-    check_in_range(gang.commits, 1, 2); /* one, if all came before the first was taken */
-    gang_close(&gang);
+    flow_worker_fixture.sticks = false;
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).completed == 9);
+    check_in_range(flow_worker_fixture.commits, 1,
+                   2); /* one, if all came before the first was taken */
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* Each by one of them, once. */
@@ -328,23 +335,24 @@ FLOW_TEST(two_workers, run_every_execution_once)
     enum { COUNT = 60 };
     struct job job = {.answer = job_complete};
     struct weir_execution_id ids[COUNT];
-    struct gang anna, bert;
+    struct flow_worker_fixture anna, bert;
 
-    gang_open(&anna, fixture);
-    gang_open(&bert, fixture);
+    flow_worker_fixture_open(&anna, fixture);
+    flow_worker_fixture_open(&bert, fixture);
     bert.options.claim.instance = "bert";
-    gang_start_with(&anna, &job);
-    gang_start_with(&bert, &job);
+    flow_worker_fixture_start_with(&anna, &job);
+    flow_worker_fixture_start_with(&bert, &job);
     for (int i = 0; i < COUNT; i++)
-        ids[i] = gang_submit(&anna, "mail");
+        ids[i] = flow_worker_fixture_submit(&anna, "mail");
 
     for (int i = 0; i < COUNT; i++) {
-        gang_expect(&anna, &ids[i], "completed");
-        check_str(works_attempts(fixture, anna.eyes, &ids[i]).text, "0 initial success");
+        flow_worker_fixture_expect(&anna, &ids[i], "completed");
+        check_str(flow_fixture_attempts(fixture, anna.eyes, &ids[i]).text,
+                  "0 initial success");
     }
     check_int(job.begun, COUNT);
-    gang_close(&bert);
-    gang_close(&anna);
+    flow_worker_fixture_close(&bert);
+    flow_worker_fixture_close(&anna);
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */
@@ -362,103 +370,111 @@ static void refused(struct fixture *fixture,
 FLOW_SQLITE_TEST(worker, names_what_is_wrong_with_its_options)
 {
     struct weir_flow_worker_options bad;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    check_int(gang.options.permits, 4);
-    check_int(gang.options.prefetch, 0);
-    bad = gang.options;
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    check_int(flow_worker_fixture.options.permits, 4);
+    check_int(flow_worker_fixture.options.prefetch, 0);
+    bad = flow_worker_fixture.options;
     bad.flow = NULL;
     refused(fixture, &bad, "create worker: flow is NULL, must be an engine");
-    bad = gang.options;
+    bad = flow_worker_fixture.options;
     bad.permits = 0;
     refused(fixture, &bad, "create worker: permits is 0, must be from 1 to 512");
     bad.permits = 513;
     refused(fixture, &bad, "create worker: permits is 513, must be from 1 to 512");
-    bad = gang.options;
+    bad = flow_worker_fixture.options;
     bad.prefetch = 513;
     refused(fixture, &bad, "create worker: prefetch is 513, must be from 0 to 512");
-    bad = gang.options;
+    bad = flow_worker_fixture.options;
     bad.claim.lane_count = 0;
     refused(fixture, &bad, "create worker: lane_count is 0, must be from 1 to 64");
-    bad = gang.options;
+    bad = flow_worker_fixture.options;
     bad.claim.lease_ms = 999;
     refused(fixture, &bad,
             "create worker: lease_ms is 999, must be from 1000 to 3600000");
-    gang_close(&gang);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_SQLITE_TEST(worker, has_one_handler_for_a_kind_and_at_least_one)
 {
     struct job job = {.answer = job_complete};
     struct weir_error *error = &fixture->error;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    check_db(weir_flow_worker_create(&gang.options, &gang.worker, error), WEIR_OK);
-    check_db(weir_flow_worker_start(gang.worker, error), WEIR_INVALID);
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    check_db(weir_flow_worker_create(&flow_worker_fixture.options,
+                                     &flow_worker_fixture.worker, error),
+             WEIR_OK);
+    check_db(weir_flow_worker_start(flow_worker_fixture.worker, error), WEIR_INVALID);
     check_str(error->text, "start worker: no handler was added");
-    gang_add(&gang, "mail", &job);
-    gang_add(&gang, NULL, &job);
+    flow_worker_fixture_add(&flow_worker_fixture, "mail", &job);
+    flow_worker_fixture_add(&flow_worker_fixture, NULL, &job);
 
-    check_db(weir_flow_worker_add(gang.worker, "mail", job_handle, &job, error),
-             WEIR_EXISTS);
+    check_db(
+        weir_flow_worker_add(flow_worker_fixture.worker, "mail", job_handle, &job, error),
+        WEIR_EXISTS);
     check_str(error->text, "add handler: kind \"mail\" has a handler");
-    check_db(weir_flow_worker_add(gang.worker, NULL, job_handle, &job, error),
-             WEIR_EXISTS);
-    check_db(weir_flow_worker_add(gang.worker, "print", NULL, &job, error), WEIR_INVALID);
-    check_db(weir_flow_worker_add(gang.worker, "", job_handle, &job, error),
+    check_db(
+        weir_flow_worker_add(flow_worker_fixture.worker, NULL, job_handle, &job, error),
+        WEIR_EXISTS);
+    check_db(weir_flow_worker_add(flow_worker_fixture.worker, "print", NULL, &job, error),
              WEIR_INVALID);
-    gang_start(&gang);
-    check_db(weir_flow_worker_add(gang.worker, "print", job_handle, &job, error),
+    check_db(
+        weir_flow_worker_add(flow_worker_fixture.worker, "", job_handle, &job, error),
+        WEIR_INVALID);
+    flow_worker_fixture_start(&flow_worker_fixture);
+    check_db(weir_flow_worker_add(flow_worker_fixture.worker, "print", job_handle, &job,
+                                  error),
              WEIR_CLOSED);
-    check_db(weir_flow_worker_start(gang.worker, error), WEIR_CLOSED);
-    gang_close(&gang);
+    check_db(weir_flow_worker_start(flow_worker_fixture.worker, error), WEIR_CLOSED);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* What was given to it may be gone as soon as it is made. */
 FLOW_SQLITE_TEST(worker, copies_its_options)
 {
     struct job job = {.answer = job_complete};
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     static const char *const GPU[] = {"gpu"};
     char lane[] = "orders", worker[] = "pool", instance[] = "anna", capability[] = "gpu";
     const char *lanes[] = {lane}, *capabilities[] = {capability};
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
     draft.capabilities = GPU;
     draft.capability_count = 1;
-    gang_open(&gang, fixture);
-    gang.options.claim.lanes = lanes;
-    gang.options.claim.worker = worker;
-    gang.options.claim.instance = instance;
-    gang.options.claim.capabilities = capabilities;
-    gang.options.claim.capability_count = 1;
-    gang_add(&gang, "mail", &job);
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture.options.claim.lanes = lanes;
+    flow_worker_fixture.options.claim.worker = worker;
+    flow_worker_fixture.options.claim.instance = instance;
+    flow_worker_fixture.options.claim.capabilities = capabilities;
+    flow_worker_fixture.options.claim.capability_count = 1;
+    flow_worker_fixture_add(&flow_worker_fixture, "mail", &job);
     lane[0] = worker[0] = instance[0] = capability[0] = '!';
     lanes[0] = capabilities[0] = NULL;
-    memset(&gang.options, 0, sizeof gang.options);
-    gang_start(&gang);
-    id = works_submit_draft(fixture, gang.eyes, &draft);
+    memset(&flow_worker_fixture.options, 0, sizeof flow_worker_fixture.options);
+    flow_worker_fixture_start(&flow_worker_fixture);
+    id = flow_fixture_submit_draft(fixture, flow_worker_fixture.eyes, &draft);
 
-    gang_expect(&gang, &id, "completed");
-    check_str(works_see(fixture, gang.eyes, &id).instance, "anna");
-    gang_close(&gang);
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
+    check_str(flow_fixture_see(fixture, flow_worker_fixture.eyes, &id).instance, "anna");
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_SQLITE_TEST(worker, that_finds_no_memory_says_so_and_leaves_nothing)
 {
     struct job job = {.answer = job_complete};
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
     for (uint64_t n = 1; n < 10000; n++) {
         struct weir_flow_worker *worker = NULL;
         enum weir_status status;
 
         weir_faulty_heap_fail_at(&fixture->heap, n);
-        status = weir_flow_worker_create(&gang.options, &worker, &fixture->error);
+        status = weir_flow_worker_create(&flow_worker_fixture.options, &worker,
+                                         &fixture->error);
         if (status == WEIR_OK)
             status =
                 weir_flow_worker_add(worker, "mail", job_handle, &job, &fixture->error);
@@ -468,5 +484,5 @@ FLOW_SQLITE_TEST(worker, that_finds_no_memory_says_so_and_leaves_nothing)
             break;
         check_status(status, WEIR_NO_MEMORY);
     }
-    gang_close(&gang);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }

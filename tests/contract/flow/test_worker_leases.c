@@ -2,7 +2,7 @@
  * The worker and its leases: how they are kept, what happens when one is lost, when the database is
  * away, and when the worker is stopped.
  */
-#include "contract/flow/gang.h"
+#include "contract/flow/flow_worker_fixture.h"
 
 static int64_t first_lease(struct fixture *fixture)
 {
@@ -10,16 +10,18 @@ static int64_t first_lease(struct fixture *fixture)
 }
 
 /* The only attempt there was. */
-static void ended_once(struct gang *gang, const struct weir_execution_id *id)
+static void ended_once(struct flow_worker_fixture *flow_worker_fixture,
+                       const struct weir_execution_id *id)
 {
-    struct fixture *fixture = gang->fixture;
-    struct works_view view;
+    struct fixture *fixture = flow_worker_fixture->fixture;
+    struct flow_fixture_view view;
 
-    gang_expect(gang, id, "completed");
-    view = works_see(fixture, gang->eyes, id);
+    flow_worker_fixture_expect(flow_worker_fixture, id, "completed");
+    view = flow_fixture_see(fixture, flow_worker_fixture->eyes, id);
     check_int(view.info.reclaims, 0);
     check_int(view.info.retries, 0);
-    check_str(works_attempts(fixture, gang->eyes, id).text, "0 initial success");
+    check_str(flow_fixture_attempts(fixture, flow_worker_fixture->eyes, id).text,
+              "0 initial success");
 }
 
 /* ---- keeping leases -------------------------------------------------------------------------- */
@@ -28,43 +30,43 @@ FLOW_TEST(worker, renews_the_leases_of_all_that_run)
 {
     struct job job = {.answer = job_complete, .waits = true};
     struct weir_execution_id ids[3];
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
     int64_t lease_us;
 
-    gang_open_short(&gang, fixture);
+    flow_worker_fixture_open_short(&flow_worker_fixture, fixture);
     for (int i = 0; i < 3; i++)
-        ids[i] = gang_submit(&gang, "mail");
-    gang_start_with(&gang, &job);
+        ids[i] = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
     wait_until(job.begun == 3);
     lease_us = first_lease(fixture);
 
     wait_until(first_lease(fixture) > lease_us + 1000000); /* that one would be over */
     job.go = true;
     for (int i = 0; i < 3; i++)
-        ended_once(&gang, &ids[i]);
+        ended_once(&flow_worker_fixture, &ids[i]);
     check_int(job.stopped, 0);
-    gang_close(&gang);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_SQLITE_TEST(worker, renews_all_in_one_call_every_third_of_the_lease)
 {
     struct job job = {.answer = job_complete, .waits = true};
     struct script script;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open_in(&gang, fixture, &script);
-    gang.options.claim.lease_ms = 3000;
-    gang_submit_many(&gang, 3);
-    gang_start_with(&gang, &job);
-    gang_run(&gang, WEIR_SECONDS(30));
+    flow_worker_fixture_open_in(&flow_worker_fixture, fixture, &script);
+    flow_worker_fixture.options.claim.lease_ms = 3000;
+    flow_worker_fixture_submit_many(&flow_worker_fixture, 3);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(30));
 
     check_int(job.begun, 3);
     check_int(job.stopped, 0);
-    check_in_range(gang.loads, 28, 32);
+    check_in_range(flow_worker_fixture.loads, 28, 32);
     job.go = true;
-    gang_run(&gang, WEIR_SECONDS(1));
-    check_int(gang_stats(&gang).completed, 3);
-    gang_close(&gang);
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(1));
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).completed, 3);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* What waits for a permit keeps its lease as well. */
@@ -72,20 +74,20 @@ FLOW_SQLITE_TEST(worker, renews_the_leases_of_what_it_has_prefetched)
 {
     struct job job = {.answer = job_complete, .waits = true};
     struct script script;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open_in(&gang, fixture, &script);
-    gang.options.permits = 1;
-    gang.options.prefetch = 2;
-    gang_submit_many(&gang, 3);
-    gang_start_with(&gang, &job);
-    gang_run(&gang, WEIR_SECONDS(90));
-    check_int(gang_stats(&gang).waiting, 2);
+    flow_worker_fixture_open_in(&flow_worker_fixture, fixture, &script);
+    flow_worker_fixture.options.permits = 1;
+    flow_worker_fixture.options.prefetch = 2;
+    flow_worker_fixture_submit_many(&flow_worker_fixture, 3);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(90));
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).waiting, 2);
 
     job.go = true;
-    gang_run(&gang, WEIR_SECONDS(1));
-    check_int(gang_stats(&gang).completed, 3);
-    gang_close(&gang);
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(1));
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).completed, 3);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* ---- losing them ----------------------------------------------------------------------------- */
@@ -96,41 +98,46 @@ FLOW_TEST(handler, whose_lease_is_lost_gets_the_stop_signal_and_another_runs)
     struct weir_revocation revocation = {.instance = NULL};
     struct job job = {.answer = job_complete, .waits = true};
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open_short(&gang, fixture);
-    gang.options.permits = 1;
-    gang_start_with(&gang, &job);
-    id = gang_submit(&gang, "mail");
+    flow_worker_fixture_open_short(&flow_worker_fixture, fixture);
+    flow_worker_fixture.options.permits = 1;
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    id = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
     wait_until(job.begun == 1);
 
-    check_db(weir_flow_revoke(gang.eyes, &id, &revocation, &fixture->error), WEIR_OK);
+    check_db(
+        weir_flow_revoke(flow_worker_fixture.eyes, &id, &revocation, &fixture->error),
+        WEIR_OK);
     wait_until(job.stopped == 1);
     wait_until(job.begun == 2);
-    check_int(gang_stats(&gang).fenced, 1);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).fenced, 1);
     job.go = true;
-    gang_expect(&gang, &id, "completed");
-    check_int(works_see(fixture, gang.eyes, &id).info.attempts, 2);
-    gang_close(&gang);
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
+    check_int(flow_fixture_see(fixture, flow_worker_fixture.eyes, &id).info.attempts, 2);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_TEST(handler, that_answers_after_its_lease_was_lost_changes_nothing)
 {
     struct job job = {.answer = job_complete, .waits = true, .deaf = true};
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    gang_start_with(&gang, &job);
-    id = gang_submit(&gang, "mail");
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    id = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
     wait_until(job.begun == 1);
 
-    check_db(weir_flow_cancel(gang.eyes, &id, "not wanted", &fixture->error), WEIR_OK);
+    check_db(
+        weir_flow_cancel(flow_worker_fixture.eyes, &id, "not wanted", &fixture->error),
+        WEIR_OK);
     job.go = true;
-    wait_until(gang_stats(&gang).fenced == 1);
-    check_str(works_state(fixture, gang.eyes, &id), "cancelled");
-    check_str(works_see(fixture, gang.eyes, &id).failure, "not wanted");
-    gang_close(&gang);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).fenced == 1);
+    check_str(flow_fixture_state(fixture, flow_worker_fixture.eyes, &id), "cancelled");
+    check_str(flow_fixture_see(fixture, flow_worker_fixture.eyes, &id).failure,
+              "not wanted");
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* Nobody can tell it so: our own clock does, and in time. */
@@ -138,65 +145,67 @@ FLOW_SQLITE_TEST(handler, is_stopped_before_a_lease_ends_that_cannot_be_renewed)
 {
     struct job job = {.answer = job_complete, .waits = true};
     struct script script;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open_in(&gang, fixture, &script);
-    gang_submit_many(&gang, 1);
-    gang_start_with(&gang, &job);
-    gang_run(&gang, WEIR_SECONDS(5));
+    flow_worker_fixture_open_in(&flow_worker_fixture, fixture, &script);
+    flow_worker_fixture_submit_many(&flow_worker_fixture, 1);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(5));
     check_int(job.begun, 1);
 
-    gang.gone = true;
-    gang_run(&gang, WEIR_SECONDS(60));
+    flow_worker_fixture.gone = true;
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(60));
     check_int(job.stopped, 1);
     check_in_range(job.stopped_ns - job.lease_ns, WEIR_SECONDS(27),
                    WEIR_SECONDS(27) + WEIR_MILLISECONDS(10));
-    gang.gone = false;
-    gang_close(&gang);
+    flow_worker_fixture.gone = false;
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_TEST(handler, is_stopped_when_the_database_is_gone_for_too_long)
 {
     struct job job = {.answer = job_complete, .waits = true};
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open_short(&gang, fixture);
-    gang_start_with(&gang, &job);
-    gang_submit_many(&gang, 1);
+    flow_worker_fixture_open_short(&flow_worker_fixture, fixture);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    flow_worker_fixture_submit_many(&flow_worker_fixture, 1);
     wait_until(job.begun == 1);
 
-    gang.gone = true;
+    flow_worker_fixture.gone = true;
     wait_until(job.stopped == 1);
-    gang.gone = false;
-    gang_close(&gang);
+    flow_worker_fixture.gone = false;
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* The renewal neither fails nor ends. */
 FLOW_TEST(handler, is_stopped_when_a_renewal_hangs)
 {
     struct job job = {.answer = job_complete, .waits = true};
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open_short(&gang, fixture);
-    gang_start_with(&gang, &job);
-    gang_submit_many(&gang, 1);
+    flow_worker_fixture_open_short(&flow_worker_fixture, fixture);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    flow_worker_fixture_submit_many(&flow_worker_fixture, 1);
     wait_until(job.begun == 1);
 
-    gang.hangs = true;
+    flow_worker_fixture.hangs = true;
     wait_until(job.stopped == 1);
-    gang.hangs = false;
-    gang_close(&gang);
+    flow_worker_fixture.hangs = false;
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
-static struct weir_execution_id submit_limited(struct gang *gang, int64_t timeout_ms)
+static struct weir_execution_id
+submit_limited(struct flow_worker_fixture *flow_worker_fixture, int64_t timeout_ms)
 {
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_execution_policy policy;
 
     weir_execution_policy_init(&policy);
     policy.attempt_timeout_ms = timeout_ms;
     draft.policy = &policy;
-    return works_submit_draft(gang->fixture, gang->eyes, &draft);
+    return flow_fixture_submit_draft(flow_worker_fixture->fixture,
+                                     flow_worker_fixture->eyes, &draft);
 }
 
 /* What becomes of it is the reconciler's. */
@@ -204,33 +213,33 @@ FLOW_TEST(handler, is_stopped_when_the_time_of_its_attempt_is_over)
 {
     struct job job = {.answer = job_complete, .waits = true};
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    gang_start_with(&gang, &job);
-    id = submit_limited(&gang, 50);
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    id = submit_limited(&flow_worker_fixture, 50);
 
     wait_until(job.stopped == 1);
-    wait_until(gang_stats(&gang).fenced == 1);
-    check_str(works_state(fixture, gang.eyes, &id), "active");
-    gang_close(&gang);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).fenced == 1);
+    check_str(flow_fixture_state(fixture, flow_worker_fixture.eyes, &id), "active");
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_SQLITE_TEST(handler, has_the_time_of_its_attempt)
 {
     struct job job = {.answer = job_complete, .waits = true};
     struct script script;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open_in(&gang, fixture, &script);
-    (void)submit_limited(&gang, 5000);
-    gang_start_with(&gang, &job);
-    gang_run(&gang, WEIR_SECONDS(20));
+    flow_worker_fixture_open_in(&flow_worker_fixture, fixture, &script);
+    (void)submit_limited(&flow_worker_fixture, 5000);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(20));
 
     check_int(job.stopped, 1);
     check_in_range(job.stopped_ns - job.lease_ns, WEIR_SECONDS(5),
                    WEIR_SECONDS(5) + WEIR_MILLISECONDS(10));
-    gang_close(&gang);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* ---- a database that is away ----------------------------------------------------------------- */
@@ -239,25 +248,25 @@ FLOW_TEST(answer, is_stored_although_the_database_was_away)
 {
     struct job job = {.answer = job_complete, .waits = true};
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
     int questions;
 
-    gang_open(&gang, fixture);
-    gang_start_with(&gang, &job);
-    id = gang_submit(&gang, "mail");
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    id = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
     wait_until(job.begun == 1);
-    gang.gone = true;
+    flow_worker_fixture.gone = true;
     job.go = true;
     wait_until(job.ended == 1);
-    questions = gang.questions;
-    wait_until(gang.questions > questions + 5);
-    check_int(gang_stats(&gang).settling, 1);
+    questions = flow_worker_fixture.questions;
+    wait_until(flow_worker_fixture.questions > questions + 5);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).settling, 1);
 
-    gang.gone = false;
-    ended_once(&gang, &id);
-    wait_until(gang_stats(&gang).completed == 1);
+    flow_worker_fixture.gone = false;
+    ended_once(&flow_worker_fixture, &id);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).completed == 1);
     check_int(job.begun, 1);
-    gang_close(&gang);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* The same for real: the server crashes, and is back some time later. */
@@ -269,7 +278,7 @@ FLOW_POSTGRESQL_TEST(answer, survives_a_crash_of_the_server)
     struct weir_execution_id id;
     char url[SERVER_URL_SIZE];
     struct weir_db *db;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
     server_create_database(server, "own");
     server_url(server, "own", url, sizeof url);
@@ -277,20 +286,21 @@ FLOW_POSTGRESQL_TEST(answer, survives_a_crash_of_the_server)
     db = fixture_open(fixture, &options);
     check_db(weir_outbox_migrate(db, &fixture->error), WEIR_OK);
     check_db(weir_flow_migrate(db, &fixture->error), WEIR_OK);
-    gang_open_at(&gang, fixture, &options, db);
-    gang_start_with(&gang, &job);
-    id = gang_submit(&gang, "mail");
+    flow_worker_fixture_open_at(&flow_worker_fixture, fixture, &options, db);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    id = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
     wait_until(job.begun == 1);
 
     server_kill(server);
     job.go = true;
-    wait_until(gang_stats(&gang).settling == 1);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).settling == 1);
     server_restart(server);
-    ended_once(&gang, &id);
+    ended_once(&flow_worker_fixture, &id);
     check_int(job.begun, 1);
-    id = gang_submit(&gang, "mail"); /* and it claims again */
-    gang_expect(&gang, &id, "completed");
-    gang_close(&gang);
+    id = flow_worker_fixture_submit(&flow_worker_fixture,
+                                    "mail"); /* and it claims again */
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
+    flow_worker_fixture_close(&flow_worker_fixture);
     weir_db_destroy(db);
     server_destroy(server);
 }
@@ -299,63 +309,63 @@ FLOW_TEST(answer, whose_reply_was_lost_is_sent_again_and_counts_once)
 {
     struct job job = {.answer = job_complete, .waits = true};
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    gang_start_with(&gang, &job);
-    id = gang_submit(&gang, "mail");
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    id = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
     wait_until(job.begun == 1);
 
-    gang.doubtful = 1;
+    flow_worker_fixture.doubtful = 1;
     job.go = true;
-    wait_until(gang_stats(&gang).completed == 1);
-    check(gang.doubtful <= 0);
-    ended_once(&gang, &id);
-    check_int(gang_stats(&gang).fenced, 0);
-    gang_close(&gang);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).completed == 1);
+    check(flow_worker_fixture.doubtful <= 0);
+    ended_once(&flow_worker_fixture, &id);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).fenced, 0);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* A row with a number that nobody knows fails every transaction that it is in. */
 FLOW_TEST(answer, that_can_never_be_stored_keeps_no_other_waiting)
 {
     struct job job = {.answer = job_complete, .waits = true};
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    gang.options.permits = 5;
-    gang_submit_many(&gang, 5);
-    gang_start_with(&gang, &job);
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture.options.permits = 5;
+    flow_worker_fixture_submit_many(&flow_worker_fixture, 5);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
     wait_until(job.begun == 5);
     fixture_prepare(fixture, "UPDATE {p}_execution SET state = 77 WHERE no = "
                              "(SELECT min(no) FROM {p}_execution)");
 
     job.go = true;
-    wait_until(gang_stats(&gang).completed == 4);
-    wait_until(gang_stats(&gang).fenced == 1);
-    gang_close(&gang);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).completed == 4);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).fenced == 1);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_SQLITE_TEST(worker, whose_database_is_gone_asks_less_and_less_often)
 {
     struct job job = {.answer = job_complete};
     struct script script;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
     int questions;
 
-    gang_open_in(&gang, fixture, &script);
-    gang_start_with(&gang, &job);
-    gang_run(&gang, WEIR_SECONDS(5));
-    gang.gone = true;
-    gang_run(&gang, WEIR_MINUTES(5));
-    questions = gang.questions;
-    gang_run(&gang, WEIR_MINUTES(5));
-    check_in_range(gang.questions - questions, 10, 1000);
+    flow_worker_fixture_open_in(&flow_worker_fixture, fixture, &script);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(5));
+    flow_worker_fixture.gone = true;
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_MINUTES(5));
+    questions = flow_worker_fixture.questions;
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_MINUTES(5));
+    check_in_range(flow_worker_fixture.questions - questions, 10, 1000);
 
-    gang.gone = false;
-    gang_submit_many(&gang, 1);
-    gang_run(&gang, WEIR_SECONDS(10));
-    check_int(gang_stats(&gang).completed, 1);
-    gang_close(&gang);
+    flow_worker_fixture.gone = false;
+    flow_worker_fixture_submit_many(&flow_worker_fixture, 1);
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(10));
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).completed, 1);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* ---- stopping -------------------------------------------------------------------------------- */
@@ -366,28 +376,28 @@ FLOW_TEST(stop, gives_back_what_was_not_finished_and_others_go_on_at_once)
     struct job job = {.answer = job_complete, .waits = true};
     struct job next = {.answer = job_complete};
     struct weir_execution_id ids[4];
-    struct gang anna, bert;
+    struct flow_worker_fixture anna, bert;
 
-    gang_open(&anna, fixture);
+    flow_worker_fixture_open(&anna, fixture);
     anna.options.permits = 1;
     anna.options.prefetch = 3;
     for (int i = 0; i < 4; i++)
-        ids[i] = gang_submit(&anna, "mail");
-    gang_start_with(&anna, &job);
+        ids[i] = flow_worker_fixture_submit(&anna, "mail");
+    flow_worker_fixture_start_with(&anna, &job);
     wait_until(job.begun == 1);
 
     check_int(weir_flow_worker_stop(anna.worker, 0), 0);
-    check_int(gang_stats(&anna).returned, 4);
+    check_int(flow_worker_fixture_stats(&anna).returned, 4);
     check_int(job.stopped, 1);
     for (int i = 0; i < 4; i++)
-        check_str(works_state(fixture, anna.eyes, &ids[i]), "resumable");
+        check_str(flow_fixture_state(fixture, anna.eyes, &ids[i]), "resumable");
 
-    gang_open(&bert, fixture);
-    gang_start_with(&bert, &next);
+    flow_worker_fixture_open(&bert, fixture);
+    flow_worker_fixture_start_with(&bert, &next);
     for (int i = 0; i < 4; i++)
         ended_once(&bert, &ids[i]);
-    gang_close(&bert);
-    gang_close(&anna);
+    flow_worker_fixture_close(&bert);
+    flow_worker_fixture_close(&anna);
 }
 
 static enum weir_answer finish_soon(struct weir_context *context, void *state,
@@ -405,42 +415,42 @@ FLOW_TEST(stop, lets_handlers_finish_within_the_grace)
 {
     struct job job = {.answer = job_complete};
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    gang_add(&gang, "print", &job);
-    check_db(
-        weir_flow_worker_add(gang.worker, "mail", finish_soon, &job, &fixture->error),
-        WEIR_OK);
-    gang_start(&gang);
-    id = gang_submit(&gang, "mail");
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture_add(&flow_worker_fixture, "print", &job);
+    check_db(weir_flow_worker_add(flow_worker_fixture.worker, "mail", finish_soon, &job,
+                                  &fixture->error),
+             WEIR_OK);
+    flow_worker_fixture_start(&flow_worker_fixture);
+    id = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
     wait_until(job.begun == 1);
 
-    check_int(weir_flow_worker_stop(gang.worker, WEIR_SECONDS(60)), 0);
+    check_int(weir_flow_worker_stop(flow_worker_fixture.worker, WEIR_SECONDS(60)), 0);
     check_int(job.stopped, 0);
-    ended_once(&gang, &id);
-    gang_close(&gang);
+    ended_once(&flow_worker_fixture, &id);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_SQLITE_TEST(stop, gives_the_signal_when_the_grace_is_over)
 {
     struct job job = {.answer = job_complete, .waits = true};
     struct script script;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
     int64_t begun_ns;
 
-    gang_open_in(&gang, fixture, &script);
-    gang_submit_many(&gang, 1);
-    gang_start_with(&gang, &job);
-    gang_run(&gang, WEIR_SECONDS(5));
+    flow_worker_fixture_open_in(&flow_worker_fixture, fixture, &script);
+    flow_worker_fixture_submit_many(&flow_worker_fixture, 1);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(5));
     begun_ns = weir_sim_now(script.sim);
 
-    check_int(weir_flow_worker_stop(gang.worker, WEIR_SECONDS(40)), 0);
+    check_int(weir_flow_worker_stop(flow_worker_fixture.worker, WEIR_SECONDS(40)), 0);
     check_int(job.stopped, 1);
     check_in_range(job.stopped_ns - begun_ns, WEIR_SECONDS(40),
                    WEIR_SECONDS(40) + WEIR_MILLISECONDS(10));
-    check_int(gang_stats(&gang).returned, 1);
-    gang_close(&gang);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).returned, 1);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* It answers when everything else is gone: nothing is touched that is not its own. */
@@ -456,19 +466,19 @@ static enum weir_answer say_late(struct weir_task *task)
 static void run_and_close(struct fixture *fixture, struct job *job, size_t unfinished)
 {
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    gang_start_with(&gang, job);
-    id = gang_submit(&gang, "mail");
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture_start_with(&flow_worker_fixture, job);
+    id = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
     wait_until(job->begun == 1);
 
-    check_int(weir_flow_worker_stop(gang.worker, 0), unfinished);
-    check_int(weir_flow_worker_stop(gang.worker, 0), 0);
-    gang_dismiss(&gang);
-    check_str(works_state(fixture, gang.eyes, &id),
+    check_int(weir_flow_worker_stop(flow_worker_fixture.worker, 0), unfinished);
+    check_int(weir_flow_worker_stop(flow_worker_fixture.worker, 0), 0);
+    flow_worker_fixture_dismiss(&flow_worker_fixture);
+    check_str(flow_fixture_state(fixture, flow_worker_fixture.eyes, &id),
               unfinished > 0 ? "active" : "completed");
-    gang_close(&gang);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_TEST(stop, counts_handlers_that_ignore_their_signal_and_destroy_leaves_them)
@@ -491,13 +501,13 @@ FLOW_TEST(worker, may_be_destroyed_at_any_moment)
 {
     for (int i = 0; i < 12; i++) {
         struct job job = {.answer = job_complete, .waits = i % 3 == 0};
-        struct gang gang;
+        struct flow_worker_fixture flow_worker_fixture;
 
-        gang_open(&gang, fixture);
-        gang_submit_many(&gang, 6);
-        gang_start_with(&gang, &job);
+        flow_worker_fixture_open(&flow_worker_fixture, fixture);
+        flow_worker_fixture_submit_many(&flow_worker_fixture, 6);
+        flow_worker_fixture_start_with(&flow_worker_fixture, &job);
         wait_until(job.begun >= i % 4);
-        gang_close(&gang);
+        flow_worker_fixture_close(&flow_worker_fixture);
     }
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"
                                    " WHERE retries > 0 OR reclaims > 0"),
@@ -508,16 +518,16 @@ FLOW_TEST(worker, may_be_destroyed_at_any_moment)
 FLOW_TEST(stop, ends_although_the_database_is_gone)
 {
     struct job job = {.answer = job_complete, .waits = true};
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    gang_start_with(&gang, &job);
-    gang_submit_many(&gang, 1);
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    flow_worker_fixture_submit_many(&flow_worker_fixture, 1);
     wait_until(job.begun == 1);
 
-    gang.gone = true;
-    check_int(weir_flow_worker_stop(gang.worker, 0), 1);
-    check_int(gang_stats(&gang).settling, 1);
-    gang.gone = false;
-    gang_close(&gang);
+    flow_worker_fixture.gone = true;
+    check_int(weir_flow_worker_stop(flow_worker_fixture.worker, 0), 1);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).settling, 1);
+    flow_worker_fixture.gone = false;
+    flow_worker_fixture_close(&flow_worker_fixture);
 }

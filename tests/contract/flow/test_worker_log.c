@@ -1,7 +1,7 @@
 /*
  * What a worker logs of its handlers: panics, attempts that are tried again, and the end.
  */
-#include "contract/flow/gang.h"
+#include "contract/flow/flow_worker_fixture.h"
 #include "lib/ear.h"
 
 static struct ear ear;
@@ -24,79 +24,81 @@ static enum weir_answer refuse_for_good(struct weir_task *task)
     return weir_task_fail_for_good(task, "no such page");
 }
 
-static void open_loud(struct gang *gang, struct fixture *fixture)
+static void open_loud(struct flow_worker_fixture *flow_worker_fixture,
+                      struct fixture *fixture)
 {
     struct weir_db_options options = fixture_options(fixture);
 
     options.log = ear_log(&ear, WEIR_LOG_WARNING);
-    gang_open_at(gang, fixture, &options, fixture->db);
+    flow_worker_fixture_open_at(flow_worker_fixture, fixture, &options, fixture->db);
 }
 
 FLOW_TEST(worker, logs_a_panic_of_its_handler)
 {
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
     struct job job = {.answer = job_complete};
 
-    open_loud(&gang, fixture);
-    gang_add(&gang, "mail", &job);
-    check_db(weir_flow_worker_add(gang.worker, "print", panic, NULL, &fixture->error),
+    open_loud(&flow_worker_fixture, fixture);
+    flow_worker_fixture_add(&flow_worker_fixture, "mail", &job);
+    check_db(weir_flow_worker_add(flow_worker_fixture.worker, "print", panic, NULL,
+                                  &fixture->error),
              WEIR_OK);
-    gang_start(&gang);
-    id = gang_submit(&gang, "print");
-    gang_expect(&gang, &id, "failed");
+    flow_worker_fixture_start(&flow_worker_fixture);
+    id = flow_worker_fixture_submit(&flow_worker_fixture, "print");
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "failed");
 
     wait_until(ear_heard(&ear, "flow.handler_panicked", "out of ink") == 1);
     check_int(ear_heard(&ear, "kind=\"print\"", ""), 1);
-    gang_close(&gang);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_TEST(worker, logs_an_attempt_that_is_tried_again_and_the_last_one)
 {
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
     struct job job = {.answer = refuse};
 
-    open_loud(&gang, fixture);
-    gang_start_with(&gang, &job);
-    id = works_submit_retrying(fixture, gang.eyes, 1);
-    gang_expect(&gang, &id, "failed");
+    open_loud(&flow_worker_fixture, fixture);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    id = flow_fixture_submit_retrying(fixture, flow_worker_fixture.eyes, 1);
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "failed");
 
     wait_until(ear_heard(&ear, "flow.execution_failed", "attempt=1") == 1);
     check_int(ear_heard(&ear, "flow.attempt_failed", "attempt=0"), 1);
     check_int(ear_heard(&ear, "reason=\"the printer is away\"", ""), 2);
-    gang_close(&gang);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_TEST(worker, logs_what_its_handler_fails_for_good)
 {
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
     struct job job = {.answer = refuse_for_good};
 
-    open_loud(&gang, fixture);
-    gang_start_with(&gang, &job);
-    id = works_submit_retrying(fixture, gang.eyes, 9);
-    gang_expect(&gang, &id, "failed");
+    open_loud(&flow_worker_fixture, fixture);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    id = flow_fixture_submit_retrying(fixture, flow_worker_fixture.eyes, 9);
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "failed");
 
     wait_until(ear_heard(&ear, "flow.execution_failed", "no such page") == 1);
     check_int(ear_heard(&ear, "flow.attempt_failed", ""), 0);
-    gang_close(&gang);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* One execution, three attempts. */
 FLOW_TEST(worker, counts_executions_that_failed_and_attempts_that_are_tried_again)
 {
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
     struct job job = {.answer = refuse};
 
-    gang_open(&gang, fixture);
-    gang_start_with(&gang, &job);
-    id = works_submit_retrying(fixture, gang.eyes, 2);
-    gang_expect(&gang, &id, "failed");
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture_start_with(&flow_worker_fixture, &job);
+    id = flow_fixture_submit_retrying(fixture, flow_worker_fixture.eyes, 2);
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "failed");
 
-    wait_until(gang_stats(&gang).failed == 1);
-    check_int(gang_stats(&gang).retried, 2);
-    gang_close(&gang);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).failed == 1);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).retried, 2);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }

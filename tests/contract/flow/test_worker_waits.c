@@ -2,8 +2,8 @@
  * Handlers that wait for the world: what they get, what the worker makes of it, and what happens when
  * leases are lost, renewed or in doubt meanwhile.
  */
-#include "contract/flow/gang.h"
-#include "contract/flow/waits.h"
+#include "contract/flow/flow_worker_fixture.h"
+#include "contract/flow/suspended.h"
 
 /* An office: its handler asks for an answer and waits for it, unless there is one. */
 struct office {
@@ -75,26 +75,30 @@ static enum weir_answer office_handle(struct weir_context *context, void *state,
 }
 
 /* It has one execution, of the kind "ask". */
-static struct weir_execution_id office_open(struct office *self, struct gang *gang)
+static struct weir_execution_id
+office_open(struct office *self, struct flow_worker_fixture *flow_worker_fixture)
 {
-    struct fixture *fixture = gang->fixture;
+    struct fixture *fixture = flow_worker_fixture->fixture;
 
-    check_db(weir_flow_worker_create(&gang->options, &gang->worker, &fixture->error),
+    check_db(weir_flow_worker_create(&flow_worker_fixture->options,
+                                     &flow_worker_fixture->worker, &fixture->error),
              WEIR_OK);
-    check_db(
-        weir_flow_worker_add(gang->worker, "ask", office_handle, self, &fixture->error),
-        WEIR_OK);
-    gang_start(gang);
-    return gang_submit(gang, "ask");
+    check_db(weir_flow_worker_add(flow_worker_fixture->worker, "ask", office_handle, self,
+                                  &fixture->error),
+             WEIR_OK);
+    flow_worker_fixture_start(flow_worker_fixture);
+    return flow_worker_fixture_submit(flow_worker_fixture, "ask");
 }
 
 /* What the signal did, with the token that the handler got. */
-static const char *office_signal(struct office *self, struct gang *gang,
+static const char *office_signal(struct office *self,
+                                 struct flow_worker_fixture *flow_worker_fixture,
                                  const struct weir_execution_id *id)
 {
-    struct wait wait = {.flow = gang->eyes, .id = *id, .waitpoints = {self->setup}};
+    struct wait wait = {
+        .flow = flow_worker_fixture->eyes, .id = *id, .waitpoints = {self->setup}};
 
-    return wait_tell(&wait, gang->fixture, 0, "approved");
+    return wait_tell(&wait, flow_worker_fixture->fixture, 0, "approved");
 }
 
 /* ---- suspending ------------------------------------------------------------------------------ */
@@ -103,71 +107,72 @@ FLOW_TEST(handler, that_suspends_is_called_again_when_its_signal_has_come)
 {
     struct office office = {.until = "approved@a"};
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    id = office_open(&office, &gang);
-    gang_expect(&gang, &id, "suspended");
-    wait_until(gang_stats(&gang).suspended == 1);
-    check_int(gang_stats(&gang).running, 0);
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    id = office_open(&office, &flow_worker_fixture);
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "suspended");
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).suspended == 1);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).running, 0);
     check_int(office.begun, 1);
 
-    check_str(office_signal(&office, &gang, &id), "resumed");
-    gang_expect(&gang, &id, "completed");
+    check_str(office_signal(&office, &flow_worker_fixture, &id), "resumed");
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
     check_str(office.came.text, "a:approved");
     check_int(office.begun, 2);
-    check_str(works_attempts(fixture, gang.eyes, &id).text, "0 initial success");
-    gang_close(&gang);
+    check_str(flow_fixture_attempts(fixture, flow_worker_fixture.eyes, &id).text,
+              "0 initial success");
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_TEST(handler, whose_signal_is_faster_than_its_suspension_goes_on)
 {
     struct office office = {.until = "approved@a", .asks_before = true};
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    id = office_open(&office, &gang);
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    id = office_open(&office, &flow_worker_fixture);
     wait_until(office.asked == 1);
-    check_str(office_signal(&office, &gang, &id), "buffered");
+    check_str(office_signal(&office, &flow_worker_fixture, &id), "buffered");
     office.go = true;
 
-    gang_expect(&gang, &id, "completed");
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
     check_int(office.begun, 1);
     check(office.satisfied);
-    wait_until(gang_stats(&gang).completed == 1);
-    check_int(gang_stats(&gang).suspended, 0);
-    gang_close(&gang);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).completed == 1);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).suspended, 0);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_TEST(handler, that_has_suspended_has_no_other_answer)
 {
     struct office office = {.until = "approved@a", .answers = true, .insists = true};
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    id = office_open(&office, &gang);
-    wait_until(gang_stats(&gang).suspended == 1);
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    id = office_open(&office, &flow_worker_fixture);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).suspended == 1);
 
     check_status(office.status, WEIR_CLOSED); /* of the second time */
-    check_str(works_state(fixture, gang.eyes, &id), "suspended");
-    check_int(gang_stats(&gang).completed, 0);
-    gang_close(&gang);
+    check_str(flow_fixture_state(fixture, flow_worker_fixture.eyes, &id), "suspended");
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).completed, 0);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_TEST(handler, whose_condition_is_wrong_is_told_and_goes_on)
 {
     struct office office = {.until = "approved@nobody", .answers = true};
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    id = office_open(&office, &gang);
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    id = office_open(&office, &flow_worker_fixture);
 
-    gang_expect(&gang, &id, "completed");
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
     check_status(office.status, WEIR_INVALID);
-    gang_close(&gang);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* ---- leases ---------------------------------------------------------------------------------- */
@@ -178,24 +183,24 @@ FLOW_SQLITE_TEST(handler, that_has_suspended_needs_no_lease)
     struct office office = {.until = "approved@a", .lingers = true};
     struct weir_execution_id id;
     struct script script;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
     int loads;
 
-    gang_open_in(&gang, fixture, &script);
-    id = office_open(&office, &gang);
-    gang_run(&gang, WEIR_SECONDS(5));
+    flow_worker_fixture_open_in(&flow_worker_fixture, fixture, &script);
+    id = office_open(&office, &flow_worker_fixture);
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(5));
     check_int(office.said, 1);
-    loads = gang.loads;
-    gang_run(&gang, WEIR_SECONDS(3600));
+    loads = flow_worker_fixture.loads;
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(3600));
 
-    check_int(gang_stats(&gang).running, 1);
-    check_int(gang.loads, loads);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).running, 1);
+    check_int(flow_worker_fixture.loads, loads);
     office.go = true;
-    gang_run(&gang, WEIR_SECONDS(1));
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(1));
     check(!office.cancelled);
-    check_int(gang_stats(&gang).suspended, 1);
-    check_str(works_state(fixture, gang.eyes, &id), "suspended");
-    gang_close(&gang);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).suspended, 1);
+    check_str(flow_fixture_state(fixture, flow_worker_fixture.eyes, &id), "suspended");
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* The renewer asks between the commit and its reply, and is told that there is no lease. */
@@ -203,24 +208,24 @@ FLOW_TEST(renewal, that_meets_a_suspension_does_not_take_it_for_a_lost_lease)
 {
     struct office office = {.until = "approved@a"};
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
     int loads;
 
-    gang_open_short(&gang, fixture);
-    gang.holds = true;
-    id = office_open(&office, &gang);
-    wait_until(gang.held == 1);
-    loads = gang.loads;
-    wait_until(gang.loads > loads);
-    gang.holds = false;
+    flow_worker_fixture_open_short(&flow_worker_fixture, fixture);
+    flow_worker_fixture.holds = true;
+    id = office_open(&office, &flow_worker_fixture);
+    wait_until(flow_worker_fixture.held == 1);
+    loads = flow_worker_fixture.loads;
+    wait_until(flow_worker_fixture.loads > loads);
+    flow_worker_fixture.holds = false;
 
-    wait_until(gang_stats(&gang).suspended == 1);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).suspended == 1);
     check_status(office.status, WEIR_OK);
     check(!office.cancelled);
-    check_int(gang_stats(&gang).fenced, 0);
-    check_str(office_signal(&office, &gang, &id), "resumed");
-    gang_expect(&gang, &id, "completed");
-    gang_close(&gang);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).fenced, 0);
+    check_str(office_signal(&office, &flow_worker_fixture, &id), "resumed");
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 FLOW_TEST(handler, that_suspends_too_late_is_fenced_and_gets_the_stop_signal)
@@ -228,23 +233,26 @@ FLOW_TEST(handler, that_suspends_too_late_is_fenced_and_gets_the_stop_signal)
     struct weir_revocation revocation = {.instance = NULL};
     struct office office = {.until = "approved@a", .asks_before = true};
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    gang.options.permits = 1;
-    id = office_open(&office, &gang);
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture.options.permits = 1;
+    id = office_open(&office, &flow_worker_fixture);
     wait_until(office.asked == 1);
-    check_db(weir_flow_revoke(gang.eyes, &id, &revocation, &fixture->error), WEIR_OK);
+    check_db(
+        weir_flow_revoke(flow_worker_fixture.eyes, &id, &revocation, &fixture->error),
+        WEIR_OK);
     office.go = true;
     wait_until(office.said >= 1);
     check_status(office.first_status, WEIR_FENCED);
     check(office.first_cancelled);
 
-    gang_expect(&gang, &id, "suspended"); /* by the next one who was called */
-    wait_until(gang_stats(&gang).suspended == 1);
-    check_int(gang_stats(&gang).fenced, 1);
+    flow_worker_fixture_expect(&flow_worker_fixture, &id,
+                               "suspended"); /* by the next one who was called */
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).suspended == 1);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).fenced, 1);
     check_int(office.begun, 2);
-    gang_close(&gang);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* ---- lost replies ---------------------------------------------------------------------------- */
@@ -253,18 +261,18 @@ FLOW_TEST(suspension, whose_replies_are_lost_is_repeated_and_gives_its_tokens)
 {
     struct office office = {.until = "approved@a"};
     struct weir_execution_id id;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open(&gang, fixture);
-    gang.doubtful = 1;
-    id = office_open(&office, &gang);
-    wait_until(gang_stats(&gang).suspended == 1);
+    flow_worker_fixture_open(&flow_worker_fixture, fixture);
+    flow_worker_fixture.doubtful = 1;
+    id = office_open(&office, &flow_worker_fixture);
+    wait_until(flow_worker_fixture_stats(&flow_worker_fixture).suspended == 1);
 
     check_status(office.status, WEIR_OK);
-    check_int(gang.commits, 1); /* the second time it was there */
-    check_str(office_signal(&office, &gang, &id), "resumed");
-    gang_expect(&gang, &id, "completed");
-    gang_close(&gang);
+    check_int(flow_worker_fixture.commits, 1); /* the second time it was there */
+    check_str(office_signal(&office, &flow_worker_fixture, &id), "resumed");
+    flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* It is stored, the reply is lost, and nobody reaches the database until the stop signal. */
@@ -273,22 +281,23 @@ FLOW_SQLITE_TEST(answer, after_a_suspension_in_doubt_cannot_end_what_is_suspende
     struct office office = {.until = "approved@a", .answers = true};
     struct weir_execution_id id;
     struct script script;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open_in(&gang, fixture, &script);
-    gang.doubtful = 1;
-    gang.vanishes = true;
-    id = office_open(&office, &gang);
+    flow_worker_fixture_open_in(&flow_worker_fixture, fixture, &script);
+    flow_worker_fixture.doubtful = 1;
+    flow_worker_fixture.vanishes = true;
+    id = office_open(&office, &flow_worker_fixture);
     while (office.said == 0)
-        gang_run(&gang, WEIR_MILLISECONDS(100));
+        flow_worker_fixture_run(&flow_worker_fixture, WEIR_MILLISECONDS(100));
     check_status(office.status, WEIR_IN_DOUBT);
-    gang.gone = false;
+    flow_worker_fixture.gone = false;
 
-    gang_run(&gang, WEIR_SECONDS(60));
-    check_int(gang_stats(&gang).completed, 0);
-    check_int(gang_stats(&gang).suspended, 1); /* as it turns out */
-    check_str(works_state(fixture, gang.eyes, &id), "suspended");
-    gang_close(&gang);
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(60));
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).completed, 0);
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).suspended,
+              1); /* as it turns out */
+    check_str(flow_fixture_state(fixture, flow_worker_fixture.eyes, &id), "suspended");
+    flow_worker_fixture_close(&flow_worker_fixture);
 }
 
 /* Nothing was stored: when the stop signal comes, three seconds of the lease are left for that. */
@@ -297,23 +306,24 @@ FLOW_SQLITE_TEST(execution, that_could_not_be_suspended_is_given_back)
     struct office office = {.until = "approved@a", .asks_before = true};
     struct weir_execution_id id;
     struct script script;
-    struct gang gang;
+    struct flow_worker_fixture flow_worker_fixture;
 
-    gang_open_in(&gang, fixture, &script);
-    id = office_open(&office, &gang);
-    gang_run(&gang, WEIR_SECONDS(1));
+    flow_worker_fixture_open_in(&flow_worker_fixture, fixture, &script);
+    id = office_open(&office, &flow_worker_fixture);
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(1));
     check_int(office.asked, 1);
-    gang.gone = true;
+    flow_worker_fixture.gone = true;
     office.go = true;
     while (office.said == 0)
-        gang_run(&gang, WEIR_MILLISECONDS(100));
+        flow_worker_fixture_run(&flow_worker_fixture, WEIR_MILLISECONDS(100));
     check(office.first_status != WEIR_OK);
     check(office.first_cancelled);
-    gang.gone = false;
+    flow_worker_fixture.gone = false;
 
-    gang_run(&gang, WEIR_SECONDS(60));
-    check_str(works_state(fixture, gang.eyes, &id), "suspended");
-    check_str(works_attempts(fixture, gang.eyes, &id).text, "0 initial running");
-    check_int(gang_stats(&gang).returned, 1);
-    gang_close(&gang);
+    flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(60));
+    check_str(flow_fixture_state(fixture, flow_worker_fixture.eyes, &id), "suspended");
+    check_str(flow_fixture_attempts(fixture, flow_worker_fixture.eyes, &id).text,
+              "0 initial running");
+    check_int(flow_worker_fixture_stats(&flow_worker_fixture).returned, 1);
+    flow_worker_fixture_close(&flow_worker_fixture);
 }

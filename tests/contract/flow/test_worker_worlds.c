@@ -2,7 +2,7 @@
  * Two workers and a supervisor in virtual time, on a database that is lost again and again, with
  * handlers that do whatever handlers do: everything ends, and nothing is done by two at once.
  */
-#include "contract/flow/gang.h"
+#include "contract/flow/flow_worker_fixture.h"
 #include "weir/flow_supervisor.h"
 
 enum { SEEDS = 12, COUNT = 40, SECONDS_MAX = 4 * 3600, TROUBLE = 15 };
@@ -52,37 +52,40 @@ static enum weir_answer do_anything(struct weir_context *context, void *state,
     return weir_task_complete(task, &number, sizeof number);
 }
 
-static void employ(struct gang *gang, struct world *world, const char *instance,
-                   uint64_t seed)
+static void employ(struct flow_worker_fixture *flow_worker_fixture, struct world *world,
+                   const char *instance, uint64_t seed)
 {
-    struct fixture *fixture = gang->fixture;
+    struct fixture *fixture = flow_worker_fixture->fixture;
 
-    gang->options.claim.instance = instance;
-    gang->options.permits = 3;
-    gang->options.prefetch = 2;
-    gang->dice = weir_mix_u64(seed);
-    gang->trouble = TROUBLE;
-    check_db(weir_flow_worker_create(&gang->options, &gang->worker, &fixture->error),
+    flow_worker_fixture->options.claim.instance = instance;
+    flow_worker_fixture->options.permits = 3;
+    flow_worker_fixture->options.prefetch = 2;
+    flow_worker_fixture->dice = weir_mix_u64(seed);
+    flow_worker_fixture->trouble = TROUBLE;
+    check_db(weir_flow_worker_create(&flow_worker_fixture->options,
+                                     &flow_worker_fixture->worker, &fixture->error),
              WEIR_OK);
-    check_db(
-        weir_flow_worker_add(gang->worker, NULL, do_anything, world, &fixture->error),
-        WEIR_OK);
-    gang_start(gang);
+    check_db(weir_flow_worker_add(flow_worker_fixture->worker, NULL, do_anything, world,
+                                  &fixture->error),
+             WEIR_OK);
+    flow_worker_fixture_start(flow_worker_fixture);
 }
 
-static void submit_all(struct gang *gang, struct weir_execution_id *ids)
+static void submit_all(struct flow_worker_fixture *flow_worker_fixture,
+                       struct weir_execution_id *ids)
 {
     struct weir_execution_policy policy;
 
     weir_execution_policy_init(&policy);
     policy.retries_max = 100;
     for (int i = 0; i < COUNT; i++) {
-        struct weir_execution_draft draft = works_draft("orders");
+        struct weir_execution_draft draft = flow_fixture_draft("orders");
 
         draft.policy = &policy;
         draft.input = &i;
         draft.input_size = sizeof i;
-        ids[i] = works_submit_draft(gang->fixture, gang->eyes, &draft);
+        ids[i] = flow_fixture_submit_draft(flow_worker_fixture->fixture,
+                                           flow_worker_fixture->eyes, &draft);
     }
 }
 
@@ -98,13 +101,13 @@ static int run_world(struct fixture *fixture, uint64_t seed)
     struct weir_execution_id ids[COUNT];
     struct weir_flow_supervisor_options options;
     struct weir_flow_supervisor *supervisor = NULL;
-    struct gang anna, bert;
+    struct flow_worker_fixture anna, bert;
     struct script script;
     int64_t seconds = 0;
     int fenced = 0;
 
-    gang_open(&anna, fixture);
-    gang_open(&bert, fixture);
+    flow_worker_fixture_open(&anna, fixture);
+    flow_worker_fixture_open(&bert, fixture);
     script_open_seeded(&script, seed);
     anna.script = &script;
     anna.options.executor = bert.options.executor = script.executor;
@@ -120,22 +123,23 @@ static int run_world(struct fixture *fixture, uint64_t seed)
 
     while (unfinished(fixture) > 0 && seconds < SECONDS_MAX) {
         bert.gone = seconds / 45 % 3 == 1; /* for longer than a lease */
-        gang_run(&anna, WEIR_SECONDS(15));
+        flow_worker_fixture_run(&anna, WEIR_SECONDS(15));
         seconds += 15;
     }
     check_int(unfinished(fixture), 0);
     for (int i = 0; i < COUNT; i++)
-        check_str(works_state(fixture, anna.eyes, &ids[i]), "completed");
+        check_str(flow_fixture_state(fixture, anna.eyes, &ids[i]), "completed");
     check_int(world.overlaps, 0);
     check(world.calls >= COUNT);
     anna.trouble = bert.trouble = 0;
     bert.gone = false;
-    fenced += (int)(gang_stats(&anna).fenced + gang_stats(&bert).fenced);
+    fenced += (int)(flow_worker_fixture_stats(&anna).fenced +
+                    flow_worker_fixture_stats(&bert).fenced);
     check_int(weir_flow_worker_stop(bert.worker, WEIR_SECONDS(60)), 0);
     check_int(weir_flow_worker_stop(anna.worker, WEIR_SECONDS(60)), 0);
     weir_flow_supervisor_destroy(supervisor);
-    gang_close(&bert);
-    gang_close(&anna);
+    flow_worker_fixture_close(&bert);
+    flow_worker_fixture_close(&anna);
     fixture_prepare(fixture, "DELETE FROM {p}_execution");
     return fenced;
 }

@@ -1,25 +1,25 @@
 /*
- * gang.h - a worker with a database handle of its own, which a test may lose; and jobs, which are what
+ * flow_worker_fixture.h - a worker with a database handle of its own, which a test may lose; and jobs, which are what
  * its handlers do.
  *
- *   struct gang gang;
+ *   struct flow_worker_fixture gang;
  *   struct job job = {.answer = job_complete};
  *
- *   gang_open(&gang, fixture);                  options and simulation may be set
- *   gang_add(&gang, "mail", &job);
- *   gang_start(&gang);
- *   id = gang_submit(&gang, "mail");
- *   gang_expect(&gang, &id, "completed");
- *   gang_close(&gang);
+ *   flow_worker_fixture_open(&gang, fixture);                  options and simulation may be set
+ *   flow_worker_fixture_add(&gang, "mail", &job);
+ *   flow_worker_fixture_start(&gang);
+ *   id = flow_worker_fixture_submit(&gang, "mail");
+ *   flow_worker_fixture_expect(&gang, &id, "completed");
+ *   flow_worker_fixture_close(&gang);
  */
-#ifndef WEIR_TEST_GANG_H
-#define WEIR_TEST_GANG_H
+#ifndef WEIR_TEST_FLOW_WORKER_FIXTURE_H
+#define WEIR_TEST_FLOW_WORKER_FIXTURE_H
 
 #include <stdatomic.h>
 
 #include "base/fault_point.h"
 #include "base/random.h"
-#include "contract/flow/works.h"
+#include "contract/flow/flow_fixture.h"
 #include "db/db.h"
 #include "lib/script.h"
 #include "weir/flow_worker.h"
@@ -39,7 +39,7 @@ struct job {
     _Atomic int64_t lease_ns;   /* when the lease of the last one began */
 };
 
-struct gang {
+struct flow_worker_fixture {
     struct fixture *fixture;
     struct weir_db *db;
     struct weir_flow *flow; /* the worker's */
@@ -111,22 +111,22 @@ static inline enum weir_answer job_handle(struct weir_context *context, void *st
 /* ---- the database ---------------------------------------------------------------------------- */
 
 /* What the transaction of this thread has done so far, which is all that a commit is told by. */
-static _Thread_local bool gang_loads, gang_puts_results;
+static _Thread_local bool flow_worker_fixture_loads, flow_worker_fixture_puts_results;
 
-static inline void gang_stop_at_commit(struct gang *self)
+static inline void flow_worker_fixture_stop_at_commit(struct flow_worker_fixture *self)
 {
-    atomic_fetch_add(&self->loads, gang_loads);
-    atomic_fetch_add(&self->commits, gang_puts_results);
-    if (self->hangs && gang_loads)
+    atomic_fetch_add(&self->loads, flow_worker_fixture_loads);
+    atomic_fetch_add(&self->commits, flow_worker_fixture_puts_results);
+    if (self->hangs && flow_worker_fixture_loads)
         wait_until(!self->hangs);
-    if (!gang_puts_results)
+    if (!flow_worker_fixture_puts_results)
         return;
     atomic_fetch_add(&self->stuck, 1);
     wait_until(!self->sticks);
     atomic_fetch_sub(&self->stuck, 1);
 }
 
-static inline void gang_hold_reply(struct gang *self)
+static inline void flow_worker_fixture_hold_reply(struct flow_worker_fixture *self)
 {
     atomic_fetch_add(&self->held, 1);
     wait_until(!self->holds);
@@ -134,7 +134,7 @@ static inline void gang_hold_reply(struct gang *self)
 }
 
 /* In a simulation, whose only thread we are on. */
-static inline bool gang_has_trouble(struct gang *self)
+static inline bool flow_worker_fixture_has_trouble(struct flow_worker_fixture *self)
 {
     if (self->trouble == 0)
         return false;
@@ -142,77 +142,85 @@ static inline bool gang_has_trouble(struct gang *self)
     return self->dice % 1000 < (uint64_t)self->trouble;
 }
 
-static inline bool gang_oracle(void *argument, const char *name)
+static inline bool flow_worker_fixture_oracle(void *argument, const char *name)
 {
-    struct gang *self = argument;
+    struct flow_worker_fixture *self = argument;
     bool lost = false;
 
     if (strcmp(name, "db.lose") == 0) {
         atomic_fetch_add(&self->questions, 1);
-        return self->gone || gang_has_trouble(self);
+        return self->gone || flow_worker_fixture_has_trouble(self);
     }
-    gang_loads = gang_loads || strncmp(name, "load execution", 14) == 0;
-    gang_puts_results = gang_puts_results || strncmp(name, "put result", 10) == 0 ||
-                        strcmp(name, "open suspension") == 0;
+    flow_worker_fixture_loads =
+        flow_worker_fixture_loads || strncmp(name, "load execution", 14) == 0;
+    flow_worker_fixture_puts_results = flow_worker_fixture_puts_results ||
+                                       strncmp(name, "put result", 10) == 0 ||
+                                       strcmp(name, "open suspension") == 0;
     if (strcmp(name, "db.commit") == 0)
-        gang_stop_at_commit(self);
+        flow_worker_fixture_stop_at_commit(self);
     if (strcmp(name, "db.lose_after_commit") == 0) {
-        if (gang_puts_results)
-            gang_hold_reply(self);
-        lost = (gang_puts_results && atomic_fetch_sub(&self->doubtful, 1) > 0) ||
-               gang_has_trouble(self);
+        if (flow_worker_fixture_puts_results)
+            flow_worker_fixture_hold_reply(self);
+        lost = (flow_worker_fixture_puts_results &&
+                atomic_fetch_sub(&self->doubtful, 1) > 0) ||
+               flow_worker_fixture_has_trouble(self);
         self->gone = self->gone || (lost && self->vanishes);
-        gang_loads = gang_puts_results = false;
+        flow_worker_fixture_loads = flow_worker_fixture_puts_results = false;
     }
     return lost;
 }
 
 /* ---- its life -------------------------------------------------------------------------------- */
 
-static const char *const GANG_LANES[] = {"orders"};
+static const char *const FLOW_WORKER_FIXTURE_LANES[] = {"orders"};
 
 /* On the database of `options`, where the test's own handle is `seen`. */
-static inline void gang_open_at(struct gang *self, struct fixture *fixture,
-                                const struct weir_db_options *options,
-                                struct weir_db *seen)
+static inline void flow_worker_fixture_open_at(struct flow_worker_fixture *self,
+                                               struct fixture *fixture,
+                                               const struct weir_db_options *options,
+                                               struct weir_db *seen)
 {
     memset(self, 0, sizeof *self);
     self->fixture = fixture;
     self->db = fixture_open(fixture, options);
     weir_fault_points_init(&self->points);
-    weir_fault_points_set_oracle(&self->points, gang_oracle, self);
+    weir_fault_points_set_oracle(&self->points, flow_worker_fixture_oracle, self);
     weir_db_set_fault_points(self->db, &self->points);
-    self->flow = works_open_with(fixture, self->db, NULL);
-    self->eyes = works_open_with(fixture, seen, NULL);
+    self->flow = flow_fixture_open_with(fixture, self->db, NULL);
+    self->eyes = flow_fixture_open_with(fixture, seen, NULL);
     weir_flow_worker_options_init(&self->options);
     self->options.flow = self->flow;
-    self->options.claim = works_claimant(GANG_LANES, "anna");
+    self->options.claim = flow_fixture_claimant(FLOW_WORKER_FIXTURE_LANES, "anna");
 }
 
-static inline void gang_open(struct gang *self, struct fixture *fixture)
+static inline void flow_worker_fixture_open(struct flow_worker_fixture *self,
+                                            struct fixture *fixture)
 {
     struct weir_db_options options = fixture_options(fixture);
 
-    gang_open_at(self, fixture, &options, fixture->db);
+    flow_worker_fixture_open_at(self, fixture, &options, fixture->db);
 }
 
 /* A second is the shortest. */
-static inline void gang_open_short(struct gang *self, struct fixture *fixture)
+static inline void flow_worker_fixture_open_short(struct flow_worker_fixture *self,
+                                                  struct fixture *fixture)
 {
-    gang_open(self, fixture);
+    flow_worker_fixture_open(self, fixture);
     self->options.claim.lease_ms = 1000;
 }
 
-static inline void gang_open_in(struct gang *self, struct fixture *fixture,
-                                struct script *script)
+static inline void flow_worker_fixture_open_in(struct flow_worker_fixture *self,
+                                               struct fixture *fixture,
+                                               struct script *script)
 {
-    gang_open(self, fixture);
+    flow_worker_fixture_open(self, fixture);
     script_open(script, IN_SIMULATION);
     self->script = script;
     self->options.executor = script->executor;
 }
 
-static inline void gang_add(struct gang *self, const char *kind, struct job *job)
+static inline void flow_worker_fixture_add(struct flow_worker_fixture *self,
+                                           const char *kind, struct job *job)
 {
     struct fixture *fixture = self->fixture;
 
@@ -223,7 +231,7 @@ static inline void gang_add(struct gang *self, const char *kind, struct job *job
              WEIR_OK);
 }
 
-static inline void gang_start(struct gang *self)
+static inline void flow_worker_fixture_start(struct flow_worker_fixture *self)
 {
     struct fixture *fixture = self->fixture;
 
@@ -231,21 +239,22 @@ static inline void gang_start(struct gang *self)
 }
 
 /* One who does `job` with "mail". */
-static inline void gang_start_with(struct gang *self, struct job *job)
+static inline void flow_worker_fixture_start_with(struct flow_worker_fixture *self,
+                                                  struct job *job)
 {
-    gang_add(self, "mail", job);
-    gang_start(self);
+    flow_worker_fixture_add(self, "mail", job);
+    flow_worker_fixture_start(self);
 }
 
-static inline void gang_dismiss(struct gang *self)
+static inline void flow_worker_fixture_dismiss(struct flow_worker_fixture *self)
 {
     weir_flow_worker_destroy(self->worker);
     self->worker = NULL;
 }
 
-static inline void gang_close(struct gang *self)
+static inline void flow_worker_fixture_close(struct flow_worker_fixture *self)
 {
-    gang_dismiss(self);
+    flow_worker_fixture_dismiss(self);
     if (self->script != NULL)
         script_close(self->script);
     weir_flow_destroy(self->eyes);
@@ -255,33 +264,38 @@ static inline void gang_close(struct gang *self)
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
-static inline struct weir_execution_id gang_submit(struct gang *self, const char *kind)
+static inline struct weir_execution_id
+flow_worker_fixture_submit(struct flow_worker_fixture *self, const char *kind)
 {
-    struct weir_execution_draft draft = works_draft("orders");
+    struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     draft.kind = kind;
-    return works_submit_draft(self->fixture, self->eyes, &draft);
+    return flow_fixture_submit_draft(self->fixture, self->eyes, &draft);
 }
 
-static inline void gang_submit_many(struct gang *self, int count)
+static inline void flow_worker_fixture_submit_many(struct flow_worker_fixture *self,
+                                                   int count)
 {
     for (int i = 0; i < count; i++)
-        (void)gang_submit(self, "mail");
+        (void)flow_worker_fixture_submit(self, "mail");
 }
 
-static inline bool gang_is(struct gang *self, const struct weir_execution_id *id,
-                           const char *state)
+static inline bool flow_worker_fixture_is(struct flow_worker_fixture *self,
+                                          const struct weir_execution_id *id,
+                                          const char *state)
 {
-    return strcmp(works_state(self->fixture, self->eyes, id), state) == 0;
+    return strcmp(flow_fixture_state(self->fixture, self->eyes, id), state) == 0;
 }
 
-static inline void gang_expect(struct gang *self, const struct weir_execution_id *id,
-                               const char *state)
+static inline void flow_worker_fixture_expect(struct flow_worker_fixture *self,
+                                              const struct weir_execution_id *id,
+                                              const char *state)
 {
-    wait_until(gang_is(self, id, state));
+    wait_until(flow_worker_fixture_is(self, id, state));
 }
 
-static inline struct weir_flow_worker_stats gang_stats(struct gang *self)
+static inline struct weir_flow_worker_stats
+flow_worker_fixture_stats(struct flow_worker_fixture *self)
 {
     struct weir_flow_worker_stats stats;
 
@@ -293,7 +307,8 @@ static inline struct weir_flow_worker_stats gang_stats(struct gang *self)
     return stats;
 }
 
-static inline void gang_run(struct gang *self, int64_t duration_ns)
+static inline void flow_worker_fixture_run(struct flow_worker_fixture *self,
+                                           int64_t duration_ns)
 {
     weir_sim_run_until(self->script->sim, weir_sim_now(self->script->sim) + duration_ns);
 }

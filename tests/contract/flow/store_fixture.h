@@ -1,9 +1,9 @@
 /*
- * shop.h - a store on the test's database, with a connection in a transaction, and rows to fill
+ * store_fixture.h - a store on the test's database, with a connection in a transaction, and rows to fill
  * it with.
  */
-#ifndef WEIR_TEST_SHOP_H
-#define WEIR_TEST_SHOP_H
+#ifndef WEIR_TEST_STORE_FIXTURE_H
+#define WEIR_TEST_STORE_FIXTURE_H
 
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 #include "execution/store/store.h"
 #include "lib/flow_engines.h"
 
-enum { SHOP_LOADED_MAX = 20000 };
+enum { STORE_FIXTURE_LOADED_MAX = 20000 };
 
-struct shop {
+struct store_fixture {
     struct fixture *fixture;
     struct weir_connection *connection; /* in a transaction */
     struct weir_dictionary *dictionary;
@@ -25,7 +25,7 @@ struct shop {
     int64_t policy;
 };
 
-static inline struct weir_execution_policy shop_policy(void)
+static inline struct weir_execution_policy store_fixture_policy(void)
 {
     return (struct weir_execution_policy){
         .retries_max = 3,
@@ -39,22 +39,22 @@ static inline struct weir_execution_policy shop_policy(void)
     };
 }
 
-static inline void shop_begin(struct shop *self)
+static inline void store_fixture_begin(struct store_fixture *self)
 {
     struct fixture *fixture = self->fixture;
 
     check_db(weir_connection_begin(self->connection, &fixture->error), WEIR_OK);
 }
 
-static inline void shop_commit(struct shop *self)
+static inline void store_fixture_commit(struct store_fixture *self)
 {
     struct fixture *fixture = self->fixture;
 
     check_db(weir_connection_commit(self->connection, &fixture->error), WEIR_OK);
 }
 
-static inline int64_t shop_term(struct shop *self, enum weir_term_kind kind,
-                                const char *text)
+static inline int64_t store_fixture_term(struct store_fixture *self,
+                                         enum weir_term_kind kind, const char *text)
 {
     struct fixture *fixture = self->fixture;
     int64_t number = -1;
@@ -66,28 +66,30 @@ static inline int64_t shop_term(struct shop *self, enum weir_term_kind kind,
     return number;
 }
 
-static inline void shop_open(struct shop *self, struct fixture *fixture)
+static inline void store_fixture_open(struct store_fixture *self, struct fixture *fixture)
 {
-    struct weir_execution_policy policy = shop_policy();
+    struct weir_execution_policy policy = store_fixture_policy();
 
-    *self = (struct shop){.fixture = fixture, .connection = fixture_take(fixture)};
+    *self =
+        (struct store_fixture){.fixture = fixture, .connection = fixture_take(fixture)};
     check_db(weir_dictionary_create(&fixture->heap.heap, WEIR_TERMS_MAX,
                                     &self->dictionary, &fixture->error),
              WEIR_OK);
     check_db(weir_store_init(&self->store, &fixture->heap.heap, fixture->engine,
                              self->dictionary, &fixture->error),
              WEIR_OK);
-    weir_execution_records_init(&self->records, &fixture->heap.heap, SHOP_LOADED_MAX);
+    weir_execution_records_init(&self->records, &fixture->heap.heap,
+                                STORE_FIXTURE_LOADED_MAX);
     check_db(weir_connection_clock(self->connection, &self->now_us, &fixture->error),
              WEIR_OK);
-    self->lane = shop_term(self, WEIR_TERM_LANE, "orders");
+    self->lane = store_fixture_term(self, WEIR_TERM_LANE, "orders");
     check_db(weir_dictionary_policy_number(self->dictionary, self->connection, &policy,
                                            &self->policy, &fixture->error),
              WEIR_OK);
-    shop_begin(self);
+    store_fixture_begin(self);
 }
 
-static inline void shop_close(struct shop *self)
+static inline void store_fixture_close(struct store_fixture *self)
 {
     if (weir_connection_transaction(self->connection) != WEIR_TRANSACTION_NONE)
         weir_connection_rollback(self->connection);
@@ -97,8 +99,8 @@ static inline void shop_close(struct shop *self)
 }
 
 /* Ready, in the lane "orders"; the number makes it one of its own. */
-static inline struct weir_new_execution shop_item(const struct shop *self,
-                                                  uint32_t number)
+static inline struct weir_new_execution
+store_fixture_item(const struct store_fixture *self, uint32_t number)
 {
     struct weir_new_execution item = {
         .id.partition = (uint16_t)(number % 7),
@@ -115,8 +117,8 @@ static inline struct weir_new_execution shop_item(const struct shop *self,
     return item;
 }
 
-static inline void shop_insert(struct shop *self, struct weir_new_execution *items,
-                               size_t count)
+static inline void store_fixture_insert(struct store_fixture *self,
+                                        struct weir_new_execution *items, size_t count)
 {
     struct fixture *fixture = self->fixture;
 
@@ -126,14 +128,14 @@ static inline void shop_insert(struct shop *self, struct weir_new_execution *ite
 }
 
 /* One that is in `state` since forms that rules would give it; returns its number. */
-static inline int64_t shop_put(struct shop *self, uint32_t number,
-                               struct weir_execution_row row)
+static inline int64_t store_fixture_put(struct store_fixture *self, uint32_t number,
+                                        struct weir_execution_row row)
 {
     struct fixture *fixture = self->fixture;
-    struct weir_new_execution item = shop_item(self, number);
+    struct weir_new_execution item = store_fixture_item(self, number);
     struct weir_execution_record stored = {.row = row};
 
-    shop_insert(self, &item, 1);
+    store_fixture_insert(self, &item, 1);
     stored.row.no = item.no;
     check_db(
         weir_store_write(&self->store, self->connection, &stored, 1, &fixture->error),
@@ -141,7 +143,7 @@ static inline int64_t shop_put(struct shop *self, uint32_t number,
     return item.no;
 }
 
-static inline size_t shop_load(struct shop *self, int64_t no)
+static inline size_t store_fixture_load(struct store_fixture *self, int64_t no)
 {
     struct fixture *fixture = self->fixture;
 
@@ -151,7 +153,7 @@ static inline size_t shop_load(struct shop *self, int64_t no)
     return self->records.count;
 }
 
-static inline size_t shop_pick(struct shop *self, size_t limit)
+static inline size_t store_fixture_pick(struct store_fixture *self, size_t limit)
 {
     struct fixture *fixture = self->fixture;
     const int64_t capability_set = 0;
@@ -164,7 +166,8 @@ static inline size_t shop_pick(struct shop *self, size_t limit)
     return self->records.count;
 }
 
-static inline size_t shop_pick_due(struct shop *self, const struct weir_due_query *query)
+static inline size_t store_fixture_pick_due(struct store_fixture *self,
+                                            const struct weir_due_query *query)
 {
     struct fixture *fixture = self->fixture;
 
@@ -174,7 +177,8 @@ static inline size_t shop_pick_due(struct shop *self, const struct weir_due_quer
     return self->records.count;
 }
 
-static inline int64_t shop_next_due(struct shop *self, const struct weir_due_query *query)
+static inline int64_t store_fixture_next_due(struct store_fixture *self,
+                                             const struct weir_due_query *query)
 {
     struct fixture *fixture = self->fixture;
     struct weir_due_time next = {.due_us = -1};
@@ -186,13 +190,14 @@ static inline int64_t shop_next_due(struct shop *self, const struct weir_due_que
 }
 
 /* Of all, however long it has been due. */
-static inline int64_t shop_first_due(struct shop *self, struct weir_due_query query)
+static inline int64_t store_fixture_first_due(struct store_fixture *self,
+                                              struct weir_due_query query)
 {
     query.now_us = 0;
-    return shop_next_due(self, &query);
+    return store_fixture_next_due(self, &query);
 }
 
-static inline void shop_is(struct weir_str got, const char *want)
+static inline void store_fixture_is(struct weir_str got, const char *want)
 {
     check(weir_str_equal(got, weir_str(want)));
 }

@@ -1,25 +1,25 @@
 /*
- * rounds.h - one reconciler, as if in another process, that ticks when a test says so and on its thread.
+ * reconciler_fixture.h - one reconciler, as if in another process, that ticks when a test says so and on its thread.
  *
- *   struct round round;
+ *   struct reconciler_fixture round;
  *
- *   round_open(&round, fixture, WEIR_RECONCILER_DEPENDENCY);      points and filter may be set
- *   check_status(round_tick(&round), WEIR_OK);
+ *   reconciler_fixture_open(&round, fixture, WEIR_RECONCILER_DEPENDENCY);      points and filter may be set
+ *   check_status(reconciler_fixture_tick(&round), WEIR_OK);
  *   check_int(round.report.processed, 1);
- *   round_close(&round);
+ *   reconciler_fixture_close(&round);
  */
-#ifndef WEIR_TEST_ROUNDS_H
-#define WEIR_TEST_ROUNDS_H
+#ifndef WEIR_TEST_RECONCILER_FIXTURE_H
+#define WEIR_TEST_RECONCILER_FIXTURE_H
 
 #include <stdlib.h>
 
-#include "contract/flow/works.h"
-#include "contract/flow/yard.h"
+#include "contract/flow/flow_fixture.h"
+#include "contract/flow/supervisor_fixture.h"
 #include "execution/reconcile/reconciler.h"
 #include "ward/context.h"
 #include "ward/failures.h"
 
-struct round {
+struct reconciler_fixture {
     struct fixture *fixture;
     struct weir_db *db;
     struct weir_fault_points points; /* of `db`; "db.busy" is counted */
@@ -37,7 +37,8 @@ struct round {
 
 enum { ROUND_BUSY }; /* the point that is counted */
 
-static inline const struct weir_reconciler_kind *round_kind(enum weir_reconciler which)
+static inline const struct weir_reconciler_kind *
+reconciler_fixture_kind(enum weir_reconciler which)
 {
     switch (which) {
     case WEIR_RECONCILER_ATTEMPT_TIMEOUT:
@@ -66,25 +67,26 @@ static inline const struct weir_reconciler_kind *round_kind(enum weir_reconciler
     }
 }
 
-static inline void round_open(struct round *self, struct fixture *fixture,
-                              enum weir_reconciler which)
+static inline void reconciler_fixture_open(struct reconciler_fixture *self,
+                                           struct fixture *fixture,
+                                           enum weir_reconciler which)
 {
     enum { WORKER_SIZE = 65536 }; /* more than it has: one whom nobody has cancelled */
     struct weir_db_options options = fixture_options(fixture);
 
-    *self = (struct round){.fixture = fixture,
-                           .db = fixture_open(fixture, &options),
-                           .filter = {.name_space = weir_str(""),
-                                      .tag_key = weir_str(""),
-                                      .tag_value = weir_str("")},
-                           .context = {.worker = calloc(1, WORKER_SIZE)},
-                           .name = weir_reconciler_name(which)};
+    *self = (struct reconciler_fixture){.fixture = fixture,
+                                        .db = fixture_open(fixture, &options),
+                                        .filter = {.name_space = weir_str(""),
+                                                   .tag_key = weir_str(""),
+                                                   .tag_value = weir_str("")},
+                                        .context = {.worker = calloc(1, WORKER_SIZE)},
+                                        .name = weir_reconciler_name(which)};
     check(self->context.worker != NULL);
     weir_fault_points_init(&self->points);
     weir_fault_points_arm(&self->points, "db.busy", UINT64_MAX);
     weir_db_set_fault_points(self->db, &self->points);
-    self->flow = works_open_with(fixture, self->db, NULL);
-    self->task = (struct weir_reconciler_task){.kind = round_kind(which),
+    self->flow = flow_fixture_open_with(fixture, self->db, NULL);
+    self->task = (struct weir_reconciler_task){.kind = reconciler_fixture_kind(which),
                                                .flow = self->flow,
                                                .db = self->db,
                                                .store = &self->flow->store,
@@ -96,7 +98,7 @@ static inline void round_open(struct round *self, struct fixture *fixture,
                        self->name);
 }
 
-static inline void round_close(struct round *self)
+static inline void reconciler_fixture_close(struct reconciler_fixture *self)
 {
     weir_failures_fini(&self->failures);
     weir_reconciler_fini(&self->task);
@@ -105,7 +107,7 @@ static inline void round_close(struct round *self)
     free(self->context.worker);
 }
 
-static inline enum weir_status round_tick(struct round *self)
+static inline enum weir_status reconciler_fixture_tick(struct reconciler_fixture *self)
 {
     const struct weir_scan_tick tick = {.scanner = "flow",
                                         .scan = self->name,

@@ -1,9 +1,9 @@
 /*
- * yard.h - an engine with work in it, and supervisors that look after it, each with a database
+ * supervisor_fixture.h - an engine with work in it, and supervisors that look after it, each with a database
  * handle of its own as if it were another process.
  */
-#ifndef WEIR_TEST_YARD_H
-#define WEIR_TEST_YARD_H
+#ifndef WEIR_TEST_SUPERVISOR_FIXTURE_H
+#define WEIR_TEST_SUPERVISOR_FIXTURE_H
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,18 +17,18 @@
 #include "weir/outbox.h"
 
 /* Events that were delivered, by type. */
-struct yard_news {
+struct supervisor_fixture_news {
     _Atomic int expired;   /* leases */
     _Atomic int reclaimed; /* leases */
     _Atomic int ended;     /* completions, of any outcome */
     _Atomic int ended_expired;
 };
 
-struct yard {
+struct supervisor_fixture {
     struct fixture *fixture;
     struct weir_outbox *outbox; /* NULL: no events */
     struct weir_flow *flow;
-    struct yard_news news;
+    struct supervisor_fixture_news news;
 };
 
 struct patrol {
@@ -43,8 +43,9 @@ struct patrol {
 
 /* ---- the engine ------------------------------------------------------------------------------ */
 
-static inline struct weir_flow *
-yard_make_flow(struct fixture *fixture, struct weir_db *db, struct weir_outbox *outbox)
+static inline struct weir_flow *supervisor_fixture_make_flow(struct fixture *fixture,
+                                                             struct weir_db *db,
+                                                             struct weir_outbox *outbox)
 {
     struct weir_flow_options options;
     struct weir_flow *flow = NULL;
@@ -57,8 +58,8 @@ yard_make_flow(struct fixture *fixture, struct weir_db *db, struct weir_outbox *
     return flow;
 }
 
-static inline struct weir_outbox *yard_make_outbox(struct fixture *fixture,
-                                                   struct weir_db *db)
+static inline struct weir_outbox *supervisor_fixture_make_outbox(struct fixture *fixture,
+                                                                 struct weir_db *db)
 {
     struct weir_outbox_options options;
     struct weir_outbox *outbox = NULL;
@@ -69,17 +70,19 @@ static inline struct weir_outbox *yard_make_outbox(struct fixture *fixture,
     return outbox;
 }
 
-static inline void yard_open(struct yard *self, struct fixture *fixture)
+static inline void supervisor_fixture_open(struct supervisor_fixture *self,
+                                           struct fixture *fixture)
 {
-    *self = (struct yard){.fixture = fixture,
-                          .flow = yard_make_flow(fixture, fixture->db, NULL)};
+    *self = (struct supervisor_fixture){
+        .fixture = fixture,
+        .flow = supervisor_fixture_make_flow(fixture, fixture->db, NULL)};
 }
 
-static inline enum weir_outcome yard_note(struct weir_context *context, void *state,
-                                          const struct weir_message *message,
-                                          struct weir_reason *reason)
+static inline enum weir_outcome
+supervisor_fixture_note(struct weir_context *context, void *state,
+                        const struct weir_message *message, struct weir_reason *reason)
 {
-    struct yard_news *news = state;
+    struct supervisor_fixture_news *news = state;
 
     (void)context;
     (void)reason;
@@ -94,27 +97,29 @@ static inline enum weir_outcome yard_note(struct weir_context *context, void *st
 }
 
 /* The same with somebody who listens to its events. */
-static inline void yard_open_with_news(struct yard *self, struct fixture *fixture)
+static inline void supervisor_fixture_open_with_news(struct supervisor_fixture *self,
+                                                     struct fixture *fixture)
 {
     static const char *const QUEUES[] = {"flow.completion", "flow.lease"};
-    struct weir_outbox *outbox = yard_make_outbox(fixture, fixture->db);
+    struct weir_outbox *outbox = supervisor_fixture_make_outbox(fixture, fixture->db);
 
-    *self = (struct yard){.fixture = fixture,
-                          .outbox = outbox,
-                          .flow = yard_make_flow(fixture, fixture->db, outbox)};
+    *self = (struct supervisor_fixture){
+        .fixture = fixture,
+        .outbox = outbox,
+        .flow = supervisor_fixture_make_flow(fixture, fixture->db, outbox)};
     for (int i = 0; i < 2; i++) {
         struct weir_handler_options handler;
 
         weir_handler_options_init(&handler);
         handler.queue = QUEUES[i];
-        handler.on_message = yard_note;
+        handler.on_message = supervisor_fixture_note;
         handler.state = &self->news;
         check_db(weir_outbox_add_handler(outbox, &handler, &fixture->error), WEIR_OK);
     }
     check_db(weir_outbox_start(outbox, &fixture->error), WEIR_OK);
 }
 
-static inline void yard_close(struct yard *self)
+static inline void supervisor_fixture_close(struct supervisor_fixture *self)
 {
     if (self->outbox != NULL)
         check_int(weir_outbox_stop(self->outbox, WEIR_SECONDS(60)), 0);
@@ -123,7 +128,7 @@ static inline void yard_close(struct yard *self)
 }
 
 /* Does it hear of what others commit? */
-static inline bool yard_is_listening(struct weir_flow *flow)
+static inline bool supervisor_fixture_is_listening(struct weir_flow *flow)
 {
     struct weir_wake_info info = {.listening = false};
 
@@ -138,13 +143,13 @@ static inline bool yard_is_listening(struct weir_flow *flow)
 
 /* In the lane "orders", with this policy. */
 static inline struct weir_execution_draft
-yard_draft(const struct weir_execution_policy *policy)
+supervisor_fixture_draft(const struct weir_execution_policy *policy)
 {
     return (struct weir_execution_draft){
         .lane = "orders", .kind = "mail", .policy = policy};
 }
 
-static inline struct weir_execution_policy yard_policy(void)
+static inline struct weir_execution_policy supervisor_fixture_policy(void)
 {
     struct weir_execution_policy policy;
 
@@ -155,7 +160,8 @@ static inline struct weir_execution_policy yard_policy(void)
 }
 
 static inline struct weir_execution_id
-yard_submit(struct yard *self, const struct weir_execution_draft *draft)
+supervisor_fixture_submit(struct supervisor_fixture *self,
+                          const struct weir_execution_draft *draft)
 {
     struct fixture *fixture = self->fixture;
     struct weir_submission submission;
@@ -166,8 +172,8 @@ yard_submit(struct yard *self, const struct weir_execution_draft *draft)
 }
 
 /* A claim that lasts as short as a test wants: weir_flow_claim() gives a second at least. */
-struct yard_claiming {
-    struct yard *yard;
+struct supervisor_fixture_claiming {
+    struct supervisor_fixture *supervisor_fixture;
     int64_t lane;
     int64_t ttl_us;
     size_t count;
@@ -176,11 +182,12 @@ struct yard_claiming {
     struct weir_pending_wakeups pending_wakeups;
 };
 
-static inline enum weir_status yard_claim_body(struct weir_connection *connection,
-                                               void *argument, struct weir_error *error)
+static inline enum weir_status
+supervisor_fixture_claim_body(struct weir_connection *connection, void *argument,
+                              struct weir_error *error)
 {
-    struct yard_claiming *self = argument;
-    struct weir_flow *flow = self->yard->flow;
+    struct supervisor_fixture_claiming *self = argument;
+    struct weir_flow *flow = self->supervisor_fixture->flow;
     const struct weir_claimant claimant = {weir_str("pool"), weir_str("worker-1"),
                                            self->ttl_us};
     const int64_t capability_set = 0;
@@ -214,43 +221,48 @@ static inline enum weir_status yard_claim_body(struct weir_connection *connectio
 }
 
 /* Whatever is ready, up to `count`; returns how many. */
-static inline size_t yard_claim(struct yard *self, int64_t ttl_us, struct weir_claim *out,
-                                size_t count)
+static inline size_t supervisor_fixture_claim(struct supervisor_fixture *self,
+                                              int64_t ttl_us, struct weir_claim *out,
+                                              size_t count)
 {
     struct fixture *fixture = self->fixture;
-    struct yard_claiming claiming = {
-        .yard = self, .ttl_us = ttl_us, .count = count, .out = out};
+    struct supervisor_fixture_claiming claiming = {
+        .supervisor_fixture = self, .ttl_us = ttl_us, .count = count, .out = out};
     struct weir_connection *connection = fixture_take(fixture);
 
     check_db(weir_dictionary_number(self->flow->dictionary, connection, WEIR_TERM_LANE,
                                     weir_str("orders"), &claiming.lane, &fixture->error),
              WEIR_OK);
     fixture_give(fixture, connection);
-    check_db(weir_transact(fixture->db, yard_claim_body, &claiming, &fixture->error),
+    check_db(weir_transact(fixture->db, supervisor_fixture_claim_body, &claiming,
+                           &fixture->error),
              WEIR_OK);
     weir_pending_wakeups_send(self->flow, &claiming.pending_wakeups);
     return claiming.claimed;
 }
 
 /* One that is ready, or will be soon. */
-static inline struct weir_claim yard_claim_one(struct yard *self, int64_t ttl_us)
+static inline struct weir_claim
+supervisor_fixture_claim_one(struct supervisor_fixture *self, int64_t ttl_us)
 {
     struct weir_claim claim;
 
-    wait_until(yard_claim(self, ttl_us, &claim, 1) == 1);
+    wait_until(supervisor_fixture_claim(self, ttl_us, &claim, 1) == 1);
     return claim;
 }
 
 /* Submit one and claim it. */
 static inline struct weir_claim
-yard_employ(struct yard *self, const struct weir_execution_draft *draft, int64_t ttl_us)
+supervisor_fixture_employ(struct supervisor_fixture *self,
+                          const struct weir_execution_draft *draft, int64_t ttl_us)
 {
-    (void)yard_submit(self, draft);
-    return yard_claim_one(self, ttl_us);
+    (void)supervisor_fixture_submit(self, draft);
+    return supervisor_fixture_claim_one(self, ttl_us);
 }
 
-static inline enum weir_status
-yard_settle(struct yard *self, const struct weir_claim *claim, enum weir_settle verb)
+static inline enum weir_status supervisor_fixture_settle(struct supervisor_fixture *self,
+                                                         const struct weir_claim *claim,
+                                                         enum weir_settle verb)
 {
     struct fixture *fixture = self->fixture;
     struct weir_settlement settlement = {
@@ -263,45 +275,51 @@ yard_settle(struct yard *self, const struct weir_claim *claim, enum weir_settle 
 /* ---- what has become of it ------------------------------------------------------------------- */
 
 /* Texts are not to be looked at, but for the failure. */
-struct yard_view {
+struct supervisor_fixture_view {
     struct weir_execution_info info;
     char failure[WEIR_FAILURE_SIZE_MAX + 1];
 };
 
-static inline void yard_see(void *state, const struct weir_execution_info *info)
+static inline void supervisor_fixture_see(void *state,
+                                          const struct weir_execution_info *info)
 {
-    struct yard_view *view = state;
+    struct supervisor_fixture_view *view = state;
 
     view->info = *info;
     (void)snprintf(view->failure, sizeof view->failure, "%s", info->failure);
 }
 
-static inline struct yard_view yard_look(struct yard *self,
-                                         const struct weir_execution_id *id)
+static inline struct supervisor_fixture_view
+supervisor_fixture_look(struct supervisor_fixture *self,
+                        const struct weir_execution_id *id)
 {
     struct fixture *fixture = self->fixture;
-    struct yard_view view;
+    struct supervisor_fixture_view view;
 
-    check_db(weir_flow_get(self->flow, id, yard_see, &view, &fixture->error), WEIR_OK);
+    check_db(
+        weir_flow_get(self->flow, id, supervisor_fixture_see, &view, &fixture->error),
+        WEIR_OK);
     return view;
 }
 
-static inline enum weir_public_state yard_state(struct yard *self,
-                                                const struct weir_execution_id *id)
+static inline enum weir_public_state
+supervisor_fixture_state(struct supervisor_fixture *self,
+                         const struct weir_execution_id *id)
 {
-    return yard_look(self, id).info.state;
+    return supervisor_fixture_look(self, id).info.state;
 }
 
 /* Of the attempts that have ended: how many, and the last of them. */
-struct yard_attempts {
+struct supervisor_fixture_attempts {
     int ended;
     int32_t number;
     enum weir_attempt_outcome outcome;
 };
 
-static inline void yard_see_attempt(void *state, const struct weir_attempt_info *info)
+static inline void supervisor_fixture_see_attempt(void *state,
+                                                  const struct weir_attempt_info *info)
 {
-    struct yard_attempts *attempts = state;
+    struct supervisor_fixture_attempts *attempts = state;
 
     if (info->outcome == WEIR_OUTCOME_RUNNING)
         return;
@@ -311,15 +329,16 @@ static inline void yard_see_attempt(void *state, const struct weir_attempt_info 
     attempts->outcome = info->outcome;
 }
 
-static inline struct yard_attempts yard_attempts(struct yard *self,
-                                                 const struct weir_execution_id *id)
+static inline struct supervisor_fixture_attempts
+supervisor_fixture_attempts(struct supervisor_fixture *self,
+                            const struct weir_execution_id *id)
 {
     struct fixture *fixture = self->fixture;
-    struct yard_attempts attempts = {.number = -1};
+    struct supervisor_fixture_attempts attempts = {.number = -1};
 
-    check_db(
-        weir_flow_attempts(self->flow, id, yard_see_attempt, &attempts, &fixture->error),
-        WEIR_OK);
+    check_db(weir_flow_attempts(self->flow, id, supervisor_fixture_see_attempt, &attempts,
+                                &fixture->error),
+             WEIR_OK);
     return attempts;
 }
 
@@ -342,7 +361,7 @@ static inline void patrol_make(struct patrol *self)
 {
     struct fixture *fixture = self->fixture;
 
-    self->flow = yard_make_flow(fixture, self->db, self->outbox);
+    self->flow = supervisor_fixture_make_flow(fixture, self->db, self->outbox);
     self->options.flow = self->flow;
     check_db(
         weir_flow_supervisor_create(&self->options, &self->supervisor, &fixture->error),
@@ -367,7 +386,7 @@ static inline void patrol_open(struct patrol *self, struct fixture *fixture)
 static inline void patrol_open_with_news(struct patrol *self, struct fixture *fixture)
 {
     patrol_init(self, fixture);
-    self->outbox = yard_make_outbox(fixture, self->db);
+    self->outbox = supervisor_fixture_make_outbox(fixture, self->db);
     patrol_start(self);
 }
 
@@ -417,7 +436,7 @@ static inline void patrol_wait_until_calm(struct patrol *self)
 {
     uint64_t before;
 
-    wait_until(yard_is_listening(self->flow));
+    wait_until(supervisor_fixture_is_listening(self->flow));
     before = patrol_polls(self);
     if (self->fixture->engine == WEIR_POSTGRESQL)
         wait_until(patrol_polls(self) >= before + 2);

@@ -1,10 +1,10 @@
 /*
- * waits.h - suspended executions for tests.
+ * suspended.h - suspended executions for tests.
  */
-#ifndef WEIR_TEST_WAITS_H
-#define WEIR_TEST_WAITS_H
+#ifndef WEIR_TEST_SUSPENDED_H
+#define WEIR_TEST_SUSPENDED_H
 
-#include "contract/flow/works.h"
+#include "contract/flow/flow_fixture.h"
 #include "weir/suspension.h"
 
 /* One execution that waits until something. */
@@ -25,8 +25,8 @@ static inline void wait_claim(struct wait *self, struct fixture *fixture,
     *self = (struct wait){.flow = flow};
     for (size_t i = 0; i < 4; i++)
         self->waitpoints[i].key = KEYS[i];
-    self->id = works_submit(fixture, flow, "orders");
-    self->claim = works_claim(fixture, flow, "orders", "anna");
+    self->id = flow_fixture_submit(fixture, flow, "orders");
+    self->claim = flow_fixture_claim(fixture, flow, "orders", "anna");
     weir_suspend_options_init(&self->options);
     self->options.waitpoints = self->waitpoints;
     self->options.waitpoint_count = 4;
@@ -49,7 +49,7 @@ static inline void wait_open(struct wait *self, struct fixture *fixture,
 {
     wait_claim(self, fixture, flow);
     check(!wait_suspend(self, fixture, until));
-    check_str(works_state(fixture, flow, &self->id), "suspended");
+    check_str(flow_fixture_state(fixture, flow, &self->id), "suspended");
 }
 
 static inline struct weir_signal wait_signal(const struct wait *self, size_t waitpoint,
