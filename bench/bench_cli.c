@@ -20,11 +20,11 @@
 #include "lib/ground.h"
 #include "lib/line.h"
 #include "lib/must.h"
-#include "lib/place.h"
 #include "lib/proc.h"
 #include "lib/program.h"
 #include "lib/sample.h"
 #include "lib/table.h"
+#include "lib/temp_dir.h"
 
 enum { BATCH = 1000, QUEUES = 10, PATH_SIZE = 512, WORDS_SIZE = 2048 };
 
@@ -100,7 +100,7 @@ static const char *prepare(struct setup *self, const char *name, size_t queues,
 
 static const char *path_of(const char *name, char *path)
 {
-    (void)snprintf(path, PATH_SIZE, "%s/%s", place_on_disk(), name);
+    (void)snprintf(path, PATH_SIZE, "%s/%s", temp_dir_on_disk(), name);
     return path;
 }
 

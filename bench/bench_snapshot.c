@@ -20,9 +20,9 @@
 #include "lib/frame.h"
 #include "lib/ground.h"
 #include "lib/line.h"
-#include "lib/place.h"
 #include "lib/sample.h"
 #include "lib/table.h"
+#include "lib/temp_dir.h"
 
 enum { BATCH = 100, LAP = 5000, PATH_SIZE = 512 };
 
@@ -125,7 +125,8 @@ static int64_t size_of_file(size_t side, const char *suffix)
     struct stat found;
     char path[PATH_SIZE];
 
-    (void)snprintf(path, sizeof path, "%s/%s.db%s", place_on_disk(), NAMES[side], suffix);
+    (void)snprintf(path, sizeof path, "%s/%s.db%s", temp_dir_on_disk(), NAMES[side],
+                   suffix);
     return stat(path, &found) == 0 ? (int64_t)found.st_size : 0;
 }
 

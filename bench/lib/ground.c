@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "lib/must.h"
-#include "lib/place.h"
 #include "lib/server.h"
+#include "lib/temp_dir.h"
 
 enum { DATABASES_MAX = 32 };
 
@@ -89,7 +89,7 @@ struct bench_ground *bench_ground_open(enum weir_engine engine)
     self->engine = engine;
     if (engine == WEIR_SQLITE)
         return self;
-    (void)snprintf(folder, sizeof folder, "%s/%s-%zu", place_on_disk(),
+    (void)snprintf(folder, sizeof folder, "%s/%s-%zu", temp_dir_on_disk(),
                    weir_engine_name(engine), ++opened);
     self->server = server_create(
         engine, &(struct server_options){
@@ -120,7 +120,7 @@ const char *bench_ground_add(struct bench_ground *self, const char *name, bool c
     url = self->urls[self->count++];
     if (self->engine == WEIR_SQLITE) {
         count_on_sqlite(counted);
-        (void)snprintf(url, SERVER_URL_SIZE, "sqlite:%s/%s.db", place_on_disk(), name);
+        (void)snprintf(url, SERVER_URL_SIZE, "sqlite:%s/%s.db", temp_dir_on_disk(), name);
         return url;
     }
     server_create_database(self->server, name);
@@ -162,7 +162,7 @@ static sqlite3 *open_file(const char *name)
     char path[SERVER_PATH_SIZE];
     sqlite3 *handle = NULL;
 
-    (void)snprintf(path, sizeof path, "%s/%s.db", place_on_disk(), name);
+    (void)snprintf(path, sizeof path, "%s/%s.db", temp_dir_on_disk(), name);
     bench_must(sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK,
                "open the file");
     (void)sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);

@@ -12,8 +12,8 @@
 
 #include "lib/clock.h"
 #include "lib/must.h"
-#include "lib/place.h"
 #include "lib/process.h"
+#include "lib/temp_dir.h"
 
 enum { PATH_SIZE = 4096, COMMAND_SIZE = 4096 };
 
@@ -33,7 +33,7 @@ static const char *program_path(void)
 
 static struct process_options options(void)
 {
-    return (struct process_options){.folder = place_of_program(),
+    return (struct process_options){.folder = temp_dir_of_program(),
                                     .death_signal = SIGKILL};
 }
 

@@ -15,8 +15,8 @@
 
 #include "lib/clock.h"
 #include "lib/must.h"
-#include "lib/place.h"
 #include "lib/process.h"
+#include "lib/temp_dir.h"
 
 #define WAIT_LIMIT_NS WEIR_SECONDS(120)
 #define LOOK_NS WEIR_MILLISECONDS(1)
@@ -152,7 +152,7 @@ void bench_team_open(struct bench_team *self, const struct bench_team_options *o
     struct bench_line_options producer = {.url = options->url};
 
     memset(self, 0, sizeof *self);
-    (void)snprintf(self->path, sizeof self->path, "%s/board-%zu", place_of_program(),
+    (void)snprintf(self->path, sizeof self->path, "%s/board-%zu", temp_dir_of_program(),
                    opened++);
     self->board = map_board(self->path);
     (void)snprintf(self->board->url, sizeof self->board->url, "%s", options->url);
@@ -187,7 +187,8 @@ static struct bench_member *find_member(struct bench_team *self, uint32_t number
 
 uint32_t bench_team_start(struct bench_team *self)
 {
-    struct process_options how = {.folder = place_of_program(), .death_signal = SIGKILL};
+    struct process_options how = {.folder = temp_dir_of_program(),
+                                  .death_signal = SIGKILL};
     struct bench_member *member = find_member(self, 0);
     char program[BENCH_TEAM_PATH_SIZE] = "";
     ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -235,7 +236,7 @@ static void check_members(struct bench_team *self)
     for (size_t i = 0; i < BENCH_MEMBERS_MAX; i++) {
         if (self->members[i].number == 0 || !process_has_ended(self->members[i].pid))
             continue;
-        process_print_log(place_of_program());
+        process_print_log(temp_dir_of_program());
         bench_must(false, "a consuming process has ended");
     }
 }
@@ -245,7 +246,7 @@ static void check_wait_limit(struct bench_team *self, int64_t end_ns, const char
     check_members(self);
     if (bench_now_ns() < end_ns)
         return;
-    process_print_log(place_of_program());
+    process_print_log(temp_dir_of_program());
     bench_must(false, what);
 }
 

@@ -73,7 +73,7 @@ static int run_and_wait(struct fixture *fixture)
 
 OUTBOX_TEST(kill, in_a_bulk_requeue_loses_and_doubles_nothing)
 {
-    struct weir_outbox *clerk = letters_clerk(fixture, "orders", 1);
+    struct weir_outbox *client = letters_client(fixture, "orders", 1);
     struct recorder *recorder = recorder_new();
     struct weir_dead_letter_scope scope = letters_everything();
     struct weir_dead_letter_progress progress;
@@ -82,16 +82,16 @@ OUTBOX_TEST(kill, in_a_bulk_requeue_loses_and_doubles_nothing)
     letters_make(fixture, "orders", "default", 0, MANY);
     ended = run_and_wait(fixture);
     check(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL);
-    wait_until(letters_count(fixture, clerk, WEIR_DEAD_LETTER_PENDING) ==
+    wait_until(letters_count(fixture, client, WEIR_DEAD_LETTER_PENDING) ==
                MANY - WEIR_DEAD_LETTER_STEP);
-    check_db(weir_dead_letter_requeue_all(clerk, &scope, NULL, NULL, &progress,
+    check_db(weir_dead_letter_requeue_all(client, &scope, NULL, NULL, &progress,
                                           &fixture->error),
              WEIR_OK);
     check_int(progress.done, MANY - WEIR_DEAD_LETTER_STEP);
 
-    outbox_fixture_serve(fixture, clerk, "orders", recorder);
-    outbox_fixture_start(fixture, clerk);
-    wait_until(outbox_fixture_seq(fixture, clerk, "orders", 0) == 2 * MANY);
+    outbox_fixture_serve(fixture, client, "orders", recorder);
+    outbox_fixture_start(fixture, client);
+    wait_until(outbox_fixture_seq(fixture, client, "orders", 0) == 2 * MANY);
     check_int(recorder_count(recorder), MANY);
     for (size_t i = 0; i < MANY; i++) {
         char want[16];
@@ -99,5 +99,5 @@ OUTBOX_TEST(kill, in_a_bulk_requeue_loses_and_doubles_nothing)
         (void)snprintf(want, sizeof want, "%zu", i + 1);
         check_str(recorder_delivery(recorder, i).payload, want);
     }
-    outbox_fixture_close(clerk);
+    outbox_fixture_close(client);
 }

@@ -41,8 +41,8 @@ void letters_note(void *state, const struct weir_dead_letter *letter)
     memcpy(view->requeued_uid, letter->requeued_uid, WEIR_UID_SIZE);
 }
 
-struct weir_outbox *letters_clerk(struct fixture *fixture, const char *queue,
-                                  int32_t partitions)
+struct weir_outbox *letters_client(struct fixture *fixture, const char *queue,
+                                   int32_t partitions)
 {
     struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "clerk");
 

@@ -3,7 +3,7 @@
  *
  *   OUTBOX_TEST(letter, is_pending_at_first)
  *   {
- *       struct weir_outbox *clerk = letters_clerk(fixture, "orders", 1);
+ *       struct weir_outbox *clerk = letters_client(fixture, "orders", 1);
  *
  *       letters_make(fixture, "orders", "default", 0, 3);
  *       check_int(letters_count(fixture, clerk, WEIR_DEAD_LETTER_PENDING), 3);
@@ -52,8 +52,8 @@ struct letter_views {
 void letters_note(void *views, const struct weir_dead_letter *letter);
 
 /* An outbox with this queue that is not started. Owes weir_outbox_destroy(). */
-struct weir_outbox *letters_clerk(struct fixture *fixture, const char *queue,
-                                  int32_t partitions);
+struct weir_outbox *letters_client(struct fixture *fixture, const char *queue,
+                                   int32_t partitions);
 
 /* Make the subscription, so that what comes from now on is kept for it. */
 void letters_subscribe(struct fixture *fixture, const char *queue,

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "lib/place.h"
+#include "lib/temp_dir.h"
 #include "lib/test.h"
 
 enum { WORD_SIZE = SERVER_URL_SIZE + 32, WORDS_MAX = 12 };
@@ -56,9 +56,9 @@ static void begin(struct words *self, const struct server *server, const char *p
 
 static void run(const struct words *self)
 {
-    process_run(
-        &(struct process_options){.folder = place_of_program(), .death_signal = SIGKILL},
-        self->list);
+    process_run(&(struct process_options){.folder = temp_dir_of_program(),
+                                          .death_signal = SIGKILL},
+                self->list);
 }
 
 static void dump_write_at(const struct server *server, const char *database,
@@ -116,7 +116,7 @@ void dump_read(const struct server *server, const char *database, enum dump_form
 
 static void name_file(const char *name, char out[SERVER_PATH_SIZE])
 {
-    check(snprintf(out, SERVER_PATH_SIZE, "%s/%s.dump", place_of_program(), name) <
+    check(snprintf(out, SERVER_PATH_SIZE, "%s/%s.dump", temp_dir_of_program(), name) <
           SERVER_PATH_SIZE);
 }
 

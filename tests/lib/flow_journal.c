@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/place.h"
+#include "lib/temp_dir.h"
 #include "lib/test.h"
 #include "weir/outbox.h"
 
@@ -131,16 +131,16 @@ static void run(sqlite3 *db, const char *sql)
 
 const char *flow_journal_template(void)
 {
-    static char path[PLACE_SIZE + 16];
+    static char path[TEMP_DIR_SIZE + 16];
     struct weir_db_options options;
     struct weir_db *db = NULL;
     sqlite3 *handle = NULL;
-    char url[PLACE_SIZE + 32];
+    char url[TEMP_DIR_SIZE + 32];
 
     if (path[0] != '\0')
         return path;
     check(sqlite3_auto_extension((void (*)(void))add_functions) == SQLITE_OK);
-    (void)snprintf(path, sizeof path, "%s/flow", place_of_program());
+    (void)snprintf(path, sizeof path, "%s/flow", temp_dir_of_program());
     (void)snprintf(url, sizeof url, "sqlite:%s", path);
     weir_db_options_init(&options);
     options.url = url;

@@ -599,7 +599,7 @@ static void begin(struct flow_sim *self, bool loud)
         .punctual = (self->plan->faults & ~(1U << FLOW_WORKERS)) == 0 &&
                     self->plan->crash_call == 0,
     });
-    (void)snprintf(self->path, sizeof self->path, "%s/f", place_of_program());
+    (void)snprintf(self->path, sizeof self->path, "%s/f", temp_dir_of_program());
     (void)snprintf(self->url, sizeof self->url, "sqlite:%s", self->path);
     sqlite_file_copy(flow_journal_template(), self->path);
     self->journal = flow_journal_open(self->path, tell_call, self);

@@ -12,8 +12,8 @@
 #include "base/random.h"
 #include "lib/flow_journal.h"
 #include "lib/flow_sim.h"
-#include "lib/place.h"
 #include "lib/sim_process.h"
+#include "lib/temp_dir.h"
 #include "weir/flow_supervisor.h"
 #include "weir/outbox.h"
 
@@ -78,8 +78,8 @@ struct flow_sim {
     uint32_t faults;  /* that happen now */
     uint32_t db_calls;
     uint32_t disturbances;
-    char path[PLACE_SIZE + 16];
-    char url[PLACE_SIZE + 32];
+    char path[TEMP_DIR_SIZE + 16];
+    char url[TEMP_DIR_SIZE + 32];
     struct flow_process processes[FLOW_PROCESSES_MAX];
     uint32_t process_count;
     struct flow_draft drafts[FLOW_DRAFTS_MAX];

@@ -3,7 +3,7 @@
  *
  * What producers, dispatchers and owners write, as plain SQL on connections of the bare driver,
  * so that a test can stop between any two statements; and a reader that finds the order of
- * messages the slow way, straight from its definition (place.h): the cut of a message is
+ * messages the slow way, straight from its definition (temp_dir.h): the cut of a message is
  * the first whose snapshot sees its transaction.
  *
  * Failure  A statement that fails fails the test.

@@ -1,7 +1,7 @@
 /*
  * server.c - starts, ends and finds database servers.
  *
- * The run's folder (place.h):
+ * The run's folder (temp_dir.h):
  *
  *   postgresql.lock      held while a template or the shared server is made
  *   postgresql.template/ data as initdb left them; every server begins with a copy
@@ -40,9 +40,9 @@
 #include <libpq-fe.h>
 #include <mysql.h>
 
-#include "lib/place.h"
 #include "lib/pooler.h"
 #include "lib/process.h"
+#include "lib/temp_dir.h"
 #include "lib/test.h"
 
 /* Generous: a loaded machine under a sanitizer. */
@@ -160,7 +160,7 @@ struct server *server_shared(enum weir_engine engine)
         if (self->shared && self->kind == kind)
             break;
     if (self == NULL) {
-        format(folder, sizeof folder, "%s/%s.shared", place_of_run(), kind->name);
+        format(folder, sizeof folder, "%s/%s.shared", temp_dir_of_run(), kind->name);
         self = add_server(kind, folder);
         self->shared = true;
     }
@@ -188,7 +188,8 @@ struct server *server_create(enum weir_engine engine,
     if (options != NULL && options->folder != NULL)
         format(folder, sizeof folder, "%s", options->folder);
     else
-        format(folder, sizeof folder, "%s/%s%d", place_of_program(), kind->name, ++count);
+        format(folder, sizeof folder, "%s/%s%d", temp_dir_of_program(), kind->name,
+               ++count);
     self = add_server(kind, folder);
     if (options != NULL && options->settings != NULL)
         for (int i = 0; options->settings[i] != NULL; i++) {
@@ -211,7 +212,8 @@ struct server *server_create(enum weir_engine engine,
     else if (wants_pooler(kind))
         pool_size = POOL_SIZE;
     if (pool_size > 0) {
-        format(folder, sizeof folder, "%s/pooler%d", place_of_program(), ++pooler_count);
+        format(folder, sizeof folder, "%s/pooler%d", temp_dir_of_program(),
+               ++pooler_count);
         start_pooler(self, folder, pool_size);
     }
     return self;
@@ -225,7 +227,7 @@ void server_destroy(struct server *self)
     check(!self->shared);
     end_pooler(self);
     end(self, self->kind->kill_signal);
-    place_remove(self->folder);
+    temp_dir_remove(self->folder);
     for (struct server **link = &servers; *link != NULL; link = &(*link)->next)
         if (*link == self) {
             *link = self->next;
@@ -261,7 +263,7 @@ void server_refill(struct server *self, server_fill_fn make, void *argument)
 
     check(!self->shared && self->pid == 0);
     format(data, sizeof data, "%s/data", self->folder);
-    place_remove(data);
+    temp_dir_remove(data);
     fill(self, make, argument);
 }
 
@@ -337,7 +339,7 @@ void server_direct_url(const struct server *self, const char *database, char *ou
 
 const char *server_folder(void)
 {
-    return place_of_program();
+    return temp_dir_of_program();
 }
 
 /* ---- statements --------------------------------------------------------------------------- */
@@ -496,7 +498,7 @@ static struct server *add_server(const struct kind *kind, const char *folder)
         format(self->socket, sizeof self->socket, "%s/socket", folder);
     self->next = servers;
     servers = self;
-    place_before_end(end_all);
+    temp_dir_before_end(end_all);
     return self;
 }
 
@@ -507,7 +509,7 @@ static void find_or_start_shared(struct server *self)
     int port, pid;
     FILE *file;
 
-    format(path, sizeof path, "%s/%s.port", place_of_run(), self->kind->name);
+    format(path, sizeof path, "%s/%s.port", temp_dir_of_run(), self->kind->name);
     file = fopen(path, "re");
     if (file == NULL) {
         make_template(self->kind);
@@ -535,10 +537,10 @@ static void find_or_start_pooler(struct server *self)
     int port;
     FILE *file;
 
-    format(path, sizeof path, "%s/pooler.port", place_of_run());
+    format(path, sizeof path, "%s/pooler.port", temp_dir_of_run());
     file = fopen(path, "re");
     if (file == NULL) {
-        format(folder, sizeof folder, "%s/pooler.shared", place_of_run());
+        format(folder, sizeof folder, "%s/pooler.shared", temp_dir_of_run());
         start_pooler(self, folder, POOL_SIZE);
         write_file(path, "%d\n", self->pooler_port);
         return;
@@ -556,7 +558,7 @@ static int lock_run(const struct kind *kind)
     char path[SERVER_PATH_SIZE];
     int lock;
 
-    format(path, sizeof path, "%s/%s.lock", place_of_run(), kind->name);
+    format(path, sizeof path, "%s/%s.lock", temp_dir_of_run(), kind->name);
     lock = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
     if (lock < 0 || flock(lock, LOCK_EX) != 0)
         FAIL("lock \"%s\": %s", path, strerror(errno));
@@ -664,11 +666,11 @@ static void make_template(const struct kind *kind)
     struct process_options options = {
         .user = kind->user, .folder = made, .death_signal = SIGKILL};
 
-    format(done, sizeof done, "%s/%s.template", place_of_run(), kind->name);
+    format(done, sizeof done, "%s/%s.template", temp_dir_of_run(), kind->name);
     if (access(done, F_OK) == 0)
         return;
-    format(made, sizeof made, "%s/%s.making", place_of_run(), kind->name);
-    place_remove(made);
+    format(made, sizeof made, "%s/%s.making", temp_dir_of_run(), kind->name);
+    temp_dir_remove(made);
     make_folder(kind, made);
     if (kind->engine == WEIR_POSTGRESQL)
         make_postgresql_data(&options);
@@ -685,7 +687,7 @@ static void copy_template(struct server *self)
     char from[SERVER_PATH_SIZE];
 
     make_folder(self->kind, self->folder);
-    format(from, sizeof from, "%s/%s.template/.", place_of_run(), self->kind->name);
+    format(from, sizeof from, "%s/%s.template/.", temp_dir_of_run(), self->kind->name);
     process_run(&options, (const char *[]){"/bin/cp", "-R", "--preserve=mode", from,
                                            self->folder, NULL});
 }
@@ -777,7 +779,7 @@ static void add_own_words(struct command *command, const struct server *self)
 /* False when it ended by itself before it answered. */
 static bool try_start(struct server *self)
 {
-    bool outlives_us = self->shared && !place_is_ours();
+    bool outlives_us = self->shared && !temp_dir_is_ours();
     struct process_options options = {.user = self->kind->user,
                                       .folder = self->folder,
                                       .death_signal =
@@ -792,7 +794,7 @@ static bool try_start(struct server *self)
         add(&command, "--%s", self->settings[i]);
     self->pid = process_start(&options, command.words);
     if (self->shared) {
-        format(path, sizeof path, "%s/%s.pid", place_of_run(), self->kind->name);
+        format(path, sizeof path, "%s/%s.pid", temp_dir_of_run(), self->kind->name);
         write_file(path, "%d %s\n", (int)self->pid, self->kind->kill_name);
     }
 
@@ -815,7 +817,7 @@ static void start_pooler(struct server *self, const char *folder, int pool_size)
     struct pooler_options options = {.server_port = self->port,
                                      .pool_size = pool_size,
                                      .folder = folder,
-                                     .outlives_us = self->shared && !place_is_ours()};
+                                     .outlives_us = self->shared && !temp_dir_is_ours()};
     char path[SERVER_PATH_SIZE];
 
     for (int i = 0; i < PORT_TRIES_MAX && self->pooler_pid == 0; i++) {
@@ -828,7 +830,7 @@ static void start_pooler(struct server *self, const char *folder, int pool_size)
     }
     self->pooler_port = options.port;
     if (self->shared) {
-        format(path, sizeof path, "%s/pooler.pid", place_of_run());
+        format(path, sizeof path, "%s/pooler.pid", temp_dir_of_run());
         write_file(path, "%d TERM\n", (int)self->pooler_pid);
     }
 }
@@ -873,7 +875,7 @@ static void end_all(void)
     while (servers != NULL) {
         struct server *next = servers->next;
 
-        if (!servers->shared || place_is_ours()) {
+        if (!servers->shared || temp_dir_is_ours()) {
             end_pooler(servers);
             end(servers, servers->kind->kill_signal);
         }

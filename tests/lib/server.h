@@ -11,7 +11,7 @@
  * settings are the engine's defaults but for sizes, so that commits are durable; only
  * `deadlock_timeout` is shorter.
  *
- * script/test gives all programs of a run one folder (place.h). The first program that needs an
+ * script/test gives all programs of a run one folder (temp_dir.h). The first program that needs an
  * engine starts its server there and leaves it running for the others; script/test ends it. A
  * program that is started by hand has the run to itself and ends everything when it ends.
  * Servers of a test's own die with the program, however that ends.

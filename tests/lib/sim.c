@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "lib/place.h"
 #include "lib/sim_process.h"
 #include "lib/sqlite_file.h"
+#include "lib/temp_dir.h"
 #include "lib/test.h"
 #include "outbox/outbox.h"
 #include "ward/context.h"
@@ -61,8 +61,8 @@ struct sim {
     struct history *history;
     int64_t now_ns;
     uint32_t faults; /* that happen now */
-    char url[PLACE_SIZE + 32];
-    char path[PLACE_SIZE + 16];
+    char url[TEMP_DIR_SIZE + 32];
+    char path[TEMP_DIR_SIZE + 16];
     struct consumer consumers[CONSUMERS_MAX];
     struct consumer producer; /* the process of all producers */
     uint32_t process_count;
@@ -765,15 +765,15 @@ static void end_all(struct sim *self)
 /* Migrated once; each world begins with a copy. */
 static const char *template_path(void)
 {
-    static char path[PLACE_SIZE + 16];
+    static char path[TEMP_DIR_SIZE + 16];
     struct weir_db_options options;
     struct weir_db *db = NULL;
     sqlite3 *handle = NULL;
-    char url[PLACE_SIZE + 32];
+    char url[TEMP_DIR_SIZE + 32];
 
     if (path[0] != '\0')
         return path;
-    (void)snprintf(path, sizeof path, "%s/world", place_of_program());
+    (void)snprintf(path, sizeof path, "%s/world", temp_dir_of_program());
     (void)snprintf(url, sizeof url, "sqlite:%s", path);
     weir_db_options_init(&options);
     options.url = url;
@@ -789,7 +789,7 @@ static const char *template_path(void)
 
 static void make_database(struct sim *self)
 {
-    (void)snprintf(self->path, sizeof self->path, "%s/w", place_of_program());
+    (void)snprintf(self->path, sizeof self->path, "%s/w", temp_dir_of_program());
     (void)snprintf(self->url, sizeof self->url, "sqlite:%s", self->path);
     sqlite_file_copy(template_path(), self->path);
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "lib/place.h"
+#include "lib/temp_dir.h"
 #include "lib/test.h"
 
 static void copy_file(const char *from, const char *to)
@@ -28,8 +28,8 @@ static void copy_file(const char *from, const char *to)
 /* What was not moved into the file yet is part of it. */
 void sqlite_file_copy(const char *from, const char *to)
 {
-    char from_log[PLACE_SIZE + 32];
-    char to_log[PLACE_SIZE + 32];
+    char from_log[TEMP_DIR_SIZE + 32];
+    char to_log[TEMP_DIR_SIZE + 32];
 
     sqlite_file_remove(to);
     copy_file(from, to);
@@ -41,7 +41,7 @@ void sqlite_file_copy(const char *from, const char *to)
 
 void sqlite_file_remove(const char *path)
 {
-    char name[PLACE_SIZE + 32];
+    char name[TEMP_DIR_SIZE + 32];
 
     (void)unlink(path);
     (void)snprintf(name, sizeof name, "%s-wal", path);

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "lib/graph_run.h"
-#include "lib/place.h"
 #include "lib/sim_process.h"
 #include "lib/sqlite_file.h"
+#include "lib/temp_dir.h"
 #include "lib/test.h"
 #include "weir/flow.h"
 #include "weir/outbox.h"
@@ -35,14 +35,14 @@ struct sim {
 /* A migrated database, made once. */
 static const char *template(void)
 {
-    static char path[PLACE_SIZE + 16];
+    static char path[TEMP_DIR_SIZE + 16];
     struct weir_db_options options;
     struct weir_db *db = NULL;
-    char url[PLACE_SIZE + 32];
+    char url[TEMP_DIR_SIZE + 32];
 
     if (path[0] != '\0')
         return path;
-    (void)snprintf(path, sizeof path, "%s/graph", place_of_program());
+    (void)snprintf(path, sizeof path, "%s/graph", temp_dir_of_program());
     (void)snprintf(url, sizeof url, "sqlite:%s", path);
     weir_db_options_init(&options);
     options.url = url;
@@ -75,12 +75,12 @@ static void live(struct sim_process *sim_process, struct weir_context *context,
 static void run_sim(const struct graph_plan *plan, bool loud, struct graph_outcome *out)
 {
     struct sim sim = {.run = graph_run_create(plan, loud)};
-    char path[PLACE_SIZE + 16];
-    char url[PLACE_SIZE + 32];
+    char path[TEMP_DIR_SIZE + 16];
+    char url[TEMP_DIR_SIZE + 32];
     struct sim_process *sim_process;
     int64_t left;
 
-    (void)snprintf(path, sizeof path, "%s/g", place_of_program());
+    (void)snprintf(path, sizeof path, "%s/g", temp_dir_of_program());
     (void)snprintf(url, sizeof url, "sqlite:%s", path);
     sqlite_file_copy(template(), path);
     sim_process =

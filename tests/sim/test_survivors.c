@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/place.h"
 #include "lib/sim_process.h"
+#include "lib/temp_dir.h"
 #include "lib/test.h"
 #include "outbox/delivery/partition_table.h"
 #include "outbox/outbox.h"
@@ -34,8 +34,8 @@ struct person {
 };
 
 struct village {
-    char path[PLACE_SIZE + 16];
-    char url[PLACE_SIZE + 32];
+    char path[TEMP_DIR_SIZE + 16];
+    char url[TEMP_DIR_SIZE + 32];
     struct person people[PEOPLE_MAX];
     uint32_t count;
     int64_t now_ns;
@@ -238,11 +238,11 @@ static int64_t settle(struct village *self)
 static void remove_files(struct village *self)
 {
     static const char *const ENDINGS[] = {"", "-wal", "-shm"};
-    char name[PLACE_SIZE + 32];
+    char name[TEMP_DIR_SIZE + 32];
 
     for (size_t i = 0; i < sizeof ENDINGS / sizeof ENDINGS[0]; i++) {
         (void)snprintf(name, sizeof name, "%s%s", self->path, ENDINGS[i]);
-        place_remove(name);
+        temp_dir_remove(name);
     }
 }
 
@@ -252,7 +252,7 @@ static void open_village(struct village *self)
     struct weir_db *db = NULL;
 
     memset(self, 0, sizeof *self);
-    (void)snprintf(self->path, sizeof self->path, "%s/village", place_of_program());
+    (void)snprintf(self->path, sizeof self->path, "%s/village", temp_dir_of_program());
     (void)snprintf(self->url, sizeof self->url, "sqlite:%s", self->path);
     remove_files(self);
     weir_db_options_init(&options);

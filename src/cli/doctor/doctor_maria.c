@@ -572,7 +572,7 @@ static void check_history(struct weir_doctor *self)
             WEIR_NOUN(length, "transaction", "transactions"));
 }
 
-static void check_sweep(struct weir_doctor *self)
+static void check_alloc_failures(struct weir_doctor *self)
 {
     struct weir_error error = {0};
     int64_t span = 0;
@@ -593,6 +593,6 @@ void weir_doctor_check_maria_tables(struct weir_doctor *self)
     check_engines(self);
     check_transactions(self);
     check_history(self);
-    check_sweep(self);
+    check_alloc_failures(self);
     weir_doctor_check_roles(self);
 }

@@ -150,7 +150,7 @@ static void check_damage(struct weir_doctor *self, const char *path)
         check_pages(self);
 }
 
-static void check_sweep(struct weir_doctor *self)
+static void check_alloc_failures(struct weir_doctor *self)
 {
     struct weir_error error = {0};
     int64_t span = 0;
@@ -167,7 +167,7 @@ void weir_doctor_check_sqlite_file(struct weir_doctor *self)
     const char *path = weir_db_config(self->session.db)->url.path;
 
     if (self->schema_fits)
-        check_sweep(self);
+        check_alloc_failures(self);
     if (strcmp(path, ":memory:") == 0)
         return;
     check_damage(self, path);

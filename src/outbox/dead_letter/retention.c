@@ -15,7 +15,7 @@
 /*
  * By the index of closed ones, which SQLite and MariaDB have to be told (`how`): none younger than
  * {3} is looked at, which no queue lets go. {2} is now: a clock in the statement would be asked
- * for each row. 64: place.h.
+ * for each row. 64: temp_dir.h.
  */
 #define EXPIRED(columns, how, join, queue)                                               \
     "SELECT " columns " FROM {p}_dead_letter d" how join " {p}_queue q ON q.id = " queue \

@@ -26,7 +26,7 @@
 
 struct weir_lease_key {
     int64_t subscription;
-    int64_t pid; /* place.h */
+    int64_t pid; /* temp_dir.h */
 };
 
 struct weir_lease {

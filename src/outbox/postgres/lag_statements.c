@@ -2,7 +2,7 @@
  * lag_statements.c - the statements that find what a position has not passed.
  *
  * A position {c, id} has not passed a row that cut c does not see, unless cut c + 1 sees it and
- * its id is at most `id` (place.h). Where such rows can be follows from what a cut is (postgres/cut.h).
+ * its id is at most `id` (temp_dir.h). Where such rows can be follows from what a cut is (postgres/cut.h).
  * Each position has a mark `lo`:
  *
  *   hi(c)                      when nothing of cut c + 1 is passed, or c + 1 is not made yet

@@ -649,7 +649,7 @@ static const struct weir_sql SQL_REMOVE[] = {
     {.name = "remove subscriptions",
      .text = "DELETE FROM {p}_subscription WHERE queue = {1}",
      .parameters = "i"},
-    {.name = "remove messages set aside", /* 64: place.h */
+    {.name = "remove messages set aside", /* 64: temp_dir.h */
      .text = "DELETE FROM {p}_aside WHERE pid >= {1} * 64"
              " AND pid < {1} * 64 + 64",
      .parameters = "i"},

@@ -14,9 +14,9 @@
 #include "db/db.h"
 #include "db/sqlite/write_waiters.h"
 #include "db/transact.h"
+#include "lib/alloc_failures.h"
 #include "lib/engines.h"
-#include "lib/sweep.h"
-#include "lib/wire.h"
+#include "lib/tcp_proxy.h"
 
 enum { CALLS_MIN = 12, CALLS_MAX = 500 }; /* of a scenario into a driver */
 
@@ -228,20 +228,21 @@ ENGINE_TEST(fault, is_overcome_by_trying_again_unless_the_commit_is_in_doubt)
 
 /* A connection through a wire, inside a transaction that has added one row. */
 struct wired {
-    struct wire *wire;
+    struct tcp_proxy *tcp_proxy;
     struct weir_db *db;
     struct weir_connection *connection;
 };
 
-static struct wired begin_over_a_wire(struct fixture *fixture)
+static struct wired begin_over_a_tcp_proxy(struct fixture *fixture)
 {
     struct weir_db_options options = fixture_options(fixture);
-    struct wired self = {.wire = wire_open(server_port(fixture->server))};
+    struct wired self = {.tcp_proxy = tcp_proxy_open(server_port(fixture->server))};
     char url[SERVER_URL_SIZE];
 
     make_items(fixture);
     snprintf(url, sizeof url, "%s://" SERVER_USER ":" SERVER_PASSWORD "@127.0.0.1:%d/%s",
-             weir_engine_name(fixture->engine), wire_port(self.wire), fixture->database);
+             weir_engine_name(fixture->engine), tcp_proxy_port(self.tcp_proxy),
+             fixture->database);
     options.url = url;
     self.db = fixture_open(fixture, &options);
     check_db(weir_db_acquire(self.db, &self.connection, &fixture->error), WEIR_OK);
@@ -250,45 +251,45 @@ static struct wired begin_over_a_wire(struct fixture *fixture)
     return self;
 }
 
-static void end_over_a_wire(struct wired *self)
+static void end_over_a_tcp_proxy(struct wired *self)
 {
     weir_db_release(self->db, self->connection);
     weir_db_destroy(self->db);
-    wire_close(self->wire);
+    tcp_proxy_close(self->tcp_proxy);
 }
 
 /* The server never heard of it: the same answer, and the row is not there. */
 SERVER_TEST(fault, of_a_commit_that_never_arrives_is_in_doubt)
 {
-    struct wired wired = begin_over_a_wire(fixture);
+    struct wired wired = begin_over_a_tcp_proxy(fixture);
 
-    wire_set_mode(wired.wire, WIRE_LOSES_NEXT_REQUEST);
+    tcp_proxy_set_mode(wired.tcp_proxy, TCP_PROXY_LOSES_NEXT_REQUEST);
     check_db(weir_connection_commit(wired.connection, &fixture->error), WEIR_IN_DOUBT);
 
     check_int(weir_connection_transaction(wired.connection), WEIR_TRANSACTION_NONE);
     wait_until(fixture_is_free(fixture, "INSERT INTO weir_item VALUES (1, 'mine')"));
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_item"), 1);
-    end_over_a_wire(&wired);
+    end_over_a_tcp_proxy(&wired);
 }
 
 /* The server has done it: the same answer, and the row is there. */
 SERVER_TEST(fault, of_a_commit_whose_answer_never_arrives_is_in_doubt)
 {
-    struct wired wired = begin_over_a_wire(fixture);
+    struct wired wired = begin_over_a_tcp_proxy(fixture);
 
-    wire_set_mode(wired.wire, WIRE_LOSES_NEXT_ANSWER);
+    tcp_proxy_set_mode(wired.tcp_proxy, TCP_PROXY_LOSES_NEXT_ANSWER);
     check_db(weir_connection_commit(wired.connection, &fixture->error), WEIR_IN_DOUBT);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_item"), 1);
-    end_over_a_wire(&wired);
+    end_over_a_tcp_proxy(&wired);
 }
 
 /* Before the commit there is no doubt. */
 SERVER_TEST(fault, of_a_statement_whose_answer_never_arrives_is_a_loss)
 {
-    struct wired wired = begin_over_a_wire(fixture);
+    struct wired wired = begin_over_a_tcp_proxy(fixture);
 
-    wire_set_mode(wired.wire, WIRE_LOSES_NEXT_ANSWER);
+    tcp_proxy_set_mode(wired.tcp_proxy, TCP_PROXY_LOSES_NEXT_ANSWER);
     check_db(weir_connection_execute_text(wired.connection,
                                           "INSERT INTO {p}_item VALUES (2, 'two')",
                                           &fixture->error),
@@ -296,7 +297,7 @@ SERVER_TEST(fault, of_a_statement_whose_answer_never_arrives_is_a_loss)
 
     wait_until(fixture_is_free(fixture, "INSERT INTO weir_item VALUES (1, 'mine')"));
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_item"), 1);
-    end_over_a_wire(&wired);
+    end_over_a_tcp_proxy(&wired);
 }
 
 /* And the helper tries again: the cut comes while the body runs for the first time. */
@@ -306,9 +307,9 @@ static enum weir_status add_one_and_cut(struct weir_connection *connection,
     struct wired *self = argument;
     enum weir_status status = add_one(connection, NULL, error);
 
-    if (self->wire != NULL && status == WEIR_OK) {
-        wire_set_mode(self->wire, WIRE_LOSES_NEXT_REQUEST);
-        self->wire = NULL;
+    if (self->tcp_proxy != NULL && status == WEIR_OK) {
+        tcp_proxy_set_mode(self->tcp_proxy, TCP_PROXY_LOSES_NEXT_REQUEST);
+        self->tcp_proxy = NULL;
         status = weir_connection_execute_text(connection, "SELECT 1", error);
     }
     return status;
@@ -316,14 +317,14 @@ static enum weir_status add_one_and_cut(struct weir_connection *connection,
 
 SERVER_TEST(fault, of_the_wire_is_overcome_by_trying_again)
 {
-    struct wired wired = begin_over_a_wire(fixture);
+    struct wired wired = begin_over_a_tcp_proxy(fixture);
     struct wired first = wired;
 
     weir_connection_rollback(wired.connection);
     check_db(weir_transact(wired.db, add_one_and_cut, &first, &fixture->error), WEIR_OK);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_item"), 1);
-    end_over_a_wire(&wired);
+    end_over_a_tcp_proxy(&wired);
 }
 
 SQLITE_TEST(fault, of_a_commit_whose_answer_never_arrives_is_in_doubt)
@@ -447,7 +448,7 @@ ENGINE_TEST(fault, of_any_allocation_leaves_nothing_behind)
 {
     make_items(fixture);
     swept = fixture;
-    check_sweep(work_with);
+    check_alloc_failures(work_with);
 }
 
 /* ---- the work ----------------------------------------------------------------------------- */

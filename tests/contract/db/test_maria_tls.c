@@ -9,7 +9,7 @@
 #include <mysql.h>
 
 #include "lib/engines.h"
-#include "lib/place.h"
+#include "lib/temp_dir.h"
 
 /* An address of this machine that is not known for one: it takes what any other host takes. */
 #define FOREIGN "[::ffff:127.0.0.1]"
@@ -24,7 +24,7 @@
     " openssl x509 -req -days 30 -in server.csr -CA good.pem -CAkey good.key"            \
     " -CAcreateserial -extfile server.ext -out server.pem && chmod 644 server.key"
 
-struct house {
+struct env {
     char folder[SERVER_PATH_SIZE];
     struct server *server;
 };
@@ -46,7 +46,7 @@ static void make_authority(const char *folder, const char *name)
     run_in(folder, text);
 }
 
-static void house_open(struct house *self)
+static void env_open(struct env *self)
 {
     char settings[3][SERVER_PATH_SIZE + 32];
     const char *words[] = {settings[0], settings[1], settings[2], "ssl", NULL};
@@ -149,13 +149,13 @@ static void check_refused_or_proven(struct fixture *fixture, int port, const cha
 MARIADB_TEST(tls, takes_only_the_right_authority_and_the_right_name)
 {
     char good[SERVER_PATH_SIZE + 32], other[SERVER_PATH_SIZE + 32];
-    struct house house;
+    struct env env;
     int port;
 
-    house_open(&house);
-    port = server_port(house.server);
-    snprintf(good, sizeof good, "?ca=%s/good.pem", house.folder);
-    snprintf(other, sizeof other, "?ca=%s/other.pem", house.folder);
+    env_open(&env);
+    port = server_port(env.server);
+    snprintf(good, sizeof good, "?ca=%s/good.pem", env.folder);
+    snprintf(other, sizeof other, "?ca=%s/other.pem", env.folder);
 
     check_connects(fixture, port, "127.0.0.1", good, true);
     check_refused(fixture, port, "127.0.0.1", other); /* another authority */
@@ -165,5 +165,5 @@ MARIADB_TEST(tls, takes_only_the_right_authority_and_the_right_name)
     check_connects(fixture, port, "localhost", "?tls=require", true);
     check_connects(fixture, port, "127.0.0.1", "", false);
 
-    server_destroy(house.server);
+    server_destroy(env.server);
 }

@@ -13,7 +13,7 @@
 #include <sqlite3.h>
 
 #include "contract/db/child.h"
-#include "contract/db/shelf.h"
+#include "contract/db/migration_fixture.h"
 #include "lib/process.h"
 #include "weir/version.h"
 
@@ -23,45 +23,46 @@ static void run_dump(struct fixture *fixture, const char *text);
 
 ENGINE_TEST(migrate, brings_an_empty_database_to_the_newest)
 {
-    check_int(shelf_migrate(fixture, "weir", SHELF_NEWEST), 0);
+    check_int(migration_fixture_migrate(fixture, "weir", MIGRATION_FIXTURE_NEWEST), 0);
 
-    shelf_is_whole(fixture, "weir");
+    migration_fixture_is_whole(fixture, "weir");
 }
 
 ENGINE_TEST(migrate, does_nothing_when_run_again)
 {
-    shelf_migrate(fixture, "weir", SHELF_NEWEST);
+    migration_fixture_migrate(fixture, "weir", MIGRATION_FIXTURE_NEWEST);
 
-    check_int(shelf_migrate(fixture, "weir", SHELF_NEWEST), SHELF_NEWEST);
+    check_int(migration_fixture_migrate(fixture, "weir", MIGRATION_FIXTURE_NEWEST),
+              MIGRATION_FIXTURE_NEWEST);
 
-    shelf_is_whole(fixture, "weir");
+    migration_fixture_is_whole(fixture, "weir");
 }
 
 ENGINE_TEST(migrate, goes_on_from_where_the_database_is)
 {
-    for (uint32_t number = 1; number <= SHELF_NEWEST; number++)
-        check_int(shelf_migrate(fixture, "weir", number), number - 1);
+    for (uint32_t number = 1; number <= MIGRATION_FIXTURE_NEWEST; number++)
+        check_int(migration_fixture_migrate(fixture, "weir", number), number - 1);
 
-    shelf_is_whole(fixture, "weir");
+    migration_fixture_is_whole(fixture, "weir");
 }
 
 ENGINE_TEST(migrate, knows_nothing_and_applies_nothing)
 {
-    check_int(shelf_migrate(fixture, "weir", 0), 0);
+    check_int(migration_fixture_migrate(fixture, "weir", 0), 0);
 
-    check_int(shelf_count_tables(fixture, "weir"), 0);
+    check_int(migration_fixture_count_tables(fixture, "weir"), 0);
 }
 
 ENGINE_TEST(migrate, keeps_two_prefixes_apart)
 {
-    shelf_migrate(fixture, "red", 2);
+    migration_fixture_migrate(fixture, "red", 2);
 
-    check_int(shelf_migrate(fixture, "blue", SHELF_NEWEST), 0);
+    check_int(migration_fixture_migrate(fixture, "blue", MIGRATION_FIXTURE_NEWEST), 0);
 
-    shelf_is_whole(fixture, "blue");
-    check_int(shelf_ask(fixture, "SELECT value FROM %s_mark", "red"), 0);
-    check_int(shelf_migrate(fixture, "red", SHELF_NEWEST), 2);
-    shelf_is_whole(fixture, "red");
+    migration_fixture_is_whole(fixture, "blue");
+    check_int(migration_fixture_ask(fixture, "SELECT value FROM %s_mark", "red"), 0);
+    check_int(migration_fixture_migrate(fixture, "red", MIGRATION_FIXTURE_NEWEST), 2);
+    migration_fixture_is_whole(fixture, "red");
 }
 
 /* One prefix is the beginning of another, and contains the word that follows it. */
@@ -70,22 +71,23 @@ ENGINE_TEST(migrate, keeps_prefixes_apart_that_are_alike)
     static const char *const PREFIXES[] = {"a", "a_item", "a_schema", "a_item_a_item"};
 
     for (size_t i = 0; i < 4; i++)
-        check_int(shelf_migrate(fixture, PREFIXES[i], SHELF_NEWEST), 0);
+        check_int(
+            migration_fixture_migrate(fixture, PREFIXES[i], MIGRATION_FIXTURE_NEWEST), 0);
 
     for (size_t i = 0; i < 4; i++)
-        shelf_is_whole(fixture, PREFIXES[i]);
+        migration_fixture_is_whole(fixture, PREFIXES[i]);
 }
 
 /* Whether they are one family or two is the engine's affair; neither may break. */
 ENGINE_TEST(migrate, takes_prefixes_that_differ_in_capitals_only)
 {
-    shelf_migrate(fixture, "Weir", SHELF_NEWEST);
-    check_db(shelf_check(fixture, "Weir", SHELF_NEWEST), WEIR_OK);
+    migration_fixture_migrate(fixture, "Weir", MIGRATION_FIXTURE_NEWEST);
+    check_db(migration_fixture_check(fixture, "Weir", MIGRATION_FIXTURE_NEWEST), WEIR_OK);
 
-    (void)shelf_migrate(fixture, "weir", SHELF_NEWEST);
+    (void)migration_fixture_migrate(fixture, "weir", MIGRATION_FIXTURE_NEWEST);
 
-    check_db(shelf_check(fixture, "weir", SHELF_NEWEST), WEIR_OK);
-    check_db(shelf_check(fixture, "Weir", SHELF_NEWEST), WEIR_OK);
+    check_db(migration_fixture_check(fixture, "weir", MIGRATION_FIXTURE_NEWEST), WEIR_OK);
+    check_db(migration_fixture_check(fixture, "Weir", MIGRATION_FIXTURE_NEWEST), WEIR_OK);
 }
 
 ENGINE_TEST(migrate, takes_the_longest_prefix)
@@ -94,9 +96,9 @@ ENGINE_TEST(migrate, takes_the_longest_prefix)
 
     check_int(strlen(LONGEST), 36);
 
-    check_int(shelf_migrate(fixture, LONGEST, SHELF_NEWEST), 0);
+    check_int(migration_fixture_migrate(fixture, LONGEST, MIGRATION_FIXTURE_NEWEST), 0);
 
-    shelf_is_whole(fixture, LONGEST);
+    migration_fixture_is_whole(fixture, LONGEST);
 }
 
 /* The name of the lock is made of both. */
@@ -104,7 +106,7 @@ MARIADB_TEST(migrate, takes_the_longest_prefix_in_the_database_with_the_longest_
 {
     static const char LONGEST[] = "p23456789_123456789_123456789_123456";
     char name[65];
-    struct weir_schema schema = shelf_up_to(SHELF_NEWEST);
+    struct weir_schema schema = migration_fixture_up_to(MIGRATION_FIXTURE_NEWEST);
     struct weir_db_options options = fixture_options(fixture);
     struct weir_db *db;
     uint32_t from;
@@ -121,14 +123,14 @@ MARIADB_TEST(migrate, takes_the_longest_prefix_in_the_database_with_the_longest_
 
     check_db(weir_schema_migrate(&schema, db, &from, &to, &fixture->error), WEIR_OK);
 
-    check_int(to, SHELF_NEWEST);
+    check_int(to, MIGRATION_FIXTURE_NEWEST);
     weir_db_destroy(db);
     server_drop_database(fixture->server, name);
 }
 
 SQLITE_TEST(migrate, works_in_memory)
 {
-    struct weir_schema schema = shelf_up_to(SHELF_NEWEST);
+    struct weir_schema schema = migration_fixture_up_to(MIGRATION_FIXTURE_NEWEST);
     struct weir_db_options options = fixture_options(fixture);
     struct weir_connection *connection;
     struct weir_db *db;
@@ -140,7 +142,7 @@ SQLITE_TEST(migrate, works_in_memory)
 
     check_db(weir_schema_migrate(&schema, db, &from, &to, &fixture->error), WEIR_OK);
 
-    check_int(to, SHELF_NEWEST);
+    check_int(to, MIGRATION_FIXTURE_NEWEST);
     check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
     check_db(weir_schema_check(&schema, connection, &fixture->error), WEIR_OK);
     weir_db_release(db, connection);
@@ -149,7 +151,7 @@ SQLITE_TEST(migrate, works_in_memory)
 
 POSTGRESQL_TEST(migrate, works_without_sessions)
 {
-    struct weir_schema schema = shelf_up_to(SHELF_NEWEST);
+    struct weir_schema schema = migration_fixture_up_to(MIGRATION_FIXTURE_NEWEST);
     struct weir_db_options options = fixture_options(fixture);
     char url[SERVER_URL_SIZE + 32];
     struct weir_db *db;
@@ -163,23 +165,23 @@ POSTGRESQL_TEST(migrate, works_without_sessions)
     check_db(weir_schema_migrate(&schema, db, &from, &to, &fixture->error), WEIR_OK);
 
     weir_db_destroy(db);
-    shelf_is_whole(fixture, "weir");
+    migration_fixture_is_whole(fixture, "weir");
 }
 
 /* ---- older and newer ---------------------------------------------------------------------- */
 
 ENGINE_TEST(migrate, reads_what_the_database_has_and_makes_nothing)
 {
-    struct weir_schema schema = shelf_up_to(SHELF_NEWEST);
+    struct weir_schema schema = migration_fixture_up_to(MIGRATION_FIXTURE_NEWEST);
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_schema_version version = {.number = 99, .readable_by = 99};
 
     check_db(weir_schema_read(&schema, connection, &version, &fixture->error), WEIR_OK);
     check_int(version.number, 0);
     check_int(version.readable_by, 0);
-    check_int(shelf_count_tables(fixture, "weir"), 0);
+    check_int(migration_fixture_count_tables(fixture, "weir"), 0);
 
-    shelf_migrate(fixture, "weir", 3);
+    migration_fixture_migrate(fixture, "weir", 3);
     check_db(weir_schema_read(&schema, connection, &version, &fixture->error), WEIR_OK);
     check_int(version.number, 3);
     check_int(version.readable_by, 2);
@@ -188,12 +190,14 @@ ENGINE_TEST(migrate, reads_what_the_database_has_and_makes_nothing)
 
 ENGINE_TEST(migrate, says_what_to_do_about_an_old_schema)
 {
-    check_db(shelf_check(fixture, "weir", SHELF_NEWEST), WEIR_SCHEMA);
+    check_db(migration_fixture_check(fixture, "weir", MIGRATION_FIXTURE_NEWEST),
+             WEIR_SCHEMA);
     check_str(fixture->error.text,
               "the database has schema 0, 4 is needed: run 'weir migrate'");
 
-    shelf_migrate(fixture, "weir", 2);
-    check_db(shelf_check(fixture, "weir", SHELF_NEWEST), WEIR_SCHEMA);
+    migration_fixture_migrate(fixture, "weir", 2);
+    check_db(migration_fixture_check(fixture, "weir", MIGRATION_FIXTURE_NEWEST),
+             WEIR_SCHEMA);
 
     check_str(fixture->error.text,
               "the database has schema 2, 4 is needed: run 'weir migrate'");
@@ -202,13 +206,13 @@ ENGINE_TEST(migrate, says_what_to_do_about_an_old_schema)
 /* A rolling upgrade: the old processes go on, and may even be told to migrate. */
 ENGINE_TEST(migrate, lets_an_older_library_use_a_schema_that_allows_it)
 {
-    struct weir_schema older = shelf_up_to(2);
+    struct weir_schema older = migration_fixture_up_to(2);
     uint32_t from = 0;
     uint32_t to = 0;
 
-    shelf_migrate(fixture, "weir", 3);
+    migration_fixture_migrate(fixture, "weir", 3);
 
-    check_db(shelf_check(fixture, "weir", 2), WEIR_OK);
+    check_db(migration_fixture_check(fixture, "weir", 2), WEIR_OK);
     check_db(weir_schema_migrate(&older, fixture->db, &from, &to, &fixture->error),
              WEIR_OK);
     check_int(from, 3);
@@ -217,14 +221,14 @@ ENGINE_TEST(migrate, lets_an_older_library_use_a_schema_that_allows_it)
 
 ENGINE_TEST(migrate, refuses_an_older_library_that_the_schema_does_not_allow)
 {
-    struct weir_schema older = shelf_up_to(3);
+    struct weir_schema older = migration_fixture_up_to(3);
     uint32_t from = 99;
     uint32_t to = 99;
     char expected[256];
 
-    shelf_migrate(fixture, "weir", 4);
+    migration_fixture_migrate(fixture, "weir", 4);
 
-    check_db(shelf_check(fixture, "weir", 3), WEIR_SCHEMA);
+    check_db(migration_fixture_check(fixture, "weir", 3), WEIR_SCHEMA);
     (void)snprintf(expected, sizeof expected,
                    "migrate: the database has schema 4, which needs a library that knows "
                    "4; this one, weir %s, knows 3: install a newer weir in this process",
@@ -246,7 +250,7 @@ static struct weir_schema with_a_bad_third(struct weir_migration *migrations)
     static const char *const BAD[] = {"UPDATE {p}_mark SET value = 7",
                                       "UPDATE {p}_nowhere SET value = 7", NULL};
 
-    memcpy(migrations, SHELF_MIGRATIONS, sizeof SHELF_MIGRATIONS);
+    memcpy(migrations, MIGRATION_FIXTURE_MIGRATIONS, sizeof MIGRATION_FIXTURE_MIGRATIONS);
     for (int engine = 0; engine < WEIR_ENGINE_COUNT; engine++)
         migrations[2].statements[engine] = BAD;
     return (struct weir_schema){.migrations = migrations, .count = 3};
@@ -254,7 +258,7 @@ static struct weir_schema with_a_bad_third(struct weir_migration *migrations)
 
 ENGINE_TEST(migrate, names_the_migration_that_fails)
 {
-    struct weir_migration migrations[SHELF_NEWEST];
+    struct weir_migration migrations[MIGRATION_FIXTURE_NEWEST];
     struct weir_schema schema = with_a_bad_third(migrations);
     uint32_t from;
     uint32_t to;
@@ -270,7 +274,7 @@ ENGINE_TEST(migrate, names_the_migration_that_fails)
 /* MariaDB ends a transaction at each statement that makes a table. */
 ENGINE_TEST(migrate, leaves_nothing_of_a_failure_but_whole_migrations)
 {
-    struct weir_migration migrations[SHELF_NEWEST];
+    struct weir_migration migrations[MIGRATION_FIXTURE_NEWEST];
     struct weir_schema schema = with_a_bad_third(migrations);
     uint32_t from;
     uint32_t to;
@@ -281,12 +285,12 @@ ENGINE_TEST(migrate, leaves_nothing_of_a_failure_but_whole_migrations)
     if (fixture->engine == WEIR_MARIADB)
         check_int(fixture_ask(fixture, "SELECT max(number) FROM weir_schema"), 2);
     else
-        check_int(shelf_count_tables(fixture, "weir"), 0);
+        check_int(migration_fixture_count_tables(fixture, "weir"), 0);
 }
 
 ENGINE_TEST(migrate, heals_a_failure_when_run_again)
 {
-    struct weir_migration migrations[SHELF_NEWEST];
+    struct weir_migration migrations[MIGRATION_FIXTURE_NEWEST];
     struct weir_schema schema = with_a_bad_third(migrations);
     uint32_t from;
     uint32_t to;
@@ -297,9 +301,9 @@ ENGINE_TEST(migrate, heals_a_failure_when_run_again)
         server_execute(fixture->server, fixture->database,
                        "UPDATE weir_mark SET value = 0");
 
-    (void)shelf_migrate(fixture, "weir", SHELF_NEWEST);
+    (void)migration_fixture_migrate(fixture, "weir", MIGRATION_FIXTURE_NEWEST);
 
-    shelf_is_whole(fixture, "weir");
+    migration_fixture_is_whole(fixture, "weir");
 }
 
 /* An index on a large table takes longer than any statement of a normal day. */
@@ -341,7 +345,7 @@ ENGINE_TEST(migrate, is_not_ended_by_the_statement_timeout)
 
 SERVER_TEST(migrate, is_denied_to_whom_may_not_make_tables)
 {
-    struct weir_schema schema = shelf_up_to(SHELF_NEWEST);
+    struct weir_schema schema = migration_fixture_up_to(MIGRATION_FIXTURE_NEWEST);
     struct weir_db_options options = fixture_options(fixture);
     char url[SERVER_URL_SIZE];
     char sql[SERVER_PATH_SIZE + 64];
@@ -362,7 +366,7 @@ SERVER_TEST(migrate, is_denied_to_whom_may_not_make_tables)
     check_db(weir_schema_migrate(&schema, db, &from, &to, &fixture->error), WEIR_DENIED);
 
     weir_db_destroy(db);
-    check_int(shelf_count_tables(fixture, "weir"), 0);
+    check_int(migration_fixture_count_tables(fixture, "weir"), 0);
     if (fixture->engine == WEIR_MARIADB) {
         snprintf(sql, sizeof sql,
                  "REVOKE SELECT, INSERT ON %s.* FROM " SERVER_GUEST "@'%%'",
@@ -375,7 +379,7 @@ SERVER_TEST(migrate, is_denied_to_whom_may_not_make_tables)
 static int migrate_as_nobody(void *argument)
 {
     struct fixture *fixture = argument;
-    struct weir_schema schema = shelf_up_to(SHELF_NEWEST);
+    struct weir_schema schema = migration_fixture_up_to(MIGRATION_FIXTURE_NEWEST);
     struct passwd *nobody = getpwnam("nobody");
     uint32_t from;
     uint32_t to;
@@ -388,13 +392,13 @@ static int migrate_as_nobody(void *argument)
 
 SQLITE_TEST(migrate, is_denied_to_whom_may_not_write_to_the_file)
 {
-    shelf_migrate(fixture, "weir", 1);
+    migration_fixture_migrate(fixture, "weir", 1);
     check_int(chmod(fixture->database, 0444), 0);
 
     check_int(child_wait(child_start(migrate_as_nobody, fixture)), WEIR_DENIED);
 
     check_int(chmod(fixture->database, 0644), 0);
-    check_int(shelf_migrate(fixture, "weir", SHELF_NEWEST), 1);
+    check_int(migration_fixture_migrate(fixture, "weir", MIGRATION_FIXTURE_NEWEST), 1);
 }
 
 /* ---- families ----------------------------------------------------------------------------- */
@@ -439,29 +443,29 @@ static uint32_t migrate_annex(struct fixture *fixture)
 
 ENGINE_TEST(family, is_as_new_as_its_own_newest_row)
 {
-    shelf_migrate(fixture, "weir", 2);
+    migration_fixture_migrate(fixture, "weir", 2);
 
     check_int(migrate_annex(fixture), 0);
 
     check_int(migrate_annex(fixture), 1001);
     check_db(check_annex(fixture), WEIR_OK);
-    check_db(shelf_check(fixture, "weir", 2), WEIR_OK);
-    check_int(shelf_migrate(fixture, "weir", 3), 2);
+    check_db(migration_fixture_check(fixture, "weir", 2), WEIR_OK);
+    check_int(migration_fixture_migrate(fixture, "weir", 3), 2);
 }
 
 ENGINE_TEST(family, may_come_before_the_one_with_the_lower_numbers)
 {
     check_int(migrate_annex(fixture), 0);
 
-    check_int(shelf_migrate(fixture, "weir", SHELF_NEWEST), 0);
+    check_int(migration_fixture_migrate(fixture, "weir", MIGRATION_FIXTURE_NEWEST), 0);
 
     check_db(check_annex(fixture), WEIR_OK);
-    check_db(shelf_check(fixture, "weir", SHELF_NEWEST), WEIR_OK);
+    check_db(migration_fixture_check(fixture, "weir", MIGRATION_FIXTURE_NEWEST), WEIR_OK);
 }
 
 ENGINE_TEST(family, says_whose_tables_are_missing)
 {
-    shelf_migrate(fixture, "weir", SHELF_NEWEST);
+    migration_fixture_migrate(fixture, "weir", MIGRATION_FIXTURE_NEWEST);
 
     check_db(check_annex(fixture), WEIR_SCHEMA);
 
@@ -489,7 +493,7 @@ ENGINE_TEST(family, is_refused_on_an_engine_that_does_not_have_it)
 
     check_str(fixture->error.text, refusal);
     check_int(text.size, 0);
-    check_int(shelf_count_tables(fixture, "weir"), 0);
+    check_int(migration_fixture_count_tables(fixture, "weir"), 0);
     weir_buf_fini(&text);
 }
 
@@ -497,7 +501,7 @@ ENGINE_TEST(family, is_refused_on_an_engine_that_does_not_have_it)
 
 ENGINE_TEST(dump, makes_the_same_database_by_the_engines_own_client)
 {
-    struct weir_schema schema = shelf_up_to(SHELF_NEWEST);
+    struct weir_schema schema = migration_fixture_up_to(MIGRATION_FIXTURE_NEWEST);
     struct weir_buf text;
 
     weir_buf_init(&text, &fixture->heap.heap, 100000);
@@ -506,8 +510,9 @@ ENGINE_TEST(dump, makes_the_same_database_by_the_engines_own_client)
 
     run_dump(fixture, weir_buf_text(&text));
 
-    shelf_is_whole(fixture, "weir");
-    check_int(shelf_migrate(fixture, "weir", SHELF_NEWEST), SHELF_NEWEST);
+    migration_fixture_is_whole(fixture, "weir");
+    check_int(migration_fixture_migrate(fixture, "weir", MIGRATION_FIXTURE_NEWEST),
+              MIGRATION_FIXTURE_NEWEST);
     check_in_range(
         fixture_ask(fixture,
                     fixture_choose(
@@ -524,7 +529,7 @@ ENGINE_TEST(dump, makes_the_same_database_by_the_engines_own_client)
 
 ENGINE_TEST(dump, has_the_prefix_and_the_names)
 {
-    struct weir_schema schema = shelf_up_to(SHELF_NEWEST);
+    struct weir_schema schema = migration_fixture_up_to(MIGRATION_FIXTURE_NEWEST);
     struct weir_buf text;
 
     weir_buf_init(&text, &fixture->heap.heap, 100000);
@@ -541,7 +546,7 @@ ENGINE_TEST(dump, has_the_prefix_and_the_names)
 
 ENGINE_TEST(dump, refuses_a_bad_prefix_and_a_small_buffer)
 {
-    struct weir_schema schema = shelf_up_to(SHELF_NEWEST);
+    struct weir_schema schema = migration_fixture_up_to(MIGRATION_FIXTURE_NEWEST);
     struct weir_buf text;
 
     weir_buf_init(&text, &fixture->heap.heap, 200);

@@ -10,7 +10,7 @@
 
 #include "base/fault_point.h"
 #include "contract/db/child.h"
-#include "contract/db/shelf.h"
+#include "contract/db/migration_fixture.h"
 #include "db/db.h"
 
 enum { CROWD = 20, STATEMENTS_MIN = 10, CALLS_MIN = 15, CALLS_MAX = 300 };
@@ -36,7 +36,7 @@ static void kill_myself(void *unused)
 static int migrate_here(void *argument)
 {
     struct plan *plan = argument;
-    struct weir_schema schema = shelf_up_to(SHELF_NEWEST);
+    struct weir_schema schema = migration_fixture_up_to(MIGRATION_FIXTURE_NEWEST);
     struct weir_db_options options = fixture_options(plan->fixture);
     struct weir_fault_points points;
     struct weir_error error;
@@ -84,7 +84,7 @@ static int migrate_in_a_crowd(struct fixture *fixture, const char *const *prefix
     for (size_t i = 0; i < CROWD; i++) {
         int code = child_wait(pids[i]);
 
-        check_in_range(code, 0, SHELF_NEWEST);
+        check_in_range(code, 0, MIGRATION_FIXTURE_NEWEST);
         applied += code;
     }
     return applied;
@@ -94,9 +94,9 @@ ENGINE_TEST(migrate, is_done_once_by_twenty_processes_at_once)
 {
     static const char *const PREFIX[] = {"weir"};
 
-    check_int(migrate_in_a_crowd(fixture, PREFIX, 1), SHELF_NEWEST);
+    check_int(migrate_in_a_crowd(fixture, PREFIX, 1), MIGRATION_FIXTURE_NEWEST);
 
-    shelf_is_whole(fixture, "weir");
+    migration_fixture_is_whole(fixture, "weir");
     check_int(migrate_in_a_crowd(fixture, PREFIX, 1), 0);
 }
 
@@ -104,10 +104,10 @@ ENGINE_TEST(migrate, is_done_once_for_each_of_several_prefixes_at_once)
 {
     static const char *const PREFIXES[] = {"red", "green", "blue"};
 
-    check_int(migrate_in_a_crowd(fixture, PREFIXES, 3), 3 * SHELF_NEWEST);
+    check_int(migrate_in_a_crowd(fixture, PREFIXES, 3), 3 * MIGRATION_FIXTURE_NEWEST);
 
     for (size_t i = 0; i < 3; i++)
-        shelf_is_whole(fixture, PREFIXES[i]);
+        migration_fixture_is_whole(fixture, PREFIXES[i]);
 }
 
 /* ---- killed ------------------------------------------------------------------------------- */
@@ -124,17 +124,17 @@ static uint64_t kill_at_every_pass(struct fixture *fixture, const char *point)
 
         snprintf(prefix, sizeof prefix, "k%d", (int)at);
         code = child_wait(child_start(migrate_here, &plan));
-        from = shelf_migrate(fixture, prefix, SHELF_NEWEST);
-        shelf_is_whole(fixture, prefix);
+        from = migration_fixture_migrate(fixture, prefix, MIGRATION_FIXTURE_NEWEST);
+        migration_fixture_is_whole(fixture, prefix);
         if (code >= 0) { /* there was no such pass */
-            check_int(code, SHELF_NEWEST);
-            check_int(from, SHELF_NEWEST);
+            check_int(code, MIGRATION_FIXTURE_NEWEST);
+            check_int(from, MIGRATION_FIXTURE_NEWEST);
             return at - 1;
         }
         check_int(code, -SIGKILL);
         /* In one transaction: all, or nothing. */
         if (fixture->engine != WEIR_MARIADB)
-            check(from == 0 || from == SHELF_NEWEST);
+            check(from == 0 || from == MIGRATION_FIXTURE_NEWEST);
     }
     weir_test_fail(__FILE__, __LINE__, "there is no end to the passes of %s", point);
 }
@@ -159,8 +159,8 @@ ENGINE_TEST(migrate, killed_at_any_call_into_the_driver_is_healed_by_running_aga
 static bool migrate_with_fault(struct fixture *fixture, const char *prefix,
                                const char *point, uint64_t at, enum weir_status *status)
 {
-    struct weir_schema schema = shelf_up_to(SHELF_NEWEST);
-    struct weir_db *db = shelf_open(fixture, prefix);
+    struct weir_schema schema = migration_fixture_up_to(MIGRATION_FIXTURE_NEWEST);
+    struct weir_db *db = migration_fixture_open(fixture, prefix);
     struct weir_fault_points points;
     uint32_t from = 99;
     uint32_t to = 99;
@@ -171,7 +171,7 @@ static bool migrate_with_fault(struct fixture *fixture, const char *prefix,
     *status = weir_schema_migrate(&schema, db, &from, &to, &fixture->error);
     if (*status == WEIR_OK) {
         check_int(from, 0);
-        check_int(to, SHELF_NEWEST);
+        check_int(to, MIGRATION_FIXTURE_NEWEST);
     }
     weir_db_destroy(db);
     return atomic_load(&points.armed[0].passed) >= at;
@@ -190,7 +190,7 @@ ENGINE_TEST(migrate, survives_the_loss_of_its_connection_at_any_call)
         snprintf(prefix, sizeof prefix, "l%d", (int)++at);
         hit = migrate_with_fault(fixture, prefix, "db.lose", at, &status);
         check_db(status, WEIR_OK);
-        shelf_is_whole(fixture, prefix);
+        migration_fixture_is_whole(fixture, prefix);
     } while (hit);
     check_in_range(at, CALLS_MIN, CALLS_MAX);
 }
@@ -206,8 +206,8 @@ ENGINE_TEST(migrate, that_fails_at_any_call_is_healed_by_running_again)
 
         snprintf(prefix, sizeof prefix, "f%d", (int)++at);
         hit = migrate_with_fault(fixture, prefix, "db.fail", at, &status);
-        (void)shelf_migrate(fixture, prefix, SHELF_NEWEST);
-        shelf_is_whole(fixture, prefix);
+        (void)migration_fixture_migrate(fixture, prefix, MIGRATION_FIXTURE_NEWEST);
+        migration_fixture_is_whole(fixture, prefix);
     } while (hit);
     check_in_range(at, CALLS_MIN, CALLS_MAX);
 }
@@ -215,7 +215,7 @@ ENGINE_TEST(migrate, that_fails_at_any_call_is_healed_by_running_again)
 /* The server goes while somebody migrates: an error with a class that says when to try again. */
 static void migrate_against(struct fixture *fixture, struct server *server)
 {
-    struct weir_schema schema = shelf_up_to(SHELF_NEWEST);
+    struct weir_schema schema = migration_fixture_up_to(MIGRATION_FIXTURE_NEWEST);
     struct weir_db_options options = fixture_options(fixture);
     char url[SERVER_URL_SIZE];
     struct weir_db *db;
@@ -232,7 +232,7 @@ static void migrate_against(struct fixture *fixture, struct server *server)
     server_restart(server);
     wait_until(weir_schema_migrate(&schema, db, &from, &to, &fixture->error) == WEIR_OK);
 
-    check_int(to, SHELF_NEWEST);
+    check_int(to, MIGRATION_FIXTURE_NEWEST);
     weir_db_destroy(db);
 }
 

@@ -37,64 +37,63 @@ enum { PAGE_SIZE_MAX = 65536, BLOCKS_MAX = 4 };
 static const char *const LATER[] = {"UPDATE {p}_lease SET epoch = 2", NULL};
 
 /* A server of the test's own, whose users are nobody else's. */
-struct house {
+struct env {
     struct fixture *fixture;
     struct server *server;
     char blocks[BLOCKS_MAX][8192]; /* of the engine's section, in order */
 };
 
-static void house_open(struct house *self, struct fixture *fixture);
-static void house_close(struct house *self);
-static struct weir_db *open_as(struct house *self, const char *user);
-static enum weir_status migrate_later_as(struct house *self, const char *user);
-static enum weir_status check_as(struct house *self, const char *user);
-static enum weir_status run_as(struct house *self, const char *user, const char *text);
-static void run_block(struct house *self, int block, const char *user,
+static void env_open(struct env *self, struct fixture *fixture);
+static void env_close(struct env *self);
+static struct weir_db *open_as(struct env *self, const char *user);
+static enum weir_status migrate_later_as(struct env *self, const char *user);
+static enum weir_status check_as(struct env *self, const char *user);
+static enum weir_status run_as(struct env *self, const char *user, const char *text);
+static void run_block(struct env *self, int block, const char *user,
                       const char *password);
 
 /* ---- what each may do --------------------------------------------------------------------- */
 
 SERVER_TEST(roles, let_the_owner_migrate)
 {
-    struct house house;
+    struct env env;
 
-    house_open(&house, fixture);
+    env_open(&env, fixture);
 
-    check_db(check_as(&house, OWNER), WEIR_OK);
-    check_db(migrate_later_as(&house, OWNER), WEIR_OK);
+    check_db(check_as(&env, OWNER), WEIR_OK);
+    check_db(migrate_later_as(&env, OWNER), WEIR_OK);
 
-    house_close(&house);
+    env_close(&env);
 }
 
 SERVER_TEST(roles, do_not_let_the_runtime_migrate)
 {
-    struct house house;
+    struct env env;
 
-    house_open(&house, fixture);
-    server_execute(house.server, "app",
+    env_open(&env, fixture);
+    server_execute(env.server, "app",
                    "INSERT INTO weir_lease (subscription, pid, epoch) VALUES (1, 64, 1)");
 
-    check_db(migrate_later_as(&house, RUNTIME), WEIR_DENIED);
-    check_db(run_as(&house, RUNTIME, "CREATE TABLE {p}_new (id INTEGER)"), WEIR_DENIED);
-    check_db(run_as(&house, RUNTIME, "UPDATE {p}_schema SET readable_by = 1"),
-             WEIR_DENIED);
-    check_db(run_as(&house, RUNTIME, "DROP TABLE {p}_lease"), WEIR_DENIED);
+    check_db(migrate_later_as(&env, RUNTIME), WEIR_DENIED);
+    check_db(run_as(&env, RUNTIME, "CREATE TABLE {p}_new (id INTEGER)"), WEIR_DENIED);
+    check_db(run_as(&env, RUNTIME, "UPDATE {p}_schema SET readable_by = 1"), WEIR_DENIED);
+    check_db(run_as(&env, RUNTIME, "DROP TABLE {p}_lease"), WEIR_DENIED);
 
     /* It failed at its last statement, and the ones before are undone. */
-    check_int(server_query(house.server, "app", "SELECT max(epoch) FROM weir_lease"), 1);
-    check_db(check_as(&house, OWNER), WEIR_OK);
-    house_close(&house);
+    check_int(server_query(env.server, "app", "SELECT max(epoch) FROM weir_lease"), 1);
+    check_db(check_as(&env, OWNER), WEIR_OK);
+    env_close(&env);
 }
 
 SERVER_TEST(roles, do_not_let_the_runtime_begin)
 {
-    struct house house;
+    struct env env;
     struct weir_db_options options = fixture_options(fixture);
     char url[SERVER_URL_SIZE];
     struct weir_db *db;
 
-    house_open(&house, fixture);
-    server_url_as(house.server, RUNTIME, PASSWORD, "app", url, sizeof url);
+    env_open(&env, fixture);
+    server_url_as(env.server, RUNTIME, PASSWORD, "app", url, sizeof url);
     options.url = url;
     options.prefix = "another";
     db = fixture_open(fixture, &options);
@@ -102,65 +101,65 @@ SERVER_TEST(roles, do_not_let_the_runtime_begin)
     check_db(weir_outbox_migrate(db, &fixture->error), WEIR_DENIED);
 
     weir_db_destroy(db);
-    house_close(&house);
+    env_close(&env);
 }
 
 SERVER_TEST(roles, let_the_viewer_read_only)
 {
-    struct house house;
+    struct env env;
 
-    house_open(&house, fixture);
+    env_open(&env, fixture);
 
-    check_db(check_as(&house, VIEWER), WEIR_OK);
-    check_db(run_as(&house, VIEWER, "SELECT count(*) FROM {p}_log"), WEIR_OK);
-    check_db(run_as(&house, VIEWER, "SELECT error FROM {p}_dead_letter"), WEIR_OK);
-    check_db(run_as(&house, VIEWER, "SELECT payload FROM {p}_log"), WEIR_DENIED);
-    check_db(run_as(&house, VIEWER, "SELECT headers FROM {p}_dead_letter"), WEIR_DENIED);
-    check_db(run_as(&house, VIEWER, "UPDATE {p}_lease SET epoch = 9"), WEIR_DENIED);
-    check_db(migrate_later_as(&house, VIEWER), WEIR_DENIED);
+    check_db(check_as(&env, VIEWER), WEIR_OK);
+    check_db(run_as(&env, VIEWER, "SELECT count(*) FROM {p}_log"), WEIR_OK);
+    check_db(run_as(&env, VIEWER, "SELECT error FROM {p}_dead_letter"), WEIR_OK);
+    check_db(run_as(&env, VIEWER, "SELECT payload FROM {p}_log"), WEIR_DENIED);
+    check_db(run_as(&env, VIEWER, "SELECT headers FROM {p}_dead_letter"), WEIR_DENIED);
+    check_db(run_as(&env, VIEWER, "UPDATE {p}_lease SET epoch = 9"), WEIR_DENIED);
+    check_db(migrate_later_as(&env, VIEWER), WEIR_DENIED);
 
-    house_close(&house);
+    env_close(&env);
 }
 
 SERVER_TEST(roles, let_the_producer_add_only)
 {
-    struct house house;
+    struct env env;
     const char *log = fixture_choose(fixture, "", "SELECT payload FROM {p}_log",
                                      "SELECT payload FROM {p}_incoming");
 
-    house_open(&house, fixture);
+    env_open(&env, fixture);
 
-    check_db(check_as(&house, PRODUCER), WEIR_OK);
-    check_db(run_as(&house, PRODUCER, log), WEIR_DENIED);
-    check_db(run_as(&house, PRODUCER, "DELETE FROM {p}_log"), WEIR_DENIED);
-    check_db(run_as(&house, PRODUCER, "SELECT count(*) FROM {p}_lease"), WEIR_DENIED);
-    check_db(run_as(&house, PRODUCER, "DELETE FROM {p}_schema"), WEIR_DENIED);
-    check_db(migrate_later_as(&house, PRODUCER), WEIR_DENIED);
+    check_db(check_as(&env, PRODUCER), WEIR_OK);
+    check_db(run_as(&env, PRODUCER, log), WEIR_DENIED);
+    check_db(run_as(&env, PRODUCER, "DELETE FROM {p}_log"), WEIR_DENIED);
+    check_db(run_as(&env, PRODUCER, "SELECT count(*) FROM {p}_lease"), WEIR_DENIED);
+    check_db(run_as(&env, PRODUCER, "DELETE FROM {p}_schema"), WEIR_DENIED);
+    check_db(migrate_later_as(&env, PRODUCER), WEIR_DENIED);
 
-    house_close(&house);
+    env_close(&env);
 }
 
 /* What the database hides from a user is not taken for missing: "run weir migrate" would be of no
  * help. */
 SERVER_TEST(roles, name_the_table_that_a_stranger_may_not_read)
 {
-    struct house house;
+    struct env env;
 
-    house_open(&house, fixture);
-    server_execute(house.server, "app",
+    env_open(&env, fixture);
+    server_execute(env.server, "app",
                    fixture_choose(fixture, "",
                                   "CREATE ROLE stranger LOGIN PASSWORD '" PASSWORD "'",
                                   "CREATE USER stranger IDENTIFIED BY '" PASSWORD "'"));
-    server_execute(house.server, "app", "GRANT SELECT ON weir_lease TO stranger");
+    server_execute(env.server, "app", "GRANT SELECT ON weir_lease TO stranger");
 
-    check_db(check_as(&house, "stranger"), WEIR_DENIED);
+    check_db(check_as(&env, "stranger"), WEIR_DENIED);
     check(strstr(fixture->error.text, "weir_schema") != NULL);
 
-    house_close(&house);
+    env_close(&env);
 }
 
 /* How many statements `weir migrate --roles` would run. */
-static size_t count_changes(struct house *self)
+static size_t count_changes(struct env *self)
 {
     struct fixture *fixture = self->fixture;
     struct weir_db_options options = fixture_options(fixture);
@@ -188,17 +187,17 @@ static size_t count_changes(struct house *self)
 /* Also when granted again, as after each migration. */
 SERVER_TEST(roles, of_the_page_are_those_of_the_option)
 {
-    struct house house;
+    struct env env;
 
-    house_open(&house, fixture);
+    env_open(&env, fixture);
 
-    check_int(count_changes(&house), 0);
-    run_block(&house, 1, OWNER, PASSWORD);
-    check_int(count_changes(&house), 0);
+    check_int(count_changes(&env), 0);
+    run_block(&env, 1, OWNER, PASSWORD);
+    check_int(count_changes(&env), 0);
 
-    server_execute(house.server, "app", "GRANT SELECT ON weir_log TO weir_viewer");
-    check(count_changes(&house) > 0);
-    house_close(&house);
+    server_execute(env.server, "app", "GRANT SELECT ON weir_log TO weir_viewer");
+    check(count_changes(&env) > 0);
+    env_close(&env);
 }
 
 /* ---- the outbox --------------------------------------------------------------------------- */
@@ -220,7 +219,7 @@ static void count_queue(void *state, const struct weir_queue_info *info)
     *(int *)state += strncmp(info->name, "flow.", strlen("flow.")) != 0;
 }
 
-static struct weir_outbox *outbox_as(struct house *self, const char *user,
+static struct weir_outbox *outbox_as(struct env *self, const char *user,
                                      struct weir_db **db)
 {
     struct fixture *fixture = self->fixture;
@@ -236,7 +235,7 @@ static struct weir_outbox *outbox_as(struct house *self, const char *user,
 
 SERVER_TEST(roles, let_each_do_its_part_of_the_outbox)
 {
-    struct house house;
+    struct env env;
     struct weir_db *runtime_db;
     struct weir_db *producer_db;
     struct weir_db *viewer_db;
@@ -249,10 +248,10 @@ SERVER_TEST(roles, let_each_do_its_part_of_the_outbox)
     _Atomic int delivered = 0;
     int queues = 0;
 
-    house_open(&house, fixture);
-    runtime = outbox_as(&house, RUNTIME, &runtime_db);
-    producer = outbox_as(&house, PRODUCER, &producer_db);
-    viewer = outbox_as(&house, VIEWER, &viewer_db);
+    env_open(&env, fixture);
+    runtime = outbox_as(&env, RUNTIME, &runtime_db);
+    producer = outbox_as(&env, PRODUCER, &producer_db);
+    viewer = outbox_as(&env, VIEWER, &viewer_db);
     weir_queue_options_init(&queue);
     queue.name = "orders";
     queue.partitions = 4;
@@ -282,30 +281,29 @@ SERVER_TEST(roles, let_each_do_its_part_of_the_outbox)
     weir_db_destroy(runtime_db);
     weir_db_destroy(producer_db);
     weir_db_destroy(viewer_db);
-    house_close(&house);
+    env_close(&env);
 }
 
 /* ---- executions --------------------------------------------------------------------------- */
 
 /* An engine of one who has this role. */
 struct setup {
-    struct house *house;
+    struct env *env;
     struct weir_db *db;
     struct weir_outbox *outbox; /* NULL: tells nothing */
     struct weir_flow *flow;
 };
 
-static void setup_open(struct setup *self, struct house *house, const char *user,
-                       bool tells)
+static void setup_open(struct setup *self, struct env *env, const char *user, bool tells)
 {
-    struct fixture *fixture = house->fixture;
+    struct fixture *fixture = env->fixture;
     struct weir_flow_options options;
 
-    *self = (struct setup){.house = house};
+    *self = (struct setup){.env = env};
     if (tells)
-        self->outbox = outbox_as(house, user, &self->db);
+        self->outbox = outbox_as(env, user, &self->db);
     else
-        self->db = open_as(house, user);
+        self->db = open_as(env, user);
     weir_flow_options_init(&options);
     options.db = self->db;
     options.outbox = self->outbox;
@@ -336,8 +334,7 @@ static enum weir_status submit_as(struct setup *self, const char *key,
                                                .capability_count = 1,
                                                .idempotency_key = key};
 
-    return weir_flow_submit(self->flow, NULL, &draft, 1, out,
-                            &self->house->fixture->error);
+    return weir_flow_submit(self->flow, NULL, &draft, 1, out, &self->env->fixture->error);
 }
 
 static enum weir_status claim_as(struct setup *self, int64_t wait_ms,
@@ -356,7 +353,7 @@ static enum weir_status claim_as(struct setup *self, int64_t wait_ms,
     options.worker = options.instance = "worker";
     options.wait_ms = wait_ms;
     status = weir_flow_claim(self->flow, &options, 1, &claimed, count,
-                             &self->house->fixture->error);
+                             &self->env->fixture->error);
     if (*count > 0)
         *out = claimed->claim;
     weir_claimed_free(self->flow, claimed);
@@ -380,15 +377,15 @@ POSTGRESQL_TEST(roles, let_the_producer_submit_executions_and_no_more)
     const struct weir_execution_filter filter = {.count = 10};
     const struct weir_execution_draft other = {
         .lane = LANE, .kind = "letter", .idempotency_key = "a"};
-    struct house house;
+    struct env env;
     struct setup producer;
     struct weir_submission first, second;
     struct weir_claim claim;
     size_t count = 0;
     int64_t next;
 
-    house_open(&house, fixture);
-    setup_open(&producer, &house, PRODUCER, false);
+    env_open(&env, fixture);
+    setup_open(&producer, &env, PRODUCER, false);
     check_db(submit_as(&producer, "a", &first), WEIR_OK);
     check_db(submit_as(&producer, "a", &second), WEIR_OK);
     check(second.duplicate);
@@ -406,30 +403,28 @@ POSTGRESQL_TEST(roles, let_the_producer_submit_executions_and_no_more)
     check_db(weir_flow_replay(producer.flow, &first.id, &fixture->error), WEIR_DENIED);
     setup_close(&producer);
 
-    check_db(run_as(&house, PRODUCER, "SELECT namespace FROM {p}_execution"),
-             WEIR_DENIED);
-    check_db(run_as(&house, PRODUCER, "SELECT bytes FROM {p}_input"), WEIR_DENIED);
-    check_db(run_as(&house, PRODUCER, "SELECT value FROM {p}_tag"), WEIR_DENIED);
-    check_db(run_as(&house, PRODUCER, "SELECT no FROM {p}_result"), WEIR_DENIED);
-    check_db(run_as(&house, PRODUCER, "SELECT key_id FROM {p}_secret"), WEIR_DENIED);
-    check_db(run_as(&house, PRODUCER, "UPDATE {p}_execution SET state = 12"),
-             WEIR_DENIED);
-    check_db(run_as(&house, PRODUCER, "DELETE FROM {p}_execution"), WEIR_DENIED);
-    check_db(run_as(&house, PRODUCER, "DELETE FROM {p}_idempotency"), WEIR_DENIED);
-    check_db(run_as(&house, PRODUCER, "UPDATE {p}_term SET text = 'x'"), WEIR_DENIED);
-    check_db(run_as(&house, PRODUCER,
+    check_db(run_as(&env, PRODUCER, "SELECT namespace FROM {p}_execution"), WEIR_DENIED);
+    check_db(run_as(&env, PRODUCER, "SELECT bytes FROM {p}_input"), WEIR_DENIED);
+    check_db(run_as(&env, PRODUCER, "SELECT value FROM {p}_tag"), WEIR_DENIED);
+    check_db(run_as(&env, PRODUCER, "SELECT no FROM {p}_result"), WEIR_DENIED);
+    check_db(run_as(&env, PRODUCER, "SELECT key_id FROM {p}_secret"), WEIR_DENIED);
+    check_db(run_as(&env, PRODUCER, "UPDATE {p}_execution SET state = 12"), WEIR_DENIED);
+    check_db(run_as(&env, PRODUCER, "DELETE FROM {p}_execution"), WEIR_DENIED);
+    check_db(run_as(&env, PRODUCER, "DELETE FROM {p}_idempotency"), WEIR_DENIED);
+    check_db(run_as(&env, PRODUCER, "UPDATE {p}_term SET text = 'x'"), WEIR_DENIED);
+    check_db(run_as(&env, PRODUCER,
                     "INSERT INTO {p}_term (id, kind, digest, text)"
                     " VALUES (9, 1, 'x', 'x')"),
              WEIR_DENIED);
-    check_db(run_as(&house, PRODUCER, "SELECT setval('{p}_awaited', 9)"), WEIR_DENIED);
-    house_close(&house);
+    check_db(run_as(&env, PRODUCER, "SELECT setval('{p}_awaited', 9)"), WEIR_DENIED);
+    env_close(&env);
 }
 
 /* A flow of two, the second of which is charged to a budget. */
 static enum weir_status flow_as(struct setup *self, struct weir_graph_id *graph)
 {
     static const char *const BUDGET = "llm";
-    struct weir_error *error = &self->house->fixture->error;
+    struct weir_error *error = &self->env->fixture->error;
     const struct weir_graph_draft draft = {.kind = "order"};
     struct weir_execution_id ids[2];
     struct weir_execution_draft members[] = {
@@ -481,7 +476,7 @@ static enum weir_status grow_as(struct setup *self, const struct weir_graph_id *
     edges[0] = (struct weir_graph_edge){ids[0], ids[1], true};
     edges[1] = (struct weir_graph_edge){ids[1], ids[2], false};
     return weir_graph_extend(self->flow, NULL, graph, &extension, NULL,
-                             &self->house->fixture->error);
+                             &self->env->fixture->error);
 }
 
 static void ignore_graph(void *state, const struct weir_graph_info *info)
@@ -496,7 +491,7 @@ static enum weir_status budget_as(struct setup *self)
     const struct weir_budget_draft draft = {
         .name = "llm", .limits = &LIMIT, .limit_count = 1};
 
-    return weir_budget_create(self->flow, &draft, NULL, &self->house->fixture->error);
+    return weir_budget_create(self->flow, &draft, NULL, &self->env->fixture->error);
 }
 
 static void note_graph(void *state, const struct weir_graph_info *info)
@@ -507,7 +502,7 @@ static void note_graph(void *state, const struct weir_graph_info *info)
 static struct weir_graph_info graph_as(struct setup *self,
                                        const struct weir_graph_id *graph)
 {
-    struct fixture *fixture = self->house->fixture;
+    struct fixture *fixture = self->env->fixture;
     struct weir_graph_info info = {.members = 0};
 
     check_db(weir_graph_get(self->flow, graph, note_graph, &info, &fixture->error),
@@ -518,7 +513,7 @@ static struct weir_graph_info graph_as(struct setup *self,
 /* Each waits for the one before it. */
 static void work_off(struct setup *self)
 {
-    struct fixture *fixture = self->house->fixture;
+    struct fixture *fixture = self->env->fixture;
     struct weir_claim claim;
     size_t count = 0;
 
@@ -535,14 +530,14 @@ static void work_off(struct setup *self)
 
 POSTGRESQL_TEST(roles, let_the_producer_add_to_a_flow_that_has_ended)
 {
-    struct house house;
+    struct env env;
     struct setup producer, runtime;
     struct weir_graph_id graph;
 
-    house_open(&house, fixture);
-    setup_open(&runtime, &house, RUNTIME, false);
+    env_open(&env, fixture);
+    setup_open(&runtime, &env, RUNTIME, false);
     check_db(budget_as(&runtime), WEIR_OK);
-    setup_open(&producer, &house, PRODUCER, false);
+    setup_open(&producer, &env, PRODUCER, false);
     check_db(flow_as(&producer, &graph), WEIR_OK);
     work_off(&runtime);
     check_int(graph_as(&runtime, &graph).state, WEIR_GRAPH_COMPLETED);
@@ -564,7 +559,7 @@ POSTGRESQL_TEST(roles, let_the_producer_add_to_a_flow_that_has_ended)
     check_db(grow_as(&producer, &graph), WEIR_CLOSED);
     setup_close(&producer);
     setup_close(&runtime);
-    house_close(&house);
+    env_close(&env);
 }
 
 POSTGRESQL_TEST(roles, let_the_producer_make_flows_and_no_more)
@@ -595,14 +590,14 @@ POSTGRESQL_TEST(roles, let_the_producer_make_flows_and_no_more)
     };
     struct weir_amount amount = {"tokens", 1};
     struct weir_budget_answer answer;
-    struct house house;
+    struct env env;
     struct setup producer, runtime;
     struct weir_graph_id graph;
 
-    house_open(&house, fixture);
-    setup_open(&runtime, &house, RUNTIME, false);
+    env_open(&env, fixture);
+    setup_open(&runtime, &env, RUNTIME, false);
     check_db(budget_as(&runtime), WEIR_OK);
-    setup_open(&producer, &house, PRODUCER, false);
+    setup_open(&producer, &env, PRODUCER, false);
     check_db(flow_as(&producer, &graph), WEIR_OK);
     check_db(grow_as(&producer, &graph), WEIR_OK);
     check_db(weir_graph_cancel(producer.flow, &graph, WEIR_CANCEL_ALL, "no", NULL,
@@ -616,13 +611,13 @@ POSTGRESQL_TEST(roles, let_the_producer_make_flows_and_no_more)
              WEIR_DENIED);
     check_db(weir_budget_reset(producer.flow, "llm", &fixture->error), WEIR_DENIED);
     for (size_t i = 0; i < sizeof DENIED / sizeof DENIED[0]; i++)
-        check_db(run_as(&house, PRODUCER, DENIED[i]), WEIR_DENIED);
+        check_db(run_as(&env, PRODUCER, DENIED[i]), WEIR_DENIED);
     check_db(weir_graph_cancel(runtime.flow, &graph, WEIR_CANCEL_ALL, "no", NULL,
                                &fixture->error),
              WEIR_OK);
     setup_close(&producer);
     setup_close(&runtime);
-    house_close(&house);
+    env_close(&env);
 }
 
 /* Everything but what passes between workers and the world. */
@@ -644,31 +639,31 @@ POSTGRESQL_TEST(roles, let_the_viewer_see_flows_and_no_payload)
         "SELECT * FROM {p}_usage",
         "SELECT * FROM {p}_spent",
     };
-    struct house house;
+    struct env env;
     struct setup viewer, runtime;
     struct weir_graph_id graph;
 
-    house_open(&house, fixture);
-    setup_open(&runtime, &house, RUNTIME, false);
+    env_open(&env, fixture);
+    setup_open(&runtime, &env, RUNTIME, false);
     check_db(budget_as(&runtime), WEIR_OK);
     check_db(flow_as(&runtime, &graph), WEIR_OK);
-    setup_open(&viewer, &house, VIEWER, false);
+    setup_open(&viewer, &env, VIEWER, false);
     check_db(weir_graph_get(viewer.flow, &graph, ignore_graph, NULL, &fixture->error),
              WEIR_OK);
     check_db(flow_as(&viewer, &graph), WEIR_DENIED);
     for (size_t i = 0; i < sizeof ALLOWED / sizeof ALLOWED[0]; i++)
-        check_db(run_as(&house, VIEWER, ALLOWED[i]), WEIR_OK);
+        check_db(run_as(&env, VIEWER, ALLOWED[i]), WEIR_OK);
     for (size_t i = 0; i < sizeof DENIED / sizeof DENIED[0]; i++)
-        check_db(run_as(&house, VIEWER, DENIED[i]), WEIR_DENIED);
+        check_db(run_as(&env, VIEWER, DENIED[i]), WEIR_DENIED);
     setup_close(&viewer);
     setup_close(&runtime);
-    house_close(&house);
+    env_close(&env);
 }
 
 /* What a suspended worker, its approver and its accountant call. */
 POSTGRESQL_TEST(roles, let_the_runtime_suspend_signal_and_report)
 {
-    struct house house;
+    struct env env;
     struct setup runtime;
     struct weir_submission submission;
     struct weir_waitpoint waitpoint = {.key = "a"};
@@ -681,8 +676,8 @@ POSTGRESQL_TEST(roles, let_the_runtime_suspend_signal_and_report)
     bool satisfied = false;
     size_t count = 0;
 
-    house_open(&house, fixture);
-    setup_open(&runtime, &house, RUNTIME, true);
+    env_open(&env, fixture);
+    setup_open(&runtime, &env, RUNTIME, true);
     check_db(budget_as(&runtime), WEIR_OK);
     check_db(submit_as(&runtime, NULL, &submission), WEIR_OK);
     check_db(claim_as(&runtime, 0, &claim, &count), WEIR_OK);
@@ -705,13 +700,13 @@ POSTGRESQL_TEST(roles, let_the_runtime_suspend_signal_and_report)
              WEIR_OK);
     check_db(weir_budget_reset(runtime.flow, "llm", &fixture->error), WEIR_OK);
     setup_close(&runtime);
-    house_close(&house);
+    env_close(&env);
 }
 
 /* Every call, as one who has nothing but the role. */
 POSTGRESQL_TEST(roles, let_the_runtime_execute)
 {
-    struct house house;
+    struct env env;
     struct setup runtime;
     struct weir_submission submission;
     struct weir_revocation revocation = {.instance = NULL};
@@ -721,8 +716,8 @@ POSTGRESQL_TEST(roles, let_the_runtime_execute)
     size_t count = 0;
     size_t size = 0;
 
-    house_open(&house, fixture);
-    setup_open(&runtime, &house, RUNTIME, true);
+    env_open(&env, fixture);
+    setup_open(&runtime, &env, RUNTIME, true);
     check_db(claim_as(&runtime, 10, &settlement.claim, &count), WEIR_OK);
     check_int(count, 0);
     check_db(submit_as(&runtime, "a", &submission), WEIR_OK);
@@ -757,17 +752,17 @@ POSTGRESQL_TEST(roles, let_the_runtime_execute)
              WEIR_OK);
     setup_close(&runtime);
 
-    check_db(run_as(&house, RUNTIME, "UPDATE {p}_term SET text = 'x'"), WEIR_DENIED);
-    check_db(run_as(&house, RUNTIME, "DELETE FROM {p}_term"), WEIR_DENIED);
-    check_db(run_as(&house, RUNTIME, "TRUNCATE {p}_execution"), WEIR_DENIED);
-    check_db(run_as(&house, RUNTIME, "SELECT setval('{p}_execution_no_seq', 1)"),
+    check_db(run_as(&env, RUNTIME, "UPDATE {p}_term SET text = 'x'"), WEIR_DENIED);
+    check_db(run_as(&env, RUNTIME, "DELETE FROM {p}_term"), WEIR_DENIED);
+    check_db(run_as(&env, RUNTIME, "TRUNCATE {p}_execution"), WEIR_DENIED);
+    check_db(run_as(&env, RUNTIME, "SELECT setval('{p}_execution_no_seq', 1)"),
              WEIR_DENIED);
-    check_db(run_as(&house, RUNTIME, "DROP TABLE {p}_execution"), WEIR_DENIED);
-    house_close(&house);
+    check_db(run_as(&env, RUNTIME, "DROP TABLE {p}_execution"), WEIR_DENIED);
+    env_close(&env);
 }
 
 /* One that is due for each reconciler; what has ended is removed in the end. */
-static void make_due(struct house *house)
+static void make_due(struct env *env)
 {
     static const char *const DUE[] = {
         "state = 2, due_us = 1", "state = 4, epoch = 1, attempts = 1, lease_us = 1",
@@ -780,7 +775,7 @@ static void make_due(struct house *house)
                        "UPDATE weir_execution SET %s WHERE no ="
                        " (SELECT min(no) + %d FROM weir_execution)",
                        DUE[i], i);
-        server_execute(house->server, "app", sql);
+        server_execute(env->server, "app", sql);
     }
 }
 
@@ -789,16 +784,16 @@ POSTGRESQL_TEST(roles, let_the_runtime_reconcile)
     struct weir_flow_supervisor_options options;
     struct weir_flow_supervisor *supervisor = NULL;
     struct weir_scan_info infos[WEIR_RECONCILER_COUNT];
-    struct house house;
+    struct env env;
     struct setup runtime;
     struct weir_submission submission;
     size_t count;
 
-    house_open(&house, fixture);
-    setup_open(&runtime, &house, RUNTIME, true);
+    env_open(&env, fixture);
+    setup_open(&runtime, &env, RUNTIME, true);
     for (int i = 0; i < 5; i++)
         check_db(submit_as(&runtime, NULL, &submission), WEIR_OK);
-    make_due(&house);
+    make_due(&env);
     weir_flow_supervisor_options_init(&options);
     options.flow = runtime.flow;
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
@@ -807,13 +802,13 @@ POSTGRESQL_TEST(roles, let_the_runtime_reconcile)
              WEIR_OK);
     check_db(weir_flow_supervisor_start(supervisor, &fixture->error), WEIR_OK);
 
-    wait_until(server_query(house.server, "app",
+    wait_until(server_query(env.server, "app",
                             "SELECT count(*) FROM weir_execution"
                             " WHERE state = 1") == 2);
-    wait_until(server_query(house.server, "app", "SELECT count(*) FROM weir_execution") ==
+    wait_until(server_query(env.server, "app", "SELECT count(*) FROM weir_execution") ==
                4);
 
-    wait_until(server_query(house.server, "app",
+    wait_until(server_query(env.server, "app",
                             "SELECT count(*) FROM weir_execution"
                             " WHERE state = 13") == 2);
     count = weir_flow_supervisor_read(supervisor, infos, WEIR_RECONCILER_COUNT);
@@ -822,13 +817,13 @@ POSTGRESQL_TEST(roles, let_the_runtime_reconcile)
     check_int(weir_flow_supervisor_stop(supervisor, WEIR_SECONDS(60)), 0);
     weir_flow_supervisor_destroy(supervisor);
     setup_close(&runtime);
-    house_close(&house);
+    env_close(&env);
 }
 
 POSTGRESQL_TEST(roles, let_the_viewer_see_executions_without_their_contents)
 {
     const struct weir_execution_filter filter = {.count = 10};
-    struct house house;
+    struct env env;
     struct setup runtime, viewer;
     struct weir_submission submission;
     struct weir_settlement settlement = {
@@ -838,13 +833,13 @@ POSTGRESQL_TEST(roles, let_the_viewer_see_executions_without_their_contents)
     size_t size = 0;
     int64_t next;
 
-    house_open(&house, fixture);
-    setup_open(&runtime, &house, RUNTIME, false);
+    env_open(&env, fixture);
+    setup_open(&runtime, &env, RUNTIME, false);
     check_db(submit_as(&runtime, "a", &submission), WEIR_OK);
     check_db(claim_as(&runtime, 0, &settlement.claim, &count), WEIR_OK);
     check_db(weir_flow_settle(runtime.flow, &settlement, 1, &fixture->error), WEIR_OK);
     setup_close(&runtime);
-    setup_open(&viewer, &house, VIEWER, false);
+    setup_open(&viewer, &env, VIEWER, false);
 
     check_db(weir_flow_get(viewer.flow, &submission.id, ignore, NULL, &fixture->error),
              WEIR_OK);
@@ -862,17 +857,16 @@ POSTGRESQL_TEST(roles, let_the_viewer_see_executions_without_their_contents)
              WEIR_DENIED);
     setup_close(&viewer);
 
-    check_db(run_as(&house, VIEWER, "SELECT no FROM {p}_input"), WEIR_OK);
-    check_db(run_as(&house, VIEWER, "SELECT key_id FROM {p}_secret"), WEIR_OK);
-    check_db(run_as(&house, VIEWER, "SELECT value FROM {p}_tag"), WEIR_OK);
-    check_db(run_as(&house, VIEWER, "SELECT bytes FROM {p}_input"), WEIR_DENIED);
-    check_db(run_as(&house, VIEWER, "SELECT * FROM {p}_result"), WEIR_DENIED);
-    check_db(run_as(&house, VIEWER, "SELECT secret FROM {p}_secret"), WEIR_DENIED);
-    check_db(run_as(&house, VIEWER, "SELECT payload FROM {p}_signal"), WEIR_DENIED);
-    check_db(run_as(&house, VIEWER, "UPDATE {p}_execution SET priority = 1"),
-             WEIR_DENIED);
-    check_db(run_as(&house, VIEWER, "SELECT setval('{p}_awaited', 9)"), WEIR_DENIED);
-    house_close(&house);
+    check_db(run_as(&env, VIEWER, "SELECT no FROM {p}_input"), WEIR_OK);
+    check_db(run_as(&env, VIEWER, "SELECT key_id FROM {p}_secret"), WEIR_OK);
+    check_db(run_as(&env, VIEWER, "SELECT value FROM {p}_tag"), WEIR_OK);
+    check_db(run_as(&env, VIEWER, "SELECT bytes FROM {p}_input"), WEIR_DENIED);
+    check_db(run_as(&env, VIEWER, "SELECT * FROM {p}_result"), WEIR_DENIED);
+    check_db(run_as(&env, VIEWER, "SELECT secret FROM {p}_secret"), WEIR_DENIED);
+    check_db(run_as(&env, VIEWER, "SELECT payload FROM {p}_signal"), WEIR_DENIED);
+    check_db(run_as(&env, VIEWER, "UPDATE {p}_execution SET priority = 1"), WEIR_DENIED);
+    check_db(run_as(&env, VIEWER, "SELECT setval('{p}_awaited', 9)"), WEIR_DENIED);
+    env_close(&env);
 }
 
 /* ---- the page ----------------------------------------------------------------------------- */
@@ -897,7 +891,7 @@ static FILE *open_page(void)
 }
 
 /* The SQL between fences in the section of this heading. */
-static void read_blocks(struct house *self, const char *heading)
+static void read_blocks(struct env *self, const char *heading)
 {
     char line[512];
     bool in_section = false;
@@ -923,7 +917,7 @@ static void read_blocks(struct house *self, const char *heading)
     check_int(block, 2);
 }
 
-static void run_on_postgresql(struct house *self, const char *user, const char *password,
+static void run_on_postgresql(struct env *self, const char *user, const char *password,
                               const char *text)
 {
     char url[SERVER_URL_SIZE];
@@ -940,7 +934,7 @@ static void run_on_postgresql(struct house *self, const char *user, const char *
 }
 
 /* By MariaDB's own client, which knows DELIMITER. */
-static void run_on_mariadb(struct house *self, const char *user, const char *password,
+static void run_on_mariadb(struct env *self, const char *user, const char *password,
                            const char *text)
 {
     char path[SERVER_PATH_SIZE];
@@ -963,8 +957,7 @@ static void run_on_mariadb(struct house *self, const char *user, const char *pas
                                  words[3], "app", NULL});
 }
 
-static void run_block(struct house *self, int block, const char *user,
-                      const char *password)
+static void run_block(struct env *self, int block, const char *user, const char *password)
 {
     if (self->fixture->engine == WEIR_POSTGRESQL)
         run_on_postgresql(self, user, password, self->blocks[block]);
@@ -974,7 +967,7 @@ static void run_block(struct house *self, int block, const char *user,
 
 /* ---- the house ---------------------------------------------------------------------------- */
 
-static void house_open(struct house *self, struct fixture *fixture)
+static void env_open(struct env *self, struct fixture *fixture)
 {
     struct weir_db *db;
 
@@ -992,12 +985,12 @@ static void house_open(struct house *self, struct fixture *fixture)
     run_block(self, 1, OWNER, PASSWORD);
 }
 
-static void house_close(struct house *self)
+static void env_close(struct env *self)
 {
     server_destroy(self->server);
 }
 
-static struct weir_db *open_as(struct house *self, const char *user)
+static struct weir_db *open_as(struct env *self, const char *user)
 {
     struct weir_db_options options = fixture_options(self->fixture);
     char url[SERVER_URL_SIZE];
@@ -1008,7 +1001,7 @@ static struct weir_db *open_as(struct house *self, const char *user)
 }
 
 /* From the newest version that we know to one more. */
-static enum weir_status migrate_later_as(struct house *self, const char *user)
+static enum weir_status migrate_later_as(struct env *self, const char *user)
 {
     uint32_t known = (uint32_t)weir_outbox_schema.count;
     struct weir_migration migrations[32];
@@ -1031,7 +1024,7 @@ static enum weir_status migrate_later_as(struct house *self, const char *user)
     return status;
 }
 
-static enum weir_status check_as(struct house *self, const char *user)
+static enum weir_status check_as(struct env *self, const char *user)
 {
     struct fixture *fixture = self->fixture;
     struct weir_db *db = open_as(self, user);
@@ -1045,7 +1038,7 @@ static enum weir_status check_as(struct house *self, const char *user)
     return status;
 }
 
-static enum weir_status run_as(struct house *self, const char *user, const char *text)
+static enum weir_status run_as(struct env *self, const char *user, const char *text)
 {
     struct fixture *fixture = self->fixture;
     struct weir_db *db = open_as(self, user);

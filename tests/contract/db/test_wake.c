@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/fault_point.h"
-#include "contract/db/bell.h"
+#include "contract/db/wake_fixture.h"
 
 static void make_table(struct fixture *fixture);
 static struct weir_db *open_other(struct fixture *fixture, struct server *server);
@@ -27,149 +27,149 @@ static int listen_and_never_answer(char *url, size_t size);
 
 ENGINE_TEST(wake, tells_of_commits_of_another_process)
 {
-    struct neighbour neighbour;
-    struct bell bell;
+    struct other_process other_process;
+    struct wake_fixture wake_fixture;
 
     make_table(fixture);
-    neighbour_move_in(&neighbour, fixture);
-    bell_hang(&bell, fixture->db,
-              fixture->engine == WEIR_MARIADB ? WEIR_SECONDS(1) : WEIR_HOURS(1));
+    other_process_move_in(&other_process, fixture);
+    wake_fixture_hang(&wake_fixture, fixture->db,
+                      fixture->engine == WEIR_MARIADB ? WEIR_SECONDS(1) : WEIR_HOURS(1));
 
     for (int i = 1; i <= 20; i++) {
-        neighbour_do(&neighbour, COMMIT_AND_TELL);
-        wait_until(atomic_load(&bell.seen) == i);
+        other_process_do(&other_process, COMMIT_AND_TELL);
+        wait_until(atomic_load(&wake_fixture.seen) == i);
     }
 
-    bell_take_down(&bell);
-    neighbour_move_out(&neighbour);
+    wake_fixture_take_down(&wake_fixture);
+    other_process_move_out(&other_process);
 }
 
 /* Nobody waits for the other one: many commits, of which the last must not be missed. */
 ENGINE_TEST(wake, misses_no_last_commit_of_many)
 {
     enum { ROUNDS = 10, COMMITS = 20 };
-    struct neighbour neighbour;
-    struct bell bell;
+    struct other_process other_process;
+    struct wake_fixture wake_fixture;
 
     make_table(fixture);
-    neighbour_move_in(&neighbour, fixture);
-    bell_hang(&bell, fixture->db,
-              fixture->engine == WEIR_MARIADB ? WEIR_SECONDS(1) : WEIR_HOURS(1));
+    other_process_move_in(&other_process, fixture);
+    wake_fixture_hang(&wake_fixture, fixture->db,
+                      fixture->engine == WEIR_MARIADB ? WEIR_SECONDS(1) : WEIR_HOURS(1));
 
     for (int round = 1; round <= ROUNDS; round++) {
         for (int i = 0; i < COMMITS; i++)
-            neighbour_tell(&neighbour, COMMIT_AND_TELL);
+            other_process_tell(&other_process, COMMIT_AND_TELL);
         for (int i = 0; i < COMMITS; i++)
-            neighbour_await(&neighbour);
-        wait_until(atomic_load(&bell.seen) == (int64_t)round * COMMITS);
+            other_process_await(&other_process);
+        wait_until(atomic_load(&wake_fixture.seen) == (int64_t)round * COMMITS);
     }
 
-    bell_take_down(&bell);
-    neighbour_move_out(&neighbour);
+    wake_fixture_take_down(&wake_fixture);
+    other_process_move_out(&other_process);
 }
 
 ENGINE_TEST(wake, tells_at_once_of_what_was_there_before_it_started)
 {
-    struct neighbour neighbour;
-    struct bell bell;
+    struct other_process other_process;
+    struct wake_fixture wake_fixture;
 
     make_table(fixture);
-    neighbour_move_in(&neighbour, fixture);
-    neighbour_do(&neighbour, COMMIT);
+    other_process_move_in(&other_process, fixture);
+    other_process_do(&other_process, COMMIT);
 
-    bell_hang(&bell, fixture->db, WEIR_HOURS(1));
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_HOURS(1));
 
-    wait_until(atomic_load(&bell.seen) == 1);
-    bell_take_down(&bell);
-    neighbour_move_out(&neighbour);
+    wait_until(atomic_load(&wake_fixture.seen) == 1);
+    wake_fixture_take_down(&wake_fixture);
+    other_process_move_out(&other_process);
 }
 
 /* The hints are thrown away just where they arrive. */
 ENGINE_TEST(wake, loses_one_poll_interval_with_a_hint)
 {
     struct weir_fault_points points;
-    struct neighbour neighbour;
-    struct bell bell;
+    struct other_process other_process;
+    struct wake_fixture wake_fixture;
 
     make_table(fixture);
-    neighbour_move_in(&neighbour, fixture);
+    other_process_move_in(&other_process, fixture);
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "watch.deaf", 1);
     weir_db_set_fault_points(fixture->db, &points);
-    bell_hang(&bell, fixture->db, WEIR_MILLISECONDS(100));
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_MILLISECONDS(100));
 
     for (int i = 1; i <= 5; i++) {
-        neighbour_do(&neighbour, COMMIT_AND_TELL);
-        wait_until(atomic_load(&bell.seen) == i);
+        other_process_do(&other_process, COMMIT_AND_TELL);
+        wait_until(atomic_load(&wake_fixture.seen) == i);
     }
 
-    check_int(bell_info(&bell).hints, 0);
-    bell_take_down(&bell);
+    check_int(wake_fixture_info(&wake_fixture).hints, 0);
+    wake_fixture_take_down(&wake_fixture);
     weir_db_set_fault_points(fixture->db, NULL);
-    neighbour_move_out(&neighbour);
+    other_process_move_out(&other_process);
 }
 
 /* An application that knows nothing of us sends no hint, and is heard all the same. */
 POSTGRESQL_TEST(wake, polls_for_whom_sends_no_hint)
 {
-    struct neighbour neighbour;
-    struct bell bell;
+    struct other_process other_process;
+    struct wake_fixture wake_fixture;
 
     make_table(fixture);
-    neighbour_move_in(&neighbour, fixture);
-    bell_hang(&bell, fixture->db, WEIR_MILLISECONDS(50));
+    other_process_move_in(&other_process, fixture);
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_MILLISECONDS(50));
 
     for (int i = 1; i <= 5; i++) {
-        neighbour_do(&neighbour, COMMIT);
-        wait_until(atomic_load(&bell.seen) == i);
+        other_process_do(&other_process, COMMIT);
+        wait_until(atomic_load(&wake_fixture.seen) == i);
     }
 
-    check_int(bell_info(&bell).hints, 0);
-    bell_take_down(&bell);
-    neighbour_move_out(&neighbour);
+    check_int(wake_fixture_info(&wake_fixture).hints, 0);
+    wake_fixture_take_down(&wake_fixture);
+    other_process_move_out(&other_process);
 }
 
 /* A notification belongs to its transaction, and to its channel. */
 POSTGRESQL_TEST(wake, hears_neither_what_was_rolled_back_nor_other_channels)
 {
-    struct neighbour neighbour;
-    struct bell bell;
+    struct other_process other_process;
+    struct wake_fixture wake_fixture;
 
     make_table(fixture);
-    neighbour_move_in(&neighbour, fixture);
-    bell_hang(&bell, fixture->db, WEIR_HOURS(1));
+    other_process_move_in(&other_process, fixture);
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_HOURS(1));
 
-    neighbour_do(&neighbour, ROLL_BACK);
-    neighbour_do(&neighbour, TELL_ANOTHER);
-    neighbour_do(&neighbour, COMMIT_AND_TELL);
+    other_process_do(&other_process, ROLL_BACK);
+    other_process_do(&other_process, TELL_ANOTHER);
+    other_process_do(&other_process, COMMIT_AND_TELL);
 
-    wait_until(atomic_load(&bell.seen) == 1);
-    check_int(bell_info(&bell).hints, 1);
-    bell_take_down(&bell);
-    neighbour_move_out(&neighbour);
+    wait_until(atomic_load(&wake_fixture.seen) == 1);
+    check_int(wake_fixture_info(&wake_fixture).hints, 1);
+    wake_fixture_take_down(&wake_fixture);
+    other_process_move_out(&other_process);
 }
 
 ENGINE_TEST(wake, passes_a_hint_of_the_same_process_on)
 {
-    struct neighbour neighbour;
+    struct other_process other_process;
     struct weir_fault_points points;
-    struct bell bell;
+    struct wake_fixture wake_fixture;
 
     make_table(fixture);
-    neighbour_move_in(&neighbour, fixture);
+    other_process_move_in(&other_process, fixture);
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "watch.deaf", 1);
     weir_db_set_fault_points(fixture->db, &points);
-    bell_hang(&bell, fixture->db, WEIR_HOURS(1));
-    neighbour_do(&neighbour, COMMIT);
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_HOURS(1));
+    other_process_do(&other_process, COMMIT);
 
-    weir_wake_hint(bell.wake);
+    weir_wake_hint(wake_fixture.wake);
 
-    wait_until(atomic_load(&bell.seen) == 1);
-    check_int(bell_info(&bell).hints, 1);
-    bell_take_down(&bell);
+    wait_until(atomic_load(&wake_fixture.seen) == 1);
+    check_int(wake_fixture_info(&wake_fixture).hints, 1);
+    wake_fixture_take_down(&wake_fixture);
     weir_db_set_fault_points(fixture->db, NULL);
-    neighbour_move_out(&neighbour);
+    other_process_move_out(&other_process);
 }
 
 /* ---- adaptive polling --------------------------------------------------------------------- */
@@ -181,30 +181,30 @@ ENGINE_TEST(wake, passes_a_hint_of_the_same_process_on)
 static void slows_down_and_is_made_fast_again(struct fixture *fixture, struct weir_db *db)
 {
     struct weir_wake_options options;
-    struct bell bell;
+    struct wake_fixture wake_fixture;
     int64_t begun_ms;
     uint64_t polls;
 
     make_table(fixture);
-    bell_make(&bell, db);
-    options = bell_options(&bell);
+    wake_fixture_make(&wake_fixture, db);
+    options = wake_fixture_options(&wake_fixture);
     options.poll_ns = WEIR_HOURS(1);
     options.poll_min_ns = WEIR_MILLISECONDS(1);
     begun_ms = now_ms();
-    bell_start(&bell, &options);
+    wake_fixture_start(&wake_fixture, &options);
 
-    wait_until(bell_info(&bell).polls >= 11); /* 2 + 4 + ... + 1024 ms */
+    wait_until(wake_fixture_info(&wake_fixture).polls >= 11); /* 2 + 4 + ... + 1024 ms */
     check_in_range(now_ms() - begun_ms, 1000, INT64_MAX);
-    check(!bell_info(&bell).listening);
+    check(!wake_fixture_info(&wake_fixture).listening);
 
     /* Left alone, four more would take half a minute. */
-    polls = bell_info(&bell).polls;
-    weir_wake_reward(bell.wake);
+    polls = wake_fixture_info(&wake_fixture).polls;
+    weir_wake_reward(wake_fixture.wake);
     begun_ms = now_ms();
-    wait_until(bell_info(&bell).polls >= polls + 4);
+    wait_until(wake_fixture_info(&wake_fixture).polls >= polls + 4);
     check_in_range(now_ms() - begun_ms, 0, 20000);
 
-    bell_take_down(&bell);
+    wake_fixture_take_down(&wake_fixture);
 }
 
 MARIADB_TEST(wake, polls_faster_when_that_was_worth_it)
@@ -234,13 +234,13 @@ POSTGRESQL_TEST(wake, listens_again_when_its_connection_is_killed)
 {
     FILE *printed = tmpfile();
     int stderr_before = dup(STDERR_FILENO);
-    struct neighbour neighbour;
-    struct bell bell;
+    struct other_process other_process;
+    struct wake_fixture wake_fixture;
 
     check(printed != NULL && dup2(fileno(printed), STDERR_FILENO) == STDERR_FILENO);
     make_table(fixture);
-    neighbour_move_in(&neighbour, fixture);
-    bell_hang(&bell, fixture->db, WEIR_HOURS(1));
+    other_process_move_in(&other_process, fixture);
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_HOURS(1));
 
     for (unsigned i = 1; i <= 5; i++) {
         /* The one before has said its last words, but may not have gone. */
@@ -252,14 +252,15 @@ POSTGRESQL_TEST(wake, listens_again_when_its_connection_is_killed)
                               "pg_stat_activity WHERE datname = current_database() AND "
                               "query LIKE 'LISTEN %'"),
                   1);
-        wait_until(bell_info(&bell).reconnects == i && bell_info(&bell).listening);
-        wait_until(bell_is_quiet(&bell));
-        neighbour_do(&neighbour, COMMIT_AND_TELL);
-        wait_until(atomic_load(&bell.seen) == i);
+        wait_until(wake_fixture_info(&wake_fixture).reconnects == i &&
+                   wake_fixture_info(&wake_fixture).listening);
+        wait_until(wake_fixture_is_quiet(&wake_fixture));
+        other_process_do(&other_process, COMMIT_AND_TELL);
+        wait_until(atomic_load(&wake_fixture.seen) == i);
     }
 
-    bell_take_down(&bell);
-    neighbour_move_out(&neighbour);
+    wake_fixture_take_down(&wake_fixture);
+    other_process_move_out(&other_process);
     check_int(dup2(stderr_before, STDERR_FILENO), STDERR_FILENO);
     (void)close(stderr_before);
     check_int(fseek(printed, 0, SEEK_END), 0);
@@ -272,37 +273,37 @@ static void lives_through(struct fixture *fixture, void (*end)(struct server *))
 {
     struct server *server = server_create(fixture->engine, NULL);
     struct fixture there = *fixture;
-    struct neighbour neighbour;
+    struct other_process other_process;
     struct weir_db *db = open_other(&there, server);
-    struct bell bell;
+    struct wake_fixture wake_fixture;
 
     server_execute(server, "store",
                    fixture_choose(fixture, "",
                                   "CREATE TABLE weir_item (id bigserial, name text)",
                                   "CREATE TABLE weir_item (id BIGINT PRIMARY KEY "
                                   "AUTO_INCREMENT, name VARCHAR(100))"));
-    neighbour_move_in(&neighbour, &there);
-    bell_hang(&bell, db,
-              fixture->engine == WEIR_MARIADB ? WEIR_SECONDS(1) : WEIR_HOURS(1));
-    neighbour_do(&neighbour, COMMIT_AND_TELL);
-    wait_until(atomic_load(&bell.seen) == 1);
+    other_process_move_in(&other_process, &there);
+    wake_fixture_hang(&wake_fixture, db,
+                      fixture->engine == WEIR_MARIADB ? WEIR_SECONDS(1) : WEIR_HOURS(1));
+    other_process_do(&other_process, COMMIT_AND_TELL);
+    wait_until(atomic_load(&wake_fixture.seen) == 1);
 
     for (int i = 1; i <= 2; i++) {
-        uint64_t polls = bell_info(&bell).polls;
+        uint64_t polls = wake_fixture_info(&wake_fixture).polls;
 
         end(server);
-        wait_until(!bell_info(&bell).listening);
-        wait_until(bell_info(&bell).polls >= polls + 5);
+        wait_until(!wake_fixture_info(&wake_fixture).listening);
+        wait_until(wake_fixture_info(&wake_fixture).polls >= polls + 5);
         server_restart(server);
         if (fixture->engine == WEIR_POSTGRESQL)
-            wait_until(bell_info(&bell).listening);
-        neighbour_do(&neighbour, COMMIT_AND_TELL);
-        wait_until(atomic_load(&bell.seen) == 1 + i);
+            wait_until(wake_fixture_info(&wake_fixture).listening);
+        other_process_do(&other_process, COMMIT_AND_TELL);
+        wait_until(atomic_load(&wake_fixture.seen) == 1 + i);
     }
 
-    bell_take_down(&bell);
+    wake_fixture_take_down(&wake_fixture);
     weir_db_destroy(db);
-    neighbour_move_out(&neighbour);
+    other_process_move_out(&other_process);
     server_destroy(server);
 }
 
@@ -321,24 +322,24 @@ SERVER_TEST(wake, hears_again_after_a_crash_of_the_server)
 ENGINE_TEST(wake, starts_and_stops_a_hundred_times)
 {
     struct weir_wake_options options;
-    struct bell bell;
+    struct wake_fixture wake_fixture;
     int files;
 
     make_table(fixture);
-    bell_make(&bell, fixture->db);
-    options = bell_options(&bell);
+    wake_fixture_make(&wake_fixture, fixture->db);
+    options = wake_fixture_options(&wake_fixture);
     files = count_files();
 
     for (int i = 0; i < 100; i++) {
-        check_status(weir_wake_start(&options, &bell.wake, NULL), WEIR_OK);
+        check_status(weir_wake_start(&options, &wake_fixture.wake, NULL), WEIR_OK);
         if (i % 10 == 0 && fixture->engine != WEIR_MARIADB)
-            wait_until(bell_info(&bell).listening);
-        weir_wake_stop(bell.wake);
+            wait_until(wake_fixture_info(&wake_fixture).listening);
+        weir_wake_stop(wake_fixture.wake);
     }
 
     check_int(count_files(), files);
-    bell.wake = NULL;
-    bell_take_down(&bell);
+    wake_fixture.wake = NULL;
+    wake_fixture_take_down(&wake_fixture);
 }
 
 WEIR_TEST(wake, is_not_there_and_may_be_stopped)
@@ -351,16 +352,16 @@ SERVER_TEST(wake, stops_at_once_while_the_server_is_down)
     struct server *server = server_create(fixture->engine, NULL);
     struct weir_db *db = open_other(fixture, server);
     struct weir_wake_options options;
-    struct bell bell;
+    struct wake_fixture wake_fixture;
 
     server_kill(server);
-    bell_make(&bell, db);
-    options = bell_options(&bell);
-    bell_start(&bell, &options);
-    wait_until(bell_info(&bell).polls >= 5);
-    check(!bell_info(&bell).listening);
+    wake_fixture_make(&wake_fixture, db);
+    options = wake_fixture_options(&wake_fixture);
+    wake_fixture_start(&wake_fixture, &options);
+    wait_until(wake_fixture_info(&wake_fixture).polls >= 5);
+    check(!wake_fixture_info(&wake_fixture).listening);
 
-    bell_take_down(&bell);
+    wake_fixture_take_down(&wake_fixture);
 
     weir_db_destroy(db);
     server_destroy(server);
@@ -378,13 +379,13 @@ POSTGRESQL_TEST(wake, polls_and_stops_while_a_server_is_silent)
     struct weir_wake *wake;
     struct weir_wake_info info;
     struct weir_db *db;
-    struct bell bell;
+    struct wake_fixture wake_fixture;
 
     options.url = url;
     options.connect_timeout_ns = WEIR_MINUTES(10);
     db = fixture_open(fixture, &options);
-    bell_make(&bell, db);
-    wake_options = bell_options(&bell);
+    wake_fixture_make(&wake_fixture, db);
+    wake_options = wake_fixture_options(&wake_fixture);
     wake_options.poll_ns = WEIR_MILLISECONDS(20);
 
     check_status(weir_wake_start(&wake_options, &wake, NULL), WEIR_OK);
@@ -396,7 +397,7 @@ POSTGRESQL_TEST(wake, polls_and_stops_while_a_server_is_silent)
     weir_wake_stop(wake);
 
     check_in_range(now_ms() - begun_ms, 0, 60000);
-    bell_take_down(&bell);
+    wake_fixture_take_down(&wake_fixture);
     weir_db_destroy(db);
     (void)close(silent);
 }
@@ -409,14 +410,14 @@ POSTGRESQL_TEST(wake, does_not_wait_for_a_silent_server_for_ever)
     char url[SERVER_URL_SIZE];
     int silent = listen_and_never_answer(url, sizeof url);
     struct weir_db *db;
-    struct bell bell;
+    struct wake_fixture wake_fixture;
 
     options.url = url;
     options.connect_timeout_ns = WEIR_SECONDS(1);
     db = fixture_open(fixture, &options);
-    bell_make(&bell, db);
-    wake_options = bell_options(&bell);
-    check_status(weir_wake_start(&wake_options, &bell.wake, NULL), WEIR_OK);
+    wake_fixture_make(&wake_fixture, db);
+    wake_options = wake_fixture_options(&wake_fixture);
+    check_status(weir_wake_start(&wake_options, &wake_fixture.wake, NULL), WEIR_OK);
 
     for (int i = 0; i < 2; i++) {
         int caller;
@@ -425,7 +426,7 @@ POSTGRESQL_TEST(wake, does_not_wait_for_a_silent_server_for_ever)
         (void)close(caller);
     }
 
-    bell_take_down(&bell);
+    wake_fixture_take_down(&wake_fixture);
     weir_db_destroy(db);
     (void)close(silent);
 }
@@ -450,28 +451,28 @@ SQLITE_TEST(wake, names_the_option_that_is_bad)
         NULL,  "",         "a b",
         "A",   "a-b",      "a'b",
         "a;b", "\xc3\xa4", "a123456789_123456789_123456789_123456789_12345678"};
-    struct bell bell;
+    struct wake_fixture wake_fixture;
     struct weir_wake_options options;
 
-    bell_make(&bell, fixture->db);
+    wake_fixture_make(&wake_fixture, fixture->db);
     for (size_t i = 0; i < sizeof CHANNELS / sizeof CHANNELS[0]; i++) {
-        options = bell_options(&bell);
+        options = wake_fixture_options(&wake_fixture);
         options.channel = CHANNELS[i];
         refuses(fixture, options, "channel");
     }
-    options = bell_options(&bell);
+    options = wake_fixture_options(&wake_fixture);
     options.poll_ns = 0;
     refuses(fixture, options, "poll_ns");
     options.poll_ns = WEIR_MILLISECONDS(1) - 1;
     refuses(fixture, options, "poll_ns");
     options.poll_ns = WEIR_HOURS(1) + 1;
     refuses(fixture, options, "poll_ns");
-    options = bell_options(&bell);
+    options = wake_fixture_options(&wake_fixture);
     options.poll_min_ns = WEIR_MICROSECONDS(100) - 1;
     refuses(fixture, options, "poll_min_ns");
     options.poll_min_ns = options.poll_ns + 1;
     refuses(fixture, options, "poll_min_ns");
-    bell_take_down(&bell);
+    wake_fixture_take_down(&wake_fixture);
 }
 
 ENGINE_TEST(wake, takes_the_longest_channel)
@@ -479,25 +480,25 @@ ENGINE_TEST(wake, takes_the_longest_channel)
     static const char LONGEST[] = "a123456789_123456789_123456789_123456789_1234567";
     struct weir_connection *connection;
     struct weir_wake_options options;
-    struct bell bell;
+    struct wake_fixture wake_fixture;
 
     check_int(strlen(LONGEST), 48);
     make_table(fixture);
-    bell_make(&bell, fixture->db);
-    options = bell_options(&bell);
+    wake_fixture_make(&wake_fixture, fixture->db);
+    options = wake_fixture_options(&wake_fixture);
     options.channel = LONGEST;
     options.poll_ns = WEIR_HOURS(1);
-    bell_start(&bell, &options);
+    wake_fixture_start(&wake_fixture, &options);
     if (fixture->engine != WEIR_MARIADB)
-        wait_until(bell_info(&bell).listening);
+        wait_until(wake_fixture_info(&wake_fixture).listening);
     connection = fixture_take(fixture);
 
     check_db(weir_wake_send(connection, LONGEST, &fixture->error), WEIR_OK);
 
     if (fixture->engine == WEIR_POSTGRESQL)
-        wait_until(bell_info(&bell).hints == 1);
+        wait_until(wake_fixture_info(&wake_fixture).hints == 1);
     fixture_give(fixture, connection);
-    bell_take_down(&bell);
+    wake_fixture_take_down(&wake_fixture);
 }
 
 ENGINE_TEST(wake, sends_nothing_to_a_bad_channel)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/fault_point.h"
-#include "contract/db/bell.h"
+#include "contract/db/wake_fixture.h"
 #include "db/touch_file.h"
 
 /* A folder, a database whose URL names it, and a bell there. */
@@ -21,8 +21,8 @@ struct post {
     char folder[64];
     char path[WEIR_TOUCH_FILE_PATH_SIZE];
     struct weir_db *db;
-    struct neighbour neighbour;
-    struct bell bell;
+    struct other_process other_process;
+    struct wake_fixture wake_fixture;
     _Atomic int complaints; /* in the log, that a signal could not be sent */
 };
 
@@ -42,8 +42,8 @@ MARIADB_TEST(wake, hears_the_signals_of_another_process)
     post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
 
     for (int i = 1; i <= 20; i++) {
-        neighbour_do(&post.neighbour, COMMIT_AND_TELL);
-        wait_until(atomic_load(&post.bell.seen) == i);
+        other_process_do(&post.other_process, COMMIT_AND_TELL);
+        wait_until(atomic_load(&post.wake_fixture.seen) == i);
     }
 
     post_close(&post);
@@ -60,10 +60,10 @@ MARIADB_TEST(wake, misses_no_last_signal_of_many)
 
     for (int round = 1; round <= ROUNDS; round++) {
         for (int i = 0; i < COMMITS; i++)
-            neighbour_tell(&post.neighbour, COMMIT_AND_TELL);
+            other_process_tell(&post.other_process, COMMIT_AND_TELL);
         for (int i = 0; i < COMMITS; i++)
-            neighbour_await(&post.neighbour);
-        wait_until(atomic_load(&post.bell.seen) == (int64_t)round * COMMITS);
+            other_process_await(&post.other_process);
+        wait_until(atomic_load(&post.wake_fixture.seen) == (int64_t)round * COMMITS);
     }
 
     post_close(&post);
@@ -82,8 +82,9 @@ MARIADB_TEST(wake, makes_a_few_looks_of_many_signals)
     for (int i = 0; i < 10000; i++)
         weir_wake_signal(post.db, "weir");
 
-    check_in_range(bell_info(&post.bell).hints, 0, (now_ms() - begun_ms) / 2 + 2);
-    wait_until(bell_info(&post.bell).hints > 0);
+    check_in_range(wake_fixture_info(&post.wake_fixture).hints, 0,
+                   (now_ms() - begun_ms) / 2 + 2);
+    wait_until(wake_fixture_info(&post.wake_fixture).hints > 0);
     post_close(&post);
 }
 
@@ -96,10 +97,10 @@ MARIADB_TEST(wake, hears_no_signals_of_other_channels)
     post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
 
     weir_wake_signal(post.db, "another");
-    neighbour_do(&post.neighbour, COMMIT_AND_TELL);
+    other_process_do(&post.other_process, COMMIT_AND_TELL);
 
-    wait_until(atomic_load(&post.bell.seen) == 1);
-    check_int(bell_info(&post.bell).hints, 1);
+    wait_until(atomic_load(&post.wake_fixture.seen) == 1);
+    check_int(wake_fixture_info(&post.wake_fixture).hints, 1);
     weir_touch_file_path(post.folder, weir_db_config(post.db)->url.database, "another",
                          other);
     check_int(unlink(other), 0);
@@ -119,11 +120,11 @@ MARIADB_TEST(wake, loses_one_poll_interval_with_a_signal)
     post_listen(&post, WEIR_MILLISECONDS(100), WEIR_MILLISECONDS(100));
 
     for (int i = 1; i <= 5; i++) {
-        neighbour_do(&post.neighbour, COMMIT_AND_TELL);
-        wait_until(atomic_load(&post.bell.seen) == i);
+        other_process_do(&post.other_process, COMMIT_AND_TELL);
+        wait_until(atomic_load(&post.wake_fixture.seen) == i);
     }
 
-    check_int(bell_info(&post.bell).hints, 0);
+    check_int(wake_fixture_info(&post.wake_fixture).hints, 0);
     post_close(&post);
 }
 
@@ -138,15 +139,16 @@ MARIADB_TEST(wake, polls_adaptively_beside_the_signals)
     post_open(&post, fixture);
     post_listen(&post, WEIR_HOURS(1), WEIR_MILLISECONDS(1));
 
-    wait_until(bell_info(&post.bell).polls >= 11); /* 2 + 4 + ... + 1024 ms */
+    wait_until(wake_fixture_info(&post.wake_fixture).polls >=
+               11); /* 2 + 4 + ... + 1024 ms */
     check_in_range(now_ms() - begun_ms, 500, INT64_MAX);
-    check(bell_info(&post.bell).listening);
+    check(wake_fixture_info(&post.wake_fixture).listening);
 
     /* Left alone, four more would take half a minute. */
-    polls = bell_info(&post.bell).polls;
-    weir_wake_reward(post.bell.wake);
+    polls = wake_fixture_info(&post.wake_fixture).polls;
+    weir_wake_reward(post.wake_fixture.wake);
     begun_ms = now_ms();
-    wait_until(bell_info(&post.bell).polls >= polls + 4);
+    wait_until(wake_fixture_info(&post.wake_fixture).polls >= polls + 4);
     check_in_range(now_ms() - begun_ms, 0, 20000);
 
     post_close(&post);
@@ -180,10 +182,10 @@ MARIADB_TEST(wake, hears_signals_again_when_the_file_was_removed)
 
     for (unsigned i = 1; i <= 3; i++) {
         check_int(unlink(post.path), 0);
-        wait_until(bell_info(&post.bell).reconnects == i &&
-                   bell_info(&post.bell).listening);
-        neighbour_do(&post.neighbour, COMMIT_AND_TELL);
-        wait_until(atomic_load(&post.bell.seen) == i);
+        wait_until(wake_fixture_info(&post.wake_fixture).reconnects == i &&
+                   wake_fixture_info(&post.wake_fixture).listening);
+        other_process_do(&post.other_process, COMMIT_AND_TELL);
+        wait_until(atomic_load(&post.wake_fixture.seen) == i);
     }
 
     post_close(&post);
@@ -202,19 +204,19 @@ MARIADB_TEST(wake, lives_without_its_signal_folder)
         (void)unlink(post.path);
         (void)rmdir(post.folder);
     }
-    wait_until(!bell_info(&post.bell).listening);
+    wait_until(!wake_fixture_info(&post.wake_fixture).listening);
 
     for (int i = 1; i <= 5; i++) {
-        neighbour_do(&post.neighbour, COMMIT_AND_TELL);
+        other_process_do(&post.other_process, COMMIT_AND_TELL);
         weir_wake_signal(post.db, "weir");
-        wait_until(atomic_load(&post.bell.seen) == i);
+        wait_until(atomic_load(&post.wake_fixture.seen) == i);
     }
     check_int(atomic_load(&post.complaints), 1);
 
     check_int(mkdir(post.folder, 0700), 0);
-    wait_until(bell_info(&post.bell).listening);
+    wait_until(wake_fixture_info(&post.wake_fixture).listening);
     weir_wake_signal(post.db, "weir");
-    wait_until(bell_info(&post.bell).hints > 0);
+    wait_until(wake_fixture_info(&post.wake_fixture).hints > 0);
     post_close(&post);
 }
 
@@ -231,9 +233,9 @@ MARIADB_TEST(wake, hears_signals_in_a_folder_that_took_the_place)
     check_int(rename(post.folder, aside), 0);
     check_int(mkdir(post.folder, 0700), 0);
 
-    wait_until(bell_info(&post.bell).reconnects == 1);
-    neighbour_do(&post.neighbour, COMMIT_AND_TELL);
-    wait_until(atomic_load(&post.bell.seen) == 1);
+    wait_until(wake_fixture_info(&post.wake_fixture).reconnects == 1);
+    other_process_do(&post.other_process, COMMIT_AND_TELL);
+    wait_until(atomic_load(&post.wake_fixture.seen) == 1);
     post_close(&post);
     check_int(rename(aside, post.folder), 0);
     (void)unlink(post.path);
@@ -252,7 +254,7 @@ MARIADB_TEST(wake, keeps_no_file_open_that_it_watched)
 
     post_open(&post, fixture);
     post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
-    options = bell_options(&post.bell);
+    options = wake_fixture_options(&post.wake_fixture);
     files = count_files();
 
     for (int i = 0; i < 20; i++) {
@@ -261,7 +263,7 @@ MARIADB_TEST(wake, keeps_no_file_open_that_it_watched)
         weir_wake_stop(wake);
     }
 
-    wait_until(bell_is_quiet(&post.bell));
+    wait_until(wake_fixture_is_quiet(&post.wake_fixture));
     check_int(count_files(), files);
     post_close(&post);
 }
@@ -287,7 +289,7 @@ static void post_open(struct post *self, struct fixture *fixture)
     check(mkdtemp(self->folder) != NULL);
     snprintf(self->there.url, sizeof self->there.url, "%.400s?signal=%s", fixture->url,
              self->folder);
-    neighbour_move_in(&self->neighbour, &self->there);
+    other_process_move_in(&self->other_process, &self->there);
     options = fixture_options(&self->there);
     options.log = (struct weir_log){.write = count_complaint, .state = self};
     self->db = fixture_open(fixture, &options);
@@ -305,21 +307,21 @@ static void post_listen(struct post *self, int64_t poll_ns, int64_t poll_min_ns)
 {
     struct weir_wake_options options;
 
-    bell_make(&self->bell, self->db);
-    options = bell_options(&self->bell);
+    wake_fixture_make(&self->wake_fixture, self->db);
+    options = wake_fixture_options(&self->wake_fixture);
     options.poll_ns = poll_ns;
     options.poll_min_ns = poll_min_ns;
-    bell_start(&self->bell, &options);
-    wait_until(bell_info(&self->bell).listening);
-    wait_until(bell_is_quiet(&self->bell));
+    wake_fixture_start(&self->wake_fixture, &options);
+    wait_until(wake_fixture_info(&self->wake_fixture).listening);
+    wait_until(wake_fixture_is_quiet(&self->wake_fixture));
 }
 
 static void post_close(struct post *self)
 {
-    bell_take_down(&self->bell);
+    wake_fixture_take_down(&self->wake_fixture);
     weir_db_set_fault_points(self->db, NULL);
     weir_db_destroy(self->db);
-    neighbour_move_out(&self->neighbour);
+    other_process_move_out(&self->other_process);
     (void)unlink(self->path);
     check(rmdir(self->folder) == 0);
 }

@@ -16,7 +16,7 @@
 #include <sqlite3.h>
 
 #include "base/fault_point.h"
-#include "contract/db/bell.h"
+#include "contract/db/wake_fixture.h"
 
 /* Somebody else who uses SQLite as it is. Hired before the test has threads or connections. */
 struct hand {
@@ -43,7 +43,7 @@ static struct weir_db *open_at(struct fixture *fixture, const char *url);
 SQLITE_TEST(wake, runs_no_statement_while_nothing_changes)
 {
     struct weir_fault_points points;
-    struct bell bell;
+    struct wake_fixture wake_fixture;
     uint64_t calls;
     uint64_t signals;
 
@@ -51,16 +51,19 @@ SQLITE_TEST(wake, runs_no_statement_while_nothing_changes)
     weir_fault_points_init(&points);
     weir_fault_points_arm_once(&points, "db.fail", UINT64_MAX);
     weir_db_set_fault_points(fixture->db, &points);
-    bell_hang(&bell, fixture->db, WEIR_MILLISECONDS(10));
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_MILLISECONDS(10));
     check_in_range(atomic_load(&points.armed[0].passed), 1, 1000);
 
     calls = atomic_load(&points.armed[0].passed);
-    signals = bell_info(&bell).polls + bell_info(&bell).hints;
+    signals =
+        wake_fixture_info(&wake_fixture).polls + wake_fixture_info(&wake_fixture).hints;
     wait_ms(2000);
 
     check_int(atomic_load(&points.armed[0].passed), calls);
-    check_int(bell_info(&bell).polls + bell_info(&bell).hints, signals);
-    bell_take_down(&bell);
+    check_int(wake_fixture_info(&wake_fixture).polls +
+                  wake_fixture_info(&wake_fixture).hints,
+              signals);
+    wake_fixture_take_down(&wake_fixture);
     weir_db_set_fault_points(fixture->db, NULL);
 }
 
@@ -70,14 +73,14 @@ SQLITE_TEST(wake, does_not_care_for_other_files)
     struct weir_fault_points points;
     char other[PATH_MAX];
     FILE *file;
-    struct bell bell;
+    struct wake_fixture wake_fixture;
     uint64_t looks;
 
     make_table(fixture->database);
     weir_fault_points_init(&points);
     weir_fault_points_arm_once(&points, "watch.deaf", UINT64_MAX);
     weir_db_set_fault_points(fixture->db, &points);
-    bell_hang(&bell, fixture->db, WEIR_HOURS(1));
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_HOURS(1));
     wait_ms(20);
     looks = atomic_load(&points.armed[0].passed);
 
@@ -89,7 +92,7 @@ SQLITE_TEST(wake, does_not_care_for_other_files)
     wait_ms(100);
 
     check_int(atomic_load(&points.armed[0].passed), looks);
-    bell_take_down(&bell);
+    wake_fixture_take_down(&wake_fixture);
     weir_db_set_fault_points(fixture->db, NULL);
     (void)fclose(file);
     (void)unlink(other);
@@ -102,17 +105,17 @@ static void hears_at(struct fixture *fixture, const char *url, const char *full_
 {
     char name[PATH_MAX];
     struct weir_db *db;
-    struct bell bell;
+    struct wake_fixture wake_fixture;
 
     snprintf(name, sizeof name, "%s", full_name);
     make_table(name);
     db = open_at(fixture, url);
-    bell_hang(&bell, db, WEIR_HOURS(1));
+    wake_fixture_hang(&wake_fixture, db, WEIR_HOURS(1));
 
     run(name, "INSERT INTO weir_item (name) VALUES ('x')");
-    wait_until(atomic_load(&bell.seen) == 1);
+    wait_until(atomic_load(&wake_fixture.seen) == 1);
 
-    bell_take_down(&bell);
+    wake_fixture_take_down(&wake_fixture);
     weir_db_destroy(db);
 }
 
@@ -159,20 +162,20 @@ SQLITE_TEST(wake, hears_when_there_was_no_log_at_first)
 {
     char log[PATH_MAX];
     struct hand hand;
-    struct bell bell;
+    struct wake_fixture wake_fixture;
 
     make_table(fixture->database); /* and leaves */
     hand_hire(&hand, fixture);
     snprintf(log, sizeof log, "%s-wal", fixture->database);
     check_int(access(log, F_OK), -1);
-    bell_hang(&bell, fixture->db, WEIR_HOURS(1));
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_HOURS(1));
 
     for (int i = 1; i <= 5; i++) {
         hand_order(&hand, COMMIT_BY_DEFAULTS);
-        wait_until(atomic_load(&bell.seen) == i);
+        wait_until(atomic_load(&wake_fixture.seen) == i);
     }
 
-    bell_take_down(&bell);
+    wake_fixture_take_down(&wake_fixture);
     hand_dismiss(&hand);
 }
 
@@ -182,28 +185,28 @@ SQLITE_TEST(wake, hears_when_the_log_starts_anew)
     static const char *const CHECKPOINTS[] = {
         "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA wal_checkpoint(RESTART)",
         "PRAGMA wal_checkpoint(FULL)", "PRAGMA wal_checkpoint(PASSIVE)"};
-    struct bell bell;
+    struct wake_fixture wake_fixture;
 
     make_table(fixture->database);
-    bell_hang(&bell, fixture->db, WEIR_HOURS(1));
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_HOURS(1));
 
     for (int i = 1; i <= 12; i++) {
         run(fixture->database, CHECKPOINTS[i % 4]);
         run(fixture->database, "INSERT INTO weir_item (name) VALUES ('x')");
-        wait_until(atomic_load(&bell.seen) == i);
+        wait_until(atomic_load(&wake_fixture.seen) == i);
     }
 
-    bell_take_down(&bell);
+    wake_fixture_take_down(&wake_fixture);
 }
 
 /* Somebody puts another database in its place, from a backup perhaps. */
 SQLITE_TEST(wake, hears_of_a_file_that_was_replaced)
 {
     static const char *const ENDS[] = {"", "-wal", "-shm"};
-    struct bell bell;
+    struct wake_fixture wake_fixture;
 
     make_table(fixture->database);
-    bell_hang(&bell, fixture->db, WEIR_HOURS(1));
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_HOURS(1));
 
     for (int i = 0; i < 3; i++) {
         char path[PATH_MAX];
@@ -211,16 +214,16 @@ SQLITE_TEST(wake, hears_of_a_file_that_was_replaced)
         snprintf(path, sizeof path, "%s%s", fixture->database, ENDS[i]);
         check_int(unlink(path), 0);
     }
-    wait_until(bell_info(&bell).reconnects == 1);
+    wait_until(wake_fixture_info(&wake_fixture).reconnects == 1);
     make_table(fixture->database);
     for (uint64_t i = 1; i <= 5; i++) {
-        uint64_t hints = bell_info(&bell).hints;
+        uint64_t hints = wake_fixture_info(&wake_fixture).hints;
 
         run(fixture->database, "INSERT INTO weir_item (name) VALUES ('x')");
-        wait_until(bell_info(&bell).hints > hints);
+        wait_until(wake_fixture_info(&wake_fixture).hints > hints);
     }
 
-    bell_take_down(&bell);
+    wake_fixture_take_down(&wake_fixture);
 }
 
 /* ---- in which order a commit is done ------------------------------------------------------ */
@@ -233,21 +236,21 @@ SQLITE_TEST(wake, hears_of_a_commit_that_took_long_to_flush)
 {
     static const int FLUSH_MS[] = {1, 5, 30, 200};
     struct hand hand;
-    struct bell bell;
+    struct wake_fixture wake_fixture;
 
     make_table(fixture->database);
     hand_hire(&hand, fixture);
-    bell_hang(&bell, fixture->db, WEIR_HOURS(1));
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_HOURS(1));
 
     for (int i = 0; i < 4; i++) {
         hand_order(&hand, COMMIT_SLOWLY); /* the log is written */
         wait_ms(FLUSH_MS[i]);
-        check_int(atomic_load(&bell.seen), i);
+        check_int(atomic_load(&wake_fixture.seen), i);
         hand_order(&hand, GO_ON);
-        wait_until(atomic_load(&bell.seen) == i + 1);
+        wait_until(atomic_load(&wake_fixture.seen) == i + 1);
     }
 
-    bell_take_down(&bell);
+    wake_fixture_take_down(&wake_fixture);
     hand_dismiss(&hand);
 }
 
@@ -256,22 +259,22 @@ SQLITE_TEST(wake, polls_for_a_commit_that_was_seen_long_after_its_log_was_writte
 {
     struct weir_fault_points points;
     struct hand hand;
-    struct bell bell;
+    struct wake_fixture wake_fixture;
 
     make_table(fixture->database);
     hand_hire(&hand, fixture);
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "watch.deaf", 1);
     weir_db_set_fault_points(fixture->db, &points);
-    bell_hang(&bell, fixture->db, WEIR_MILLISECONDS(20));
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_MILLISECONDS(20));
 
     hand_order(&hand, COMMIT_SLOWLY);
     wait_ms(500); /* many polls that find nothing */
     hand_order(&hand, GO_ON);
 
-    wait_until(atomic_load(&bell.seen) == 1);
-    check_int(bell_info(&bell).hints, 0);
-    bell_take_down(&bell);
+    wait_until(atomic_load(&wake_fixture.seen) == 1);
+    check_int(wake_fixture_info(&wake_fixture).hints, 0);
+    wake_fixture_take_down(&wake_fixture);
     weir_db_set_fault_points(fixture->db, NULL);
     hand_dismiss(&hand);
 }
@@ -285,26 +288,26 @@ SQLITE_TEST(wake, polls_and_stops_while_the_file_is_locked)
     struct weir_wake_options wake_options;
     struct hand hand;
     struct weir_db *db;
-    struct bell bell;
+    struct wake_fixture wake_fixture;
 
     hand_hire(&hand, fixture);
     hand_order(&hand, LOCK_THE_FILE);
     options.lock_timeout_ns = WEIR_HOURS(1);
     options.connect_timeout_ns = WEIR_HOURS(1);
     db = fixture_open(fixture, &options);
-    bell_make(&bell, db);
-    wake_options = bell_options(&bell);
+    wake_fixture_make(&wake_fixture, db);
+    wake_options = wake_fixture_options(&wake_fixture);
     wake_options.poll_ns = WEIR_MILLISECONDS(20);
 
-    check_status(weir_wake_start(&wake_options, &bell.wake, NULL), WEIR_OK);
-    wait_until(bell_info(&bell).polls >= 20);
-    check(!bell_info(&bell).listening);
-    weir_wake_stop(bell.wake);
-    check_status(weir_wake_start(&wake_options, &bell.wake, NULL), WEIR_OK);
+    check_status(weir_wake_start(&wake_options, &wake_fixture.wake, NULL), WEIR_OK);
+    wait_until(wake_fixture_info(&wake_fixture).polls >= 20);
+    check(!wake_fixture_info(&wake_fixture).listening);
+    weir_wake_stop(wake_fixture.wake);
+    check_status(weir_wake_start(&wake_options, &wake_fixture.wake, NULL), WEIR_OK);
     hand_order(&hand, GO_ON);
 
-    wait_until(bell_info(&bell).listening);
-    bell_take_down(&bell);
+    wait_until(wake_fixture_info(&wake_fixture).listening);
+    wake_fixture_take_down(&wake_fixture);
     weir_db_destroy(db);
     hand_dismiss(&hand);
 }
@@ -313,16 +316,16 @@ SQLITE_TEST(wake, polls_a_database_in_memory)
 {
     struct weir_wake_options options;
     struct weir_db *db = open_at(fixture, "sqlite::memory:");
-    struct bell bell;
+    struct wake_fixture wake_fixture;
 
-    bell_make(&bell, db);
-    options = bell_options(&bell);
-    check_status(weir_wake_start(&options, &bell.wake, NULL), WEIR_OK);
+    wake_fixture_make(&wake_fixture, db);
+    options = wake_fixture_options(&wake_fixture);
+    check_status(weir_wake_start(&options, &wake_fixture.wake, NULL), WEIR_OK);
 
-    wait_until(bell_info(&bell).polls >= 5);
+    wait_until(wake_fixture_info(&wake_fixture).polls >= 5);
 
-    check(!bell_info(&bell).listening);
-    bell_take_down(&bell);
+    check(!wake_fixture_info(&wake_fixture).listening);
+    wake_fixture_take_down(&wake_fixture);
     weir_db_destroy(db);
 }
 

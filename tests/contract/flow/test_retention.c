@@ -7,7 +7,7 @@
 #include "weir/budget.h"
 
 /* Everything that has ended is old enough. */
-static void keep_house(struct patrol *patrol, struct fixture *fixture)
+static void keep_env(struct patrol *patrol, struct fixture *fixture)
 {
     patrol_init(patrol, fixture);
     patrol->options.retention_ms = 1;
@@ -41,7 +41,7 @@ FLOW_TEST(retention, takes_waitpoints_and_signals_with_the_execution)
     check_db(weir_flow_cancel(flow, &gone.id, "no", &fixture->error), WEIR_OK);
     wait_open(&left, fixture, flow, "2 of signals ok@a");
     check_str(wait_tell(&left, fixture, 0, "ok"), "kept");
-    keep_house(&patrol, fixture);
+    keep_env(&patrol, fixture);
 
     wait_until(count_of(fixture, "execution") == 1);
     check_int(count_of(fixture, "suspension"), 1);
@@ -115,7 +115,7 @@ FLOW_TEST(retention, leaves_the_ledger_of_budgets_in_balance)
     spend(fixture, flow, "mail", &ids[0], 5);
     spend(fixture, flow, "mail", &running, 7);
     check_int(unbalanced(fixture), 0);
-    keep_house(&patrol, fixture);
+    keep_env(&patrol, fixture);
 
     wait_until(count_of(fixture, "execution") == 1);
     check_int(unbalanced(fixture), 0);
@@ -145,7 +145,7 @@ FLOW_TEST(retention, folds_amounts_however_large)
                                     &fixture->error),
                  WEIR_OK);
     }
-    keep_house(&patrol, fixture);
+    keep_env(&patrol, fixture);
 
     wait_until(count_of(fixture, "execution") == 0);
     check_int(fixture_ask(fixture, "SELECT amount FROM weir_spent"), INT64_MAX / 3 * 3);
@@ -165,7 +165,7 @@ FLOW_TEST(retention, keeps_members_as_long_as_their_flow_goes_on)
     graph_add(&graph, "abc", "a>c b>c");
     graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
     (void)end_one(fixture, flow);
-    keep_house(&patrol, fixture);
+    keep_env(&patrol, fixture);
     wait_until(count_of(fixture, "execution") == 3);
     let_it_look(&patrol);
     check_str(graph_states(&graph), "a:completed b:waiting c:waiting_children");
@@ -195,7 +195,7 @@ FLOW_TEST(retention, of_a_cancelled_flow_begins_when_its_members_have_ended)
                                &fixture->error),
              WEIR_OK);
     fixture_prepare(fixture, "UPDATE {p}_flow SET ended_us = 1");
-    keep_house(&patrol, fixture);
+    keep_env(&patrol, fixture);
     let_it_look(&patrol);
     check_str(graph_states(&graph), "a:active b:cancelled");
     patrol_close(&patrol);
@@ -203,7 +203,7 @@ FLOW_TEST(retention, of_a_cancelled_flow_begins_when_its_members_have_ended)
     flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
     check(graph_info(&graph).ended_us > 1);
     check_str(graph_state(&graph), "cancelled");
-    keep_house(&patrol, fixture);
+    keep_env(&patrol, fixture);
     wait_until(count_of(fixture, "flow") + count_of(fixture, "execution") == 0);
     patrol_close(&patrol);
     weir_flow_destroy(flow);
@@ -293,7 +293,7 @@ FLOW_TEST(removed_flow, is_found_by_nobody_and_nothing_of_it_begins_anew)
     draft.id = &graph.id;
     check_db(weir_graph_create(flow, &draft, &id, &fixture->error), WEIR_MISMATCH);
 
-    keep_house(&patrol, fixture);
+    keep_env(&patrol, fixture);
     wait_until(count_of(fixture, "flow") + count_of(fixture, "execution") == 0);
     patrol_close(&patrol);
     check_db(weir_graph_create(flow, &draft, &id, &fixture->error), WEIR_OK);
@@ -342,7 +342,7 @@ FLOW_TEST(retention, of_many_flows_by_two_at_once_removes_all_of_them_once)
     fixture_prepare(fixture, "DELETE FROM {p}_execution");
     pile_up(fixture);
     for (int i = 0; i < 2; i++)
-        keep_house(&patrols[i], fixture);
+        keep_env(&patrols[i], fixture);
 
     wait_until(count_of(fixture, "flow") == 0);
     check_int(count_of(fixture, "execution"), 0);
@@ -372,7 +372,7 @@ FLOW_TEST(housekeeping, forgets_the_key_of_a_report_which_then_counts_again)
                                     &fixture->error),
                  WEIR_OK);
     check_int(answer.spending, WEIR_SPENT_BEFORE);
-    keep_house(&patrol, fixture);
+    keep_env(&patrol, fixture);
     let_it_look(&patrol);
     check_int(count_of(fixture, "idempotency"), 1);
     fixture_prepare(fixture,
@@ -399,7 +399,7 @@ FLOW_TEST(housekeeping, forgets_a_secret_whose_grace_is_over_and_keeps_the_other
     check_db(weir_flow_rotate_key(flow, "k2", SECRET, 1, &fixture->error), WEIR_OK);
     check_db(weir_flow_rotate_key(flow, "k3", OTHER, 600000, &fixture->error), WEIR_OK);
     check_int(count_of(fixture, "secret"), 3);
-    keep_house(&patrol, fixture);
+    keep_env(&patrol, fixture);
 
     wait_until(count_of(fixture, "secret") == 2);
     let_it_look(&patrol);

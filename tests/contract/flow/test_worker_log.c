@@ -2,9 +2,9 @@
  * What a worker logs of its handlers: panics, attempts that are tried again, and the end.
  */
 #include "contract/flow/flow_worker_fixture.h"
-#include "lib/ear.h"
+#include "lib/log_capture.h"
 
-static struct ear ear;
+static struct log_capture log_capture;
 
 static enum weir_answer panic(struct weir_context *context, void *state,
                               struct weir_task *task)
@@ -29,7 +29,7 @@ static void open_loud(struct flow_worker_fixture *flow_worker_fixture,
 {
     struct weir_db_options options = fixture_options(fixture);
 
-    options.log = ear_log(&ear, WEIR_LOG_WARNING);
+    options.log = log_capture_log(&log_capture, WEIR_LOG_WARNING);
     flow_worker_fixture_open_at(flow_worker_fixture, fixture, &options, fixture->db);
 }
 
@@ -48,8 +48,9 @@ FLOW_TEST(worker, logs_a_panic_of_its_handler)
     id = flow_worker_fixture_submit(&flow_worker_fixture, "print");
     flow_worker_fixture_expect(&flow_worker_fixture, &id, "failed");
 
-    wait_until(ear_heard(&ear, "flow.handler_panicked", "out of ink") == 1);
-    check_int(ear_heard(&ear, "kind=\"print\"", ""), 1);
+    wait_until(log_capture_heard(&log_capture, "flow.handler_panicked", "out of ink") ==
+               1);
+    check_int(log_capture_heard(&log_capture, "kind=\"print\"", ""), 1);
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 
@@ -64,9 +65,10 @@ FLOW_TEST(worker, logs_an_attempt_that_is_tried_again_and_the_last_one)
     id = flow_fixture_submit_retrying(fixture, flow_worker_fixture.eyes, 1);
     flow_worker_fixture_expect(&flow_worker_fixture, &id, "failed");
 
-    wait_until(ear_heard(&ear, "flow.execution_failed", "attempt=1") == 1);
-    check_int(ear_heard(&ear, "flow.attempt_failed", "attempt=0"), 1);
-    check_int(ear_heard(&ear, "reason=\"the printer is away\"", ""), 2);
+    wait_until(log_capture_heard(&log_capture, "flow.execution_failed", "attempt=1") ==
+               1);
+    check_int(log_capture_heard(&log_capture, "flow.attempt_failed", "attempt=0"), 1);
+    check_int(log_capture_heard(&log_capture, "reason=\"the printer is away\"", ""), 2);
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 
@@ -81,8 +83,9 @@ FLOW_TEST(worker, logs_what_its_handler_fails_for_good)
     id = flow_fixture_submit_retrying(fixture, flow_worker_fixture.eyes, 9);
     flow_worker_fixture_expect(&flow_worker_fixture, &id, "failed");
 
-    wait_until(ear_heard(&ear, "flow.execution_failed", "no such page") == 1);
-    check_int(ear_heard(&ear, "flow.attempt_failed", ""), 0);
+    wait_until(log_capture_heard(&log_capture, "flow.execution_failed", "no such page") ==
+               1);
+    check_int(log_capture_heard(&log_capture, "flow.attempt_failed", ""), 0);
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 

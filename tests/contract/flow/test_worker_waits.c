@@ -6,7 +6,7 @@
 #include "contract/flow/suspended.h"
 
 /* An office: its handler asks for an answer and waits for it, unless there is one. */
-struct office {
+struct env {
     const char *until;
     bool asks_before; /* with a waitpoint of its own, made before */
     bool lingers;     /* after it has suspended, until `go` */
@@ -25,7 +25,7 @@ struct office {
     struct wait_log came;
 };
 
-static void office_suspend(struct office *self, struct weir_task *task)
+static void env_suspend(struct env *self, struct weir_task *task)
 {
     struct weir_suspend_options options;
 
@@ -38,10 +38,10 @@ static void office_suspend(struct office *self, struct weir_task *task)
         self->status = weir_task_suspend(task, &options, &self->satisfied, NULL);
 }
 
-static enum weir_answer office_handle(struct weir_context *context, void *state,
-                                      struct weir_task *task)
+static enum weir_answer env_handle(struct weir_context *context, void *state,
+                                   struct weir_task *task)
 {
-    struct office *self = state;
+    struct env *self = state;
 
     atomic_fetch_add(&self->begun, 1);
     self->came.text[0] = '\0';
@@ -58,7 +58,7 @@ static enum weir_answer office_handle(struct weir_context *context, void *state,
         while (!self->go)
             weir_sleep_through(context, WEIR_MILLISECONDS(5));
     }
-    office_suspend(self, task);
+    env_suspend(self, task);
     self->cancelled = weir_context_cancelled(context);
     if (self->begun == 1) {
         self->first_status = self->status;
@@ -75,15 +75,15 @@ static enum weir_answer office_handle(struct weir_context *context, void *state,
 }
 
 /* It has one execution, of the kind "ask". */
-static struct weir_execution_id
-office_open(struct office *self, struct flow_worker_fixture *flow_worker_fixture)
+static struct weir_execution_id env_open(struct env *self,
+                                         struct flow_worker_fixture *flow_worker_fixture)
 {
     struct fixture *fixture = flow_worker_fixture->fixture;
 
     check_db(weir_flow_worker_create(&flow_worker_fixture->options,
                                      &flow_worker_fixture->worker, &fixture->error),
              WEIR_OK);
-    check_db(weir_flow_worker_add(flow_worker_fixture->worker, "ask", office_handle, self,
+    check_db(weir_flow_worker_add(flow_worker_fixture->worker, "ask", env_handle, self,
                                   &fixture->error),
              WEIR_OK);
     flow_worker_fixture_start(flow_worker_fixture);
@@ -91,9 +91,9 @@ office_open(struct office *self, struct flow_worker_fixture *flow_worker_fixture
 }
 
 /* What the signal did, with the token that the handler got. */
-static const char *office_signal(struct office *self,
-                                 struct flow_worker_fixture *flow_worker_fixture,
-                                 const struct weir_execution_id *id)
+static const char *env_signal(struct env *self,
+                              struct flow_worker_fixture *flow_worker_fixture,
+                              const struct weir_execution_id *id)
 {
     struct wait wait = {
         .flow = flow_worker_fixture->eyes, .id = *id, .waitpoints = {self->setup}};
@@ -105,21 +105,21 @@ static const char *office_signal(struct office *self,
 
 FLOW_TEST(handler, that_suspends_is_called_again_when_its_signal_has_come)
 {
-    struct office office = {.until = "approved@a"};
+    struct env env = {.until = "approved@a"};
     struct weir_execution_id id;
     struct flow_worker_fixture flow_worker_fixture;
 
     flow_worker_fixture_open(&flow_worker_fixture, fixture);
-    id = office_open(&office, &flow_worker_fixture);
+    id = env_open(&env, &flow_worker_fixture);
     flow_worker_fixture_expect(&flow_worker_fixture, &id, "suspended");
     wait_until(flow_worker_fixture_stats(&flow_worker_fixture).suspended == 1);
     check_int(flow_worker_fixture_stats(&flow_worker_fixture).running, 0);
-    check_int(office.begun, 1);
+    check_int(env.begun, 1);
 
-    check_str(office_signal(&office, &flow_worker_fixture, &id), "resumed");
+    check_str(env_signal(&env, &flow_worker_fixture, &id), "resumed");
     flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
-    check_str(office.came.text, "a:approved");
-    check_int(office.begun, 2);
+    check_str(env.came.text, "a:approved");
+    check_int(env.begun, 2);
     check_str(flow_fixture_attempts(fixture, flow_worker_fixture.eyes, &id).text,
               "0 initial success");
     flow_worker_fixture_close(&flow_worker_fixture);
@@ -127,19 +127,19 @@ FLOW_TEST(handler, that_suspends_is_called_again_when_its_signal_has_come)
 
 FLOW_TEST(handler, whose_signal_is_faster_than_its_suspension_goes_on)
 {
-    struct office office = {.until = "approved@a", .asks_before = true};
+    struct env env = {.until = "approved@a", .asks_before = true};
     struct weir_execution_id id;
     struct flow_worker_fixture flow_worker_fixture;
 
     flow_worker_fixture_open(&flow_worker_fixture, fixture);
-    id = office_open(&office, &flow_worker_fixture);
-    wait_until(office.asked == 1);
-    check_str(office_signal(&office, &flow_worker_fixture, &id), "buffered");
-    office.go = true;
+    id = env_open(&env, &flow_worker_fixture);
+    wait_until(env.asked == 1);
+    check_str(env_signal(&env, &flow_worker_fixture, &id), "buffered");
+    env.go = true;
 
     flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
-    check_int(office.begun, 1);
-    check(office.satisfied);
+    check_int(env.begun, 1);
+    check(env.satisfied);
     wait_until(flow_worker_fixture_stats(&flow_worker_fixture).completed == 1);
     check_int(flow_worker_fixture_stats(&flow_worker_fixture).suspended, 0);
     flow_worker_fixture_close(&flow_worker_fixture);
@@ -147,15 +147,15 @@ FLOW_TEST(handler, whose_signal_is_faster_than_its_suspension_goes_on)
 
 FLOW_TEST(handler, that_has_suspended_has_no_other_answer)
 {
-    struct office office = {.until = "approved@a", .answers = true, .insists = true};
+    struct env env = {.until = "approved@a", .answers = true, .insists = true};
     struct weir_execution_id id;
     struct flow_worker_fixture flow_worker_fixture;
 
     flow_worker_fixture_open(&flow_worker_fixture, fixture);
-    id = office_open(&office, &flow_worker_fixture);
+    id = env_open(&env, &flow_worker_fixture);
     wait_until(flow_worker_fixture_stats(&flow_worker_fixture).suspended == 1);
 
-    check_status(office.status, WEIR_CLOSED); /* of the second time */
+    check_status(env.status, WEIR_CLOSED); /* of the second time */
     check_str(flow_fixture_state(fixture, flow_worker_fixture.eyes, &id), "suspended");
     check_int(flow_worker_fixture_stats(&flow_worker_fixture).completed, 0);
     flow_worker_fixture_close(&flow_worker_fixture);
@@ -163,15 +163,15 @@ FLOW_TEST(handler, that_has_suspended_has_no_other_answer)
 
 FLOW_TEST(handler, whose_condition_is_wrong_is_told_and_goes_on)
 {
-    struct office office = {.until = "approved@nobody", .answers = true};
+    struct env env = {.until = "approved@nobody", .answers = true};
     struct weir_execution_id id;
     struct flow_worker_fixture flow_worker_fixture;
 
     flow_worker_fixture_open(&flow_worker_fixture, fixture);
-    id = office_open(&office, &flow_worker_fixture);
+    id = env_open(&env, &flow_worker_fixture);
 
     flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
-    check_status(office.status, WEIR_INVALID);
+    check_status(env.status, WEIR_INVALID);
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 
@@ -180,24 +180,24 @@ FLOW_TEST(handler, whose_condition_is_wrong_is_told_and_goes_on)
 /* An hour after it has suspended: no lease is kept, and none is missed. */
 FLOW_SQLITE_TEST(handler, that_has_suspended_needs_no_lease)
 {
-    struct office office = {.until = "approved@a", .lingers = true};
+    struct env env = {.until = "approved@a", .lingers = true};
     struct weir_execution_id id;
     struct script script;
     struct flow_worker_fixture flow_worker_fixture;
     int loads;
 
     flow_worker_fixture_open_in(&flow_worker_fixture, fixture, &script);
-    id = office_open(&office, &flow_worker_fixture);
+    id = env_open(&env, &flow_worker_fixture);
     flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(5));
-    check_int(office.said, 1);
+    check_int(env.said, 1);
     loads = flow_worker_fixture.loads;
     flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(3600));
 
     check_int(flow_worker_fixture_stats(&flow_worker_fixture).running, 1);
     check_int(flow_worker_fixture.loads, loads);
-    office.go = true;
+    env.go = true;
     flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(1));
-    check(!office.cancelled);
+    check(!env.cancelled);
     check_int(flow_worker_fixture_stats(&flow_worker_fixture).suspended, 1);
     check_str(flow_fixture_state(fixture, flow_worker_fixture.eyes, &id), "suspended");
     flow_worker_fixture_close(&flow_worker_fixture);
@@ -206,24 +206,24 @@ FLOW_SQLITE_TEST(handler, that_has_suspended_needs_no_lease)
 /* The renewer asks between the commit and its reply, and is told that there is no lease. */
 FLOW_TEST(renewal, that_meets_a_suspension_does_not_take_it_for_a_lost_lease)
 {
-    struct office office = {.until = "approved@a"};
+    struct env env = {.until = "approved@a"};
     struct weir_execution_id id;
     struct flow_worker_fixture flow_worker_fixture;
     int loads;
 
     flow_worker_fixture_open_short(&flow_worker_fixture, fixture);
     flow_worker_fixture.holds = true;
-    id = office_open(&office, &flow_worker_fixture);
+    id = env_open(&env, &flow_worker_fixture);
     wait_until(flow_worker_fixture.held == 1);
     loads = flow_worker_fixture.loads;
     wait_until(flow_worker_fixture.loads > loads);
     flow_worker_fixture.holds = false;
 
     wait_until(flow_worker_fixture_stats(&flow_worker_fixture).suspended == 1);
-    check_status(office.status, WEIR_OK);
-    check(!office.cancelled);
+    check_status(env.status, WEIR_OK);
+    check(!env.cancelled);
     check_int(flow_worker_fixture_stats(&flow_worker_fixture).fenced, 0);
-    check_str(office_signal(&office, &flow_worker_fixture, &id), "resumed");
+    check_str(env_signal(&env, &flow_worker_fixture, &id), "resumed");
     flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
     flow_worker_fixture_close(&flow_worker_fixture);
 }
@@ -231,27 +231,27 @@ FLOW_TEST(renewal, that_meets_a_suspension_does_not_take_it_for_a_lost_lease)
 FLOW_TEST(handler, that_suspends_too_late_is_fenced_and_gets_the_stop_signal)
 {
     struct weir_revocation revocation = {.instance = NULL};
-    struct office office = {.until = "approved@a", .asks_before = true};
+    struct env env = {.until = "approved@a", .asks_before = true};
     struct weir_execution_id id;
     struct flow_worker_fixture flow_worker_fixture;
 
     flow_worker_fixture_open(&flow_worker_fixture, fixture);
     flow_worker_fixture.options.permits = 1;
-    id = office_open(&office, &flow_worker_fixture);
-    wait_until(office.asked == 1);
+    id = env_open(&env, &flow_worker_fixture);
+    wait_until(env.asked == 1);
     check_db(
         weir_flow_revoke(flow_worker_fixture.eyes, &id, &revocation, &fixture->error),
         WEIR_OK);
-    office.go = true;
-    wait_until(office.said >= 1);
-    check_status(office.first_status, WEIR_FENCED);
-    check(office.first_cancelled);
+    env.go = true;
+    wait_until(env.said >= 1);
+    check_status(env.first_status, WEIR_FENCED);
+    check(env.first_cancelled);
 
     flow_worker_fixture_expect(&flow_worker_fixture, &id,
                                "suspended"); /* by the next one who was called */
     wait_until(flow_worker_fixture_stats(&flow_worker_fixture).suspended == 1);
     check_int(flow_worker_fixture_stats(&flow_worker_fixture).fenced, 1);
-    check_int(office.begun, 2);
+    check_int(env.begun, 2);
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 
@@ -259,18 +259,18 @@ FLOW_TEST(handler, that_suspends_too_late_is_fenced_and_gets_the_stop_signal)
 
 FLOW_TEST(suspension, whose_replies_are_lost_is_repeated_and_gives_its_tokens)
 {
-    struct office office = {.until = "approved@a"};
+    struct env env = {.until = "approved@a"};
     struct weir_execution_id id;
     struct flow_worker_fixture flow_worker_fixture;
 
     flow_worker_fixture_open(&flow_worker_fixture, fixture);
     flow_worker_fixture.doubtful = 1;
-    id = office_open(&office, &flow_worker_fixture);
+    id = env_open(&env, &flow_worker_fixture);
     wait_until(flow_worker_fixture_stats(&flow_worker_fixture).suspended == 1);
 
-    check_status(office.status, WEIR_OK);
+    check_status(env.status, WEIR_OK);
     check_int(flow_worker_fixture.commits, 1); /* the second time it was there */
-    check_str(office_signal(&office, &flow_worker_fixture, &id), "resumed");
+    check_str(env_signal(&env, &flow_worker_fixture, &id), "resumed");
     flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
     flow_worker_fixture_close(&flow_worker_fixture);
 }
@@ -278,7 +278,7 @@ FLOW_TEST(suspension, whose_replies_are_lost_is_repeated_and_gives_its_tokens)
 /* It is stored, the reply is lost, and nobody reaches the database until the stop signal. */
 FLOW_SQLITE_TEST(answer, after_a_suspension_in_doubt_cannot_end_what_is_suspended)
 {
-    struct office office = {.until = "approved@a", .answers = true};
+    struct env env = {.until = "approved@a", .answers = true};
     struct weir_execution_id id;
     struct script script;
     struct flow_worker_fixture flow_worker_fixture;
@@ -286,10 +286,10 @@ FLOW_SQLITE_TEST(answer, after_a_suspension_in_doubt_cannot_end_what_is_suspende
     flow_worker_fixture_open_in(&flow_worker_fixture, fixture, &script);
     flow_worker_fixture.doubtful = 1;
     flow_worker_fixture.vanishes = true;
-    id = office_open(&office, &flow_worker_fixture);
-    while (office.said == 0)
+    id = env_open(&env, &flow_worker_fixture);
+    while (env.said == 0)
         flow_worker_fixture_run(&flow_worker_fixture, WEIR_MILLISECONDS(100));
-    check_status(office.status, WEIR_IN_DOUBT);
+    check_status(env.status, WEIR_IN_DOUBT);
     flow_worker_fixture.gone = false;
 
     flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(60));
@@ -303,21 +303,21 @@ FLOW_SQLITE_TEST(answer, after_a_suspension_in_doubt_cannot_end_what_is_suspende
 /* Nothing was stored: when the stop signal comes, three seconds of the lease are left for that. */
 FLOW_SQLITE_TEST(execution, that_could_not_be_suspended_is_given_back)
 {
-    struct office office = {.until = "approved@a", .asks_before = true};
+    struct env env = {.until = "approved@a", .asks_before = true};
     struct weir_execution_id id;
     struct script script;
     struct flow_worker_fixture flow_worker_fixture;
 
     flow_worker_fixture_open_in(&flow_worker_fixture, fixture, &script);
-    id = office_open(&office, &flow_worker_fixture);
+    id = env_open(&env, &flow_worker_fixture);
     flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(1));
-    check_int(office.asked, 1);
+    check_int(env.asked, 1);
     flow_worker_fixture.gone = true;
-    office.go = true;
-    while (office.said == 0)
+    env.go = true;
+    while (env.said == 0)
         flow_worker_fixture_run(&flow_worker_fixture, WEIR_MILLISECONDS(100));
-    check(office.first_status != WEIR_OK);
-    check(office.first_cancelled);
+    check(env.first_status != WEIR_OK);
+    check(env.first_cancelled);
     flow_worker_fixture.gone = false;
 
     flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(60));

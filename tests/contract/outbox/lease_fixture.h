@@ -10,8 +10,8 @@
 
 #include "base/fault_point.h"
 #include "db/db.h"
+#include "lib/alloc_failures.h"
 #include "lib/outbox_engines.h"
-#include "lib/sweep.h"
 #include "outbox/delivery/ack.h"
 #include "outbox/lease/lease.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "contract/outbox/lease_fixture.h"
-#include "lib/wire.h"
+#include "lib/tcp_proxy.h"
 
 static const uint8_t UID[16] = "0123456789abcdef";
 
@@ -1087,13 +1087,13 @@ OUTBOX_SQLITE_TEST(ack, whose_answer_is_lost_is_in_doubt_and_reading_tells)
 
 static void lose_answer(void *argument)
 {
-    wire_set_mode(argument, WIRE_LOSES_NEXT_ANSWER);
+    tcp_proxy_set_mode(argument, TCP_PROXY_LOSES_NEXT_ANSWER);
 }
 
 /* The commit is the last call of a move: its answer is lost on the wire. */
 OUTBOX_SERVER_TEST(ack, whose_answer_the_wire_lost_is_in_doubt_and_reading_tells)
 {
-    struct wire *wire = wire_open(server_entry(fixture->server));
+    struct tcp_proxy *tcp_proxy = tcp_proxy_open(server_entry(fixture->server));
     struct weir_db_options options = fixture_options(fixture);
     struct weir_connection *connection;
     struct weir_fault_points points;
@@ -1107,8 +1107,8 @@ OUTBOX_SERVER_TEST(ack, whose_answer_the_wire_lost_is_in_doubt_and_reading_tells
     take_all(fixture, ANNA, &lease, 1);
     snprintf(url, sizeof url,
              "%s://" SERVER_USER ":" SERVER_PASSWORD "@127.0.0.1:%d/%s%s",
-             fixture_choose(fixture, "", "postgresql", "mariadb"), wire_port(wire),
-             fixture->database,
+             fixture_choose(fixture, "", "postgresql", "mariadb"),
+             tcp_proxy_port(tcp_proxy), fixture->database,
              server_is_pooled(fixture->server) ? "?pooler=transaction" : "");
     options.url = url;
     db = fixture_open(fixture, &options);
@@ -1121,7 +1121,7 @@ OUTBOX_SERVER_TEST(ack, whose_answer_the_wire_lost_is_in_doubt_and_reading_tells
     ack.next.version = 2;
     check_db(weir_ack_move(connection, ANNA, &ack, 1, &fixture->error), WEIR_OK);
     calls = points.armed[0].passed;
-    weir_fault_points_arm_call(&points, "db.fail", calls, lose_answer, wire);
+    weir_fault_points_arm_call(&points, "db.fail", calls, lose_answer, tcp_proxy);
 
     ack.next.version = 3;
     check_db(weir_ack_move(connection, ANNA, &ack, 1, &fixture->error), WEIR_IN_DOUBT);
@@ -1130,7 +1130,7 @@ OUTBOX_SERVER_TEST(ack, whose_answer_the_wire_lost_is_in_doubt_and_reading_tells
     check_int(read_position(fixture, lease.key).version, 3);
     weir_db_release(db, connection);
     weir_db_destroy(db);
-    wire_close(wire);
+    tcp_proxy_close(tcp_proxy);
 }
 
 /* ---- rights and poolers ------------------------------------------------------------------- */
@@ -1274,5 +1274,5 @@ OUTBOX_TEST(ack, moves_all_or_nothing_without_memory)
 {
     open_three(fixture);
     swept = fixture;
-    check_sweep(move_with);
+    check_alloc_failures(move_with);
 }

@@ -136,7 +136,7 @@ OUTBOX_TEST(attempts_max, goes_on_counting_after_a_restart)
 {
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
-    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
+    struct weir_outbox *client = outbox_fixture_outbox(fixture, "clerk");
     uint32_t attempts;
     size_t calls;
 
@@ -150,13 +150,13 @@ OUTBOX_TEST(attempts_max, goes_on_counting_after_a_restart)
     outbox_fixture_stop(outbox);
     attempts = outbox_fixture_partition(fixture, outbox, "orders", "default", 0).attempts;
     calls = recorder_count(recorder);
-    limited_queue(fixture, clerk, attempts + 2);
+    limited_queue(fixture, client, attempts + 2);
     outbox_fixture_start(fixture, outbox);
     wait_until(seq_of(fixture, outbox) == 1);
 
     check_in_range(recorder_count(recorder) - calls, 2, 3);
     check_in_range(letter_of(fixture, outbox).attempts, attempts + 2, attempts + 3);
-    outbox_fixture_close(clerk);
+    outbox_fixture_close(client);
     outbox_fixture_close(outbox);
 }
 
@@ -166,7 +166,7 @@ OUTBOX_TEST(attempts_max, may_be_changed_while_a_message_fails)
     struct recorder *recorder = recorder_new();
     struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
     struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
-    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
+    struct weir_outbox *client = outbox_fixture_outbox(fixture, "clerk");
 
     recorder_answer(recorder, 1, ALWAYS, ANSWER_RETRY);
     limited_queue(fixture, outbox, 0);
@@ -177,11 +177,11 @@ OUTBOX_TEST(attempts_max, may_be_changed_while_a_message_fails)
     wait_until(
         outbox_fixture_partition(fixture, outbox, "orders", "default", 0).attempts >= 4);
 
-    limited_queue(fixture, clerk, 2);
+    limited_queue(fixture, client, 2);
     wait_until(seq_of(fixture, outbox) == 2);
 
-    check_int(letter_of(fixture, clerk).seq, 1);
-    weir_outbox_destroy(clerk);
+    check_int(letter_of(fixture, client).seq, 1);
+    weir_outbox_destroy(client);
     outbox_fixture_close(outbox);
 }
 

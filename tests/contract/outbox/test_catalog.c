@@ -8,13 +8,13 @@
 #include "outbox/queue/catalog.h"
 
 /* A connection with the log of its database. */
-struct clerk {
+struct client {
     struct fixture *fixture;
     struct weir_connection *connection;
     struct weir_outbox_log log;
 };
 
-static void clerk_open(struct clerk *self, struct fixture *fixture)
+static void client_open(struct client *self, struct fixture *fixture)
 {
     memset(self, 0, sizeof *self);
     self->fixture = fixture;
@@ -23,7 +23,7 @@ static void clerk_open(struct clerk *self, struct fixture *fixture)
              WEIR_OK);
 }
 
-static void clerk_close(struct clerk *self)
+static void client_close(struct client *self)
 {
     check_int(weir_connection_transaction(self->connection), WEIR_TRANSACTION_NONE);
     fixture_give(self->fixture, self->connection);
@@ -34,7 +34,7 @@ static struct weir_queue_options orders(int32_t partitions)
     return (struct weir_queue_options){.name = "orders", .partitions = partitions};
 }
 
-static struct weir_queue_row add_orders(struct clerk *self, int32_t partitions)
+static struct weir_queue_row add_orders(struct client *self, int32_t partitions)
 {
     struct fixture *fixture = self->fixture;
     struct weir_queue_options options = orders(partitions);
@@ -59,7 +59,7 @@ static enum weir_status remove_marked(const struct weir_outbox_log *log,
                              : status;
 }
 
-static int64_t subscribe(struct clerk *self, const struct weir_queue_row *queue,
+static int64_t subscribe(struct client *self, const struct weir_queue_row *queue,
                          const char *name, enum weir_start start)
 {
     struct fixture *fixture = self->fixture;
@@ -72,7 +72,7 @@ static int64_t subscribe(struct clerk *self, const struct weir_queue_row *queue,
     return id;
 }
 
-static void enqueue(struct clerk *self, int64_t pid)
+static void enqueue(struct client *self, int64_t pid)
 {
     struct fixture *fixture = self->fixture;
     struct weir_log_entry entry = {.pid = pid,
@@ -90,7 +90,7 @@ static void add_waiting(void *state, const struct weir_lag *lag)
     *(int64_t *)state += lag->waiting;
 }
 
-static int64_t waiting(struct clerk *self, int64_t queue)
+static int64_t waiting(struct client *self, int64_t queue)
 {
     struct fixture *fixture = self->fixture;
     int64_t sum = 0;
@@ -115,17 +115,18 @@ OUTBOX_TEST(catalog, makes_a_queue_and_finds_it)
 {
     struct weir_queue_options options = orders(8);
     struct weir_queue_row made, found;
-    struct clerk clerk;
+    struct client client;
 
-    clerk_open(&clerk, fixture);
+    client_open(&client, fixture);
     options.unread = WEIR_UNREAD_DROP;
     options.backlog_max = INT64_C(1) << 40;
 
-    check_db(weir_catalog_add_queue(clerk.connection, &options, &made, &fixture->error),
+    check_db(weir_catalog_add_queue(client.connection, &options, &made, &fixture->error),
              WEIR_OK);
 
-    check_db(weir_catalog_find_queue(clerk.connection, "orders", &found, &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_catalog_find_queue(client.connection, "orders", &found, &fixture->error),
+        WEIR_OK);
     check_int(found.id, made.id);
     check_int(found.partitions, 8);
     check(!found.paused);
@@ -134,80 +135,80 @@ OUTBOX_TEST(catalog, makes_a_queue_and_finds_it)
     check_int(made.partitions, 8);
     check(fixture_ask(fixture, "SELECT created_us FROM weir_queue") >
           INT64_C(1000000000000000));
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 OUTBOX_TEST(catalog, makes_a_queue_once)
 {
     struct weir_queue_row first, second;
-    struct clerk clerk;
+    struct client client;
 
-    clerk_open(&clerk, fixture);
-    first = add_orders(&clerk, 4);
-    second = add_orders(&clerk, 4);
+    client_open(&client, fixture);
+    first = add_orders(&client, 4);
+    second = add_orders(&client, 4);
 
     check_int(second.id, first.id);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_queue"), 1);
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 OUTBOX_TEST(catalog, refuses_another_number_of_partitions_with_both_in_the_text)
 {
     struct weir_queue_options options = orders(4);
     struct weir_queue_row row;
-    struct clerk clerk;
+    struct client client;
 
-    clerk_open(&clerk, fixture);
-    (void)add_orders(&clerk, 8);
+    client_open(&client, fixture);
+    (void)add_orders(&client, 8);
     options.backlog_max = 7;
 
-    check_db(weir_catalog_add_queue(clerk.connection, &options, &row, &fixture->error),
+    check_db(weir_catalog_add_queue(client.connection, &options, &row, &fixture->error),
              WEIR_MISMATCH);
 
     check_str(fixture->error.text,
               "queue \"orders\" has 8 partitions, not 4 as asked for");
     check_int(fixture_ask(fixture, "SELECT backlog_max FROM weir_queue"), 0);
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 OUTBOX_TEST(catalog, brings_other_options_of_a_queue_up_to_date)
 {
     struct weir_queue_options options = orders(4);
     struct weir_queue_row row;
-    struct clerk clerk;
+    struct client client;
 
-    clerk_open(&clerk, fixture);
-    (void)add_orders(&clerk, 4);
+    client_open(&client, fixture);
+    (void)add_orders(&client, 4);
     options.unread = WEIR_UNREAD_DROP;
     options.backlog_max = 7;
 
-    check_db(weir_catalog_add_queue(clerk.connection, &options, &row, &fixture->error),
+    check_db(weir_catalog_add_queue(client.connection, &options, &row, &fixture->error),
              WEIR_OK);
 
     check_int(row.backlog_max, 7);
     check_int(fixture_ask(fixture, "SELECT backlog_max FROM weir_queue"), 7);
     check_int(fixture_ask(fixture, "SELECT unread FROM weir_queue"), WEIR_UNREAD_DROP);
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 OUTBOX_TEST(catalog, keeps_policies_of_a_queue_that_are_not_named)
 {
     struct weir_queue_options options = orders(4);
     struct weir_queue_row row;
-    struct clerk clerk;
+    struct client client;
 
-    clerk_open(&clerk, fixture);
+    client_open(&client, fixture);
     options.unread = WEIR_UNREAD_DROP;
     options.backlog_max = 7;
     options.attempts_max = 5;
     options.dead_letter_retention_ns = WEIR_SECONDS(60);
     options.retain_ns = WEIR_SECONDS(90);
-    check_db(weir_catalog_add_queue(clerk.connection, &options, &row, &fixture->error),
+    check_db(weir_catalog_add_queue(client.connection, &options, &row, &fixture->error),
              WEIR_OK);
 
     options = orders(4);
     options.attempts_max = 9;
-    check_db(weir_catalog_add_queue(clerk.connection, &options, &row, &fixture->error),
+    check_db(weir_catalog_add_queue(client.connection, &options, &row, &fixture->error),
              WEIR_OK);
 
     check_int(row.attempts_max, 9);
@@ -216,7 +217,7 @@ OUTBOX_TEST(catalog, keeps_policies_of_a_queue_that_are_not_named)
     check_int(row.retention_us, 60000000);
     check_int(row.retain_us, 90000000);
     check_int(fixture_ask(fixture, "SELECT backlog_max FROM weir_queue"), 7);
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 OUTBOX_TEST(catalog, changes_a_policy_to_none_when_it_is_named)
@@ -224,12 +225,12 @@ OUTBOX_TEST(catalog, changes_a_policy_to_none_when_it_is_named)
     struct weir_queue_options options = orders(4);
     struct weir_queue_change change;
     struct weir_queue_row row;
-    struct clerk clerk;
+    struct client client;
 
-    clerk_open(&clerk, fixture);
+    client_open(&client, fixture);
     options.backlog_max = 7;
     options.attempts_max = 5;
-    check_db(weir_catalog_put_queue(clerk.connection, WEIR_CATALOG_ADD, &options, &row,
+    check_db(weir_catalog_put_queue(client.connection, WEIR_CATALOG_ADD, &options, &row,
                                     &change, &fixture->error),
              WEIR_OK);
     check(change.added);
@@ -237,7 +238,7 @@ OUTBOX_TEST(catalog, changes_a_policy_to_none_when_it_is_named)
 
     options = orders(0);
     options.named = WEIR_POLICY_BACKLOG_MAX;
-    check_db(weir_catalog_put_queue(clerk.connection, WEIR_CATALOG_SET, &options, &row,
+    check_db(weir_catalog_put_queue(client.connection, WEIR_CATALOG_SET, &options, &row,
                                     &change, &fixture->error),
              WEIR_OK);
 
@@ -248,60 +249,60 @@ OUTBOX_TEST(catalog, changes_a_policy_to_none_when_it_is_named)
     check_int(change.now.attempts_max, 5);
     check_int(change.now.partitions, 4);
     check_int(fixture_ask(fixture, "SELECT backlog_max FROM weir_queue"), 0);
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 OUTBOX_TEST(catalog, does_not_find_a_queue_that_is_not_there)
 {
     struct weir_queue_row row;
-    struct clerk clerk;
+    struct client client;
 
-    clerk_open(&clerk, fixture);
+    client_open(&client, fixture);
 
-    check_db(weir_catalog_find_queue(clerk.connection, "orders", &row, &fixture->error),
+    check_db(weir_catalog_find_queue(client.connection, "orders", &row, &fixture->error),
              WEIR_NOT_FOUND);
 
     check_str(fixture->error.text, "there is no queue \"orders\"");
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 OUTBOX_TEST(catalog, finds_a_queue_inside_a_transaction)
 {
     struct weir_queue_row row;
-    struct clerk clerk;
+    struct client client;
 
-    clerk_open(&clerk, fixture);
-    (void)add_orders(&clerk, 4);
-    check_db(weir_connection_begin(clerk.connection, &fixture->error), WEIR_OK);
-    check_db(weir_catalog_find_queue(clerk.connection, "none", &row, &fixture->error),
+    client_open(&client, fixture);
+    (void)add_orders(&client, 4);
+    check_db(weir_connection_begin(client.connection, &fixture->error), WEIR_OK);
+    check_db(weir_catalog_find_queue(client.connection, "none", &row, &fixture->error),
              WEIR_NOT_FOUND);
-    check_db(weir_catalog_find_queue(clerk.connection, "orders", &row, &fixture->error),
+    check_db(weir_catalog_find_queue(client.connection, "orders", &row, &fixture->error),
              WEIR_OK);
-    check_db(weir_connection_commit(clerk.connection, &fixture->error), WEIR_OK);
-    clerk_close(&clerk);
+    check_db(weir_connection_commit(client.connection, &fixture->error), WEIR_OK);
+    client_close(&client);
 }
 
 OUTBOX_TEST(catalog, pauses_and_resumes_a_queue)
 {
     struct weir_queue_row row;
-    struct clerk clerk;
+    struct client client;
 
-    clerk_open(&clerk, fixture);
-    (void)add_orders(&clerk, 4);
+    client_open(&client, fixture);
+    (void)add_orders(&client, 4);
 
-    check_db(weir_catalog_pause(clerk.connection, "orders", true, &fixture->error),
+    check_db(weir_catalog_pause(client.connection, "orders", true, &fixture->error),
              WEIR_OK);
-    check_db(weir_catalog_find_queue(clerk.connection, "orders", &row, &fixture->error),
+    check_db(weir_catalog_find_queue(client.connection, "orders", &row, &fixture->error),
              WEIR_OK);
     check(row.paused);
-    check_db(weir_catalog_pause(clerk.connection, "orders", false, &fixture->error),
+    check_db(weir_catalog_pause(client.connection, "orders", false, &fixture->error),
              WEIR_OK);
-    check_db(weir_catalog_find_queue(clerk.connection, "orders", &row, &fixture->error),
+    check_db(weir_catalog_find_queue(client.connection, "orders", &row, &fixture->error),
              WEIR_OK);
     check(!row.paused);
-    check_db(weir_catalog_pause(clerk.connection, "none", true, &fixture->error),
+    check_db(weir_catalog_pause(client.connection, "none", true, &fixture->error),
              WEIR_NOT_FOUND);
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 /* ---- subscriptions ------------------------------------------------------------------------ */
@@ -310,18 +311,18 @@ OUTBOX_TEST(catalog, gives_a_subscription_a_position_and_a_lease_for_each_partit
 {
     struct weir_stored_position position;
     struct weir_queue_row queue;
-    struct clerk clerk;
+    struct client client;
     int64_t id;
 
-    clerk_open(&clerk, fixture);
-    queue = add_orders(&clerk, 64);
+    client_open(&client, fixture);
+    queue = add_orders(&client, 64);
 
-    id = subscribe(&clerk, &queue, "default", WEIR_START_BEGINNING);
+    id = subscribe(&client, &queue, "default", WEIR_START_BEGINNING);
 
     for (int32_t i = 0; i < 64; i++) {
         struct weir_lease_key key = {id, weir_pid(queue.id, i)};
 
-        check_db(weir_ack_read(clerk.connection, key, &position, &fixture->error),
+        check_db(weir_ack_read(client.connection, key, &position, &fixture->error),
                  WEIR_OK);
         check_int(position.version, 0);
         check_int(position.seq, 0);
@@ -329,40 +330,40 @@ OUTBOX_TEST(catalog, gives_a_subscription_a_position_and_a_lease_for_each_partit
     }
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_lease WHERE owner IS NULL"),
               64);
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 OUTBOX_TEST(catalog, finds_a_subscription_that_is_there)
 {
     struct weir_queue_row queue;
-    struct clerk clerk;
+    struct client client;
     int64_t first, again, other;
 
-    clerk_open(&clerk, fixture);
-    queue = add_orders(&clerk, 2);
-    first = subscribe(&clerk, &queue, "default", WEIR_START_BEGINNING);
+    client_open(&client, fixture);
+    queue = add_orders(&client, 2);
+    first = subscribe(&client, &queue, "default", WEIR_START_BEGINNING);
 
-    again = subscribe(&clerk, &queue, "default", WEIR_START_NOW);
-    other = subscribe(&clerk, &queue, "audit", WEIR_START_NOW);
+    again = subscribe(&client, &queue, "default", WEIR_START_NOW);
+    other = subscribe(&client, &queue, "audit", WEIR_START_NOW);
 
     check_int(again, first);
     check(other != first);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_lease"), 4);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_ack"), 4);
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 OUTBOX_TEST(catalog, refuses_a_subscription_that_is_served_by_the_other_kind)
 {
     struct weir_queue_row queue;
-    struct clerk clerk;
+    struct client client;
     int64_t id = -1;
 
-    clerk_open(&clerk, fixture);
-    queue = add_orders(&clerk, 2);
-    (void)subscribe(&clerk, &queue, "default", WEIR_START_BEGINNING);
+    client_open(&client, fixture);
+    queue = add_orders(&client, 2);
+    (void)subscribe(&client, &queue, "default", WEIR_START_BEGINNING);
 
-    check_db(weir_catalog_subscribe(&clerk.log, clerk.connection, &queue, "default",
+    check_db(weir_catalog_subscribe(&client.log, client.connection, &queue, "default",
                                     WEIR_SERVED_BY_SINK, WEIR_START_BEGINNING, &id,
                                     &fixture->error),
              WEIR_MISMATCH);
@@ -370,61 +371,61 @@ OUTBOX_TEST(catalog, refuses_a_subscription_that_is_served_by_the_other_kind)
     check_int(id, -1);
     check_str(fixture->error.text,
               "subscription \"default\" is served by handlers, not by a sink");
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 OUTBOX_TEST(catalog, refuses_to_subscribe_to_a_queue_that_was_removed)
 {
     struct weir_queue_row queue;
-    struct clerk clerk;
+    struct client client;
     int64_t id;
 
-    clerk_open(&clerk, fixture);
-    queue = add_orders(&clerk, 2);
+    client_open(&client, fixture);
+    queue = add_orders(&client, 2);
     check_db(
-        remove_marked(&clerk.log, clerk.connection, "orders", false, &fixture->error),
+        remove_marked(&client.log, client.connection, "orders", false, &fixture->error),
         WEIR_OK);
 
-    check_db(weir_catalog_subscribe(&clerk.log, clerk.connection, &queue, "default",
+    check_db(weir_catalog_subscribe(&client.log, client.connection, &queue, "default",
                                     WEIR_SERVED_BY_HANDLER, WEIR_START_NOW, &id,
                                     &fixture->error),
              WEIR_NOT_FOUND);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_lease"), 0);
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 OUTBOX_TEST(catalog, starts_at_the_beginning_with_what_was_enqueued_before)
 {
     struct weir_queue_row queue;
-    struct clerk clerk;
+    struct client client;
 
-    clerk_open(&clerk, fixture);
-    queue = add_orders(&clerk, 2);
-    enqueue(&clerk, weir_pid(queue.id, 1));
+    client_open(&client, fixture);
+    queue = add_orders(&client, 2);
+    enqueue(&client, weir_pid(queue.id, 1));
 
-    (void)subscribe(&clerk, &queue, "default", WEIR_START_BEGINNING);
+    (void)subscribe(&client, &queue, "default", WEIR_START_BEGINNING);
 
-    check_int(waiting(&clerk, queue.id), 1);
-    clerk_close(&clerk);
+    check_int(waiting(&client, queue.id), 1);
+    client_close(&client);
 }
 
 /* Committed before is passed, also when nobody has read it yet; committed after is not. */
 OUTBOX_TEST(catalog, starts_now_behind_what_was_enqueued_before)
 {
     struct weir_queue_row queue;
-    struct clerk clerk;
+    struct client client;
 
-    clerk_open(&clerk, fixture);
-    queue = add_orders(&clerk, 2);
-    enqueue(&clerk, weir_pid(queue.id, 1));
+    client_open(&client, fixture);
+    queue = add_orders(&client, 2);
+    enqueue(&client, weir_pid(queue.id, 1));
 
-    (void)subscribe(&clerk, &queue, "default", WEIR_START_NOW);
+    (void)subscribe(&client, &queue, "default", WEIR_START_NOW);
 
-    check_int(waiting(&clerk, queue.id), 0);
-    enqueue(&clerk, weir_pid(queue.id, 0));
-    check_int(waiting(&clerk, queue.id), 1);
-    clerk_close(&clerk);
+    check_int(waiting(&client, queue.id), 0);
+    enqueue(&client, weir_pid(queue.id, 0));
+    check_int(waiting(&client, queue.id), 1);
+    client_close(&client);
 }
 
 /* ---- many at once ------------------------------------------------------------------------- */
@@ -576,23 +577,23 @@ static void add_member_and_aside(struct fixture *fixture, int64_t subscription,
 OUTBOX_TEST(catalog, removes_a_queue_with_everything_of_it)
 {
     struct weir_queue_row queue;
-    struct clerk clerk;
+    struct client client;
     int64_t id;
 
-    clerk_open(&clerk, fixture);
-    queue = add_orders(&clerk, 2);
-    id = subscribe(&clerk, &queue, "default", WEIR_START_BEGINNING);
-    (void)subscribe(&clerk, &queue, "audit", WEIR_START_BEGINNING);
+    client_open(&client, fixture);
+    queue = add_orders(&client, 2);
+    id = subscribe(&client, &queue, "default", WEIR_START_BEGINNING);
+    (void)subscribe(&client, &queue, "audit", WEIR_START_BEGINNING);
     pass_everything(fixture);
     add_letter(fixture, id, "resolved");
     add_member_and_aside(fixture, id, weir_pid(queue.id, 63));
 
     check_db(
-        remove_marked(&clerk.log, clerk.connection, "orders", false, &fixture->error),
+        remove_marked(&client.log, client.connection, "orders", false, &fixture->error),
         WEIR_OK);
 
     check_nothing_left(fixture);
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 /* Or an ack of several queues, which waits for the leases of this one, waited for it too. */
@@ -601,16 +602,16 @@ OUTBOX_SERVER_TEST(catalog, removes_a_queue_while_rows_of_others_are_locked)
     struct weir_queue_options options = orders(2);
     struct weir_connection *ack = fixture_take(fixture);
     struct weir_queue_row queue, other;
-    struct clerk clerk;
+    struct client client;
     int64_t id;
 
-    clerk_open(&clerk, fixture);
-    queue = add_orders(&clerk, 2);
-    (void)subscribe(&clerk, &queue, "default", WEIR_START_BEGINNING);
+    client_open(&client, fixture);
+    queue = add_orders(&client, 2);
+    (void)subscribe(&client, &queue, "default", WEIR_START_BEGINNING);
     options.name = "mails";
-    check_db(weir_catalog_add_queue(clerk.connection, &options, &other, &fixture->error),
+    check_db(weir_catalog_add_queue(client.connection, &options, &other, &fixture->error),
              WEIR_OK);
-    id = subscribe(&clerk, &other, "default", WEIR_START_BEGINNING);
+    id = subscribe(&client, &other, "default", WEIR_START_BEGINNING);
     add_letter(fixture, id, "pending");
     add_member_and_aside(fixture, id, weir_pid(other.id, 0));
     check_db(weir_connection_begin(ack, &fixture->error), WEIR_OK);
@@ -624,34 +625,34 @@ OUTBOX_SERVER_TEST(catalog, removes_a_queue_while_rows_of_others_are_locked)
     fixture_execute(fixture, ack, "UPDATE {p}_member SET rate = 1");
 
     check_db(
-        remove_marked(&clerk.log, clerk.connection, "orders", false, &fixture->error),
+        remove_marked(&client.log, client.connection, "orders", false, &fixture->error),
         WEIR_OK);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_queue"), 1);
     fixture_give(fixture, ack);
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 OUTBOX_TEST(catalog, leaves_other_queues_alone)
 {
     struct weir_queue_options options = orders(2);
     struct weir_queue_row queue, other;
-    struct clerk clerk;
+    struct client client;
     int64_t id;
 
-    clerk_open(&clerk, fixture);
-    queue = add_orders(&clerk, 2);
-    (void)subscribe(&clerk, &queue, "default", WEIR_START_BEGINNING);
+    client_open(&client, fixture);
+    queue = add_orders(&client, 2);
+    (void)subscribe(&client, &queue, "default", WEIR_START_BEGINNING);
     options.name = "mails";
-    check_db(weir_catalog_add_queue(clerk.connection, &options, &other, &fixture->error),
+    check_db(weir_catalog_add_queue(client.connection, &options, &other, &fixture->error),
              WEIR_OK);
-    id = subscribe(&clerk, &other, "default", WEIR_START_BEGINNING);
+    id = subscribe(&client, &other, "default", WEIR_START_BEGINNING);
     add_letter(fixture, id, "pending");
     add_member_and_aside(fixture, id, weir_pid(other.id, 0));
-    enqueue(&clerk, weir_pid(other.id, 0));
+    enqueue(&client, weir_pid(other.id, 0));
 
     check_db(
-        remove_marked(&clerk.log, clerk.connection, "orders", false, &fixture->error),
+        remove_marked(&client.log, client.connection, "orders", false, &fixture->error),
         WEIR_OK);
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_queue"), 1);
@@ -660,80 +661,83 @@ OUTBOX_TEST(catalog, leaves_other_queues_alone)
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_member"), 1);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_aside"), 1);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_dead_letter"), 1);
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 OUTBOX_TEST(catalog, refuses_to_remove_a_queue_while_a_message_waits)
 {
     struct weir_queue_row queue;
-    struct clerk clerk;
+    struct client client;
 
-    clerk_open(&clerk, fixture);
-    queue = add_orders(&clerk, 2);
-    (void)subscribe(&clerk, &queue, "default", WEIR_START_BEGINNING);
-    enqueue(&clerk, weir_pid(queue.id, 1));
+    client_open(&client, fixture);
+    queue = add_orders(&client, 2);
+    (void)subscribe(&client, &queue, "default", WEIR_START_BEGINNING);
+    enqueue(&client, weir_pid(queue.id, 1));
 
     check_db(
-        remove_marked(&clerk.log, clerk.connection, "orders", false, &fixture->error),
+        remove_marked(&client.log, client.connection, "orders", false, &fixture->error),
         WEIR_BUSY);
 
     check_str(fixture->error.text, "queue \"orders\" has messages that wait");
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_lease"), 2);
-    check_db(remove_marked(&clerk.log, clerk.connection, "orders", true, &fixture->error),
-             WEIR_OK);
+    check_db(
+        remove_marked(&client.log, client.connection, "orders", true, &fixture->error),
+        WEIR_OK);
     check_nothing_left(fixture);
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 OUTBOX_TEST(catalog, refuses_to_remove_a_queue_while_a_dead_letter_waits)
 {
     static const char *const STATUSES[] = {"pending", "reprocessing"};
     struct weir_queue_row queue;
-    struct clerk clerk;
+    struct client client;
     int64_t id;
 
-    clerk_open(&clerk, fixture);
-    queue = add_orders(&clerk, 2);
-    id = subscribe(&clerk, &queue, "default", WEIR_START_BEGINNING);
+    client_open(&client, fixture);
+    queue = add_orders(&client, 2);
+    id = subscribe(&client, &queue, "default", WEIR_START_BEGINNING);
     for (size_t i = 0; i < 2; i++) {
         add_letter(fixture, id, STATUSES[i]);
-        check_db(
-            remove_marked(&clerk.log, clerk.connection, "orders", false, &fixture->error),
-            WEIR_BUSY);
+        check_db(remove_marked(&client.log, client.connection, "orders", false,
+                               &fixture->error),
+                 WEIR_BUSY);
         (void)fixture_ask(fixture, "UPDATE weir_dead_letter SET status = 'resolved'");
     }
 
     add_letter(fixture, id, "pending");
-    check_db(remove_marked(&clerk.log, clerk.connection, "orders", true, &fixture->error),
-             WEIR_OK);
+    check_db(
+        remove_marked(&client.log, client.connection, "orders", true, &fixture->error),
+        WEIR_OK);
     check_nothing_left(fixture);
-    clerk_close(&clerk);
+    client_close(&client);
 }
 
 OUTBOX_TEST(catalog, does_not_remove_a_queue_that_is_not_there)
 {
-    struct clerk clerk;
+    struct client client;
 
-    clerk_open(&clerk, fixture);
-    check_db(remove_marked(&clerk.log, clerk.connection, "orders", true, &fixture->error),
-             WEIR_NOT_FOUND);
-    clerk_close(&clerk);
+    client_open(&client, fixture);
+    check_db(
+        remove_marked(&client.log, client.connection, "orders", true, &fixture->error),
+        WEIR_NOT_FOUND);
+    client_close(&client);
 }
 
 /* What is left of the old one must never be taken for the new one's. */
 OUTBOX_TEST(catalog, never_uses_the_id_of_a_removed_queue_again)
 {
     struct weir_queue_row first, second;
-    struct clerk clerk;
+    struct client client;
 
-    clerk_open(&clerk, fixture);
-    first = add_orders(&clerk, 2);
+    client_open(&client, fixture);
+    first = add_orders(&client, 2);
     check_db(
-        remove_marked(&clerk.log, clerk.connection, "orders", false, &fixture->error),
+        remove_marked(&client.log, client.connection, "orders", false, &fixture->error),
         WEIR_OK);
-    second = add_orders(&clerk, 4);
+    second = add_orders(&client, 4);
 
     check(second.id > first.id);
     check_int(second.partitions, 4);
-    clerk_close(&clerk);
+    client_close(&client);
 }

@@ -1,11 +1,11 @@
 /*
  * What an outbox logs of its handlers: panics, retries and rejections.
  */
-#include "lib/ear.h"
+#include "lib/log_capture.h"
 #include "lib/outbox_fixture.h"
 #include "weir/context.h"
 
-static struct ear ear;
+static struct log_capture log_capture;
 
 struct setup_of_one {
     struct weir_db *db;
@@ -32,7 +32,7 @@ static void open_loud(struct fixture *fixture, struct setup_of_one *self, const 
     struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
     struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
 
-    database.log = ear_log(&ear, WEIR_LOG_WARNING);
+    database.log = log_capture_log(&log_capture, WEIR_LOG_WARNING);
     self->db = fixture_open(fixture, &database);
     options.db = self->db;
     self->outbox = outbox_fixture_create(fixture, &options);
@@ -57,8 +57,11 @@ OUTBOX_TEST(handler, that_panics_is_logged)
     struct setup_of_one setup;
 
     open_loud(fixture, &setup, "panic");
-    check_int(ear_heard(&ear, "outbox.handler_panicked", "out of ink"), 1);
-    check_int(ear_heard(&ear, "queue=orders subscription=default partition=0 seq=1", ""),
+    check_int(log_capture_heard(&log_capture, "outbox.handler_panicked", "out of ink"),
+              1);
+    check_int(log_capture_heard(&log_capture,
+                                "queue=orders subscription=default partition=0 seq=1",
+                                ""),
               1);
     close_loud(&setup);
 }
@@ -68,7 +71,9 @@ OUTBOX_TEST(handler, that_retries_is_logged)
     struct setup_of_one setup;
 
     open_loud(fixture, &setup, "retry");
-    check_int(ear_heard(&ear, "outbox.retried", "reason=\"the printer is away\""), 1);
+    check_int(log_capture_heard(&log_capture, "outbox.retried",
+                                "reason=\"the printer is away\""),
+              1);
     close_loud(&setup);
 }
 
@@ -77,7 +82,8 @@ OUTBOX_TEST(handler, that_rejects_is_logged)
     struct setup_of_one setup;
 
     open_loud(fixture, &setup, "reject");
-    check_int(ear_heard(&ear, "outbox.rejected", "reason=\"no such page\""), 1);
-    check_int(ear_heard(&ear, "outbox.retried", ""), 0);
+    check_int(
+        log_capture_heard(&log_capture, "outbox.rejected", "reason=\"no such page\""), 1);
+    check_int(log_capture_heard(&log_capture, "outbox.retried", ""), 0);
     close_loud(&setup);
 }

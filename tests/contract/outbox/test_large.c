@@ -92,7 +92,7 @@ static size_t resident_size(void)
 /* ---- an office ---------------------------------------------------------------------------- */
 
 /* One queue with a handler that checks the order. */
-struct office {
+struct env {
     struct fixture *fixture;
     struct scale scale;
     struct weir_db *db;
@@ -108,7 +108,7 @@ struct office {
     int32_t stuck; /* its handler does not return; or NOBODY, EVERYBODY */
 };
 
-static void wait_while_stuck(struct office *self, int32_t partition)
+static void wait_while_stuck(struct env *self, int32_t partition)
 {
     (void)pthread_mutex_lock(&self->lock);
     while (self->stuck == partition || self->stuck == EVERYBODY)
@@ -116,7 +116,7 @@ static void wait_while_stuck(struct office *self, int32_t partition)
     (void)pthread_mutex_unlock(&self->lock);
 }
 
-static void set_stuck(struct office *self, int32_t partition)
+static void set_stuck(struct env *self, int32_t partition)
 {
     (void)pthread_mutex_lock(&self->lock);
     self->stuck = partition;
@@ -124,7 +124,7 @@ static void set_stuck(struct office *self, int32_t partition)
     (void)pthread_mutex_unlock(&self->lock);
 }
 
-static void note_resident(struct office *self)
+static void note_resident(struct env *self)
 {
     size_t size = resident_size();
     size_t peak = atomic_load(&self->resident_peak);
@@ -138,7 +138,7 @@ static enum weir_outcome take(struct weir_context *context, void *state,
                               const struct weir_message *message,
                               struct weir_reason *reason)
 {
-    struct office *self = state;
+    struct env *self = state;
     int64_t number = 0;
 
     (void)context;
@@ -153,7 +153,7 @@ static enum weir_outcome take(struct weir_context *context, void *state,
     return WEIR_DONE;
 }
 
-static void add_queue_and_handler(struct office *self)
+static void add_queue_and_handler(struct env *self)
 {
     struct fixture *fixture = self->fixture;
     struct weir_queue_options queue;
@@ -172,7 +172,7 @@ static void add_queue_and_handler(struct office *self)
     check_db(weir_outbox_start(self->outbox, &fixture->error), WEIR_OK);
 }
 
-static void open_office(struct office *self, struct fixture *fixture)
+static void open_env(struct env *self, struct fixture *fixture)
 {
     struct weir_db_options db = fixture_options(fixture);
     struct weir_outbox_options options;
@@ -192,7 +192,7 @@ static void open_office(struct office *self, struct fixture *fixture)
     add_queue_and_handler(self);
 }
 
-static void close_office(struct office *self)
+static void close_env(struct env *self)
 {
     check_int(weir_outbox_stop(self->outbox, WEIR_SECONDS(30)), 0);
     weir_outbox_destroy(self->outbox);
@@ -203,7 +203,7 @@ static void close_office(struct office *self)
 }
 
 struct errand {
-    struct office *office;
+    struct env *env;
     size_t count;
     int64_t before[PARTITIONS]; /* what was sent earlier */
 };
@@ -218,14 +218,13 @@ static enum weir_status send_all(struct weir_outbox *outbox,
     struct weir_draft drafts[TOGETHER];
     enum weir_status status = WEIR_OK;
 
-    memcpy(errand->office->sent, errand->before,
-           sizeof errand->before); /* if run again */
+    memcpy(errand->env->sent, errand->before, sizeof errand->before); /* if run again */
     for (size_t done = 0; done < errand->count && status == WEIR_OK; done += TOGETHER) {
         for (size_t i = 0; i < TOGETHER; i++) {
             int32_t partition = (int32_t)((done + i) % PARTITIONS);
 
-            errand->office->sent[partition]++;
-            memcpy(payloads[i], &errand->office->sent[partition], sizeof(int64_t));
+            errand->env->sent[partition]++;
+            memcpy(payloads[i], &errand->env->sent[partition], sizeof(int64_t));
             drafts[i] = (struct weir_draft){.route = weir_route_to_partition(partition),
                                             .type = "n",
                                             .payload = payloads[i],
@@ -238,10 +237,10 @@ static enum weir_status send_all(struct weir_outbox *outbox,
 }
 
 /* In one transaction; a multiple of TOGETHER. */
-static void send(struct office *self, size_t count)
+static void send(struct env *self, size_t count)
 {
     struct fixture *fixture = self->fixture;
-    struct errand errand = {.office = self, .count = count};
+    struct errand errand = {.env = self, .count = count};
 
     memcpy(errand.before, self->sent, sizeof errand.before);
     check_db(weir_outbox_transact(self->outbox, send_all, &errand, &fixture->error),
@@ -251,7 +250,7 @@ static void send(struct office *self, size_t count)
 /* ---- memory ------------------------------------------------------------------------------- */
 
 /* The reader was sent away for want of memory, or there is nothing left to read. */
-static bool nothing_more_is_read(struct office *self)
+static bool nothing_more_is_read(struct env *self)
 {
     struct weir_partition_table *partition_table = self->outbox->partition_table;
     struct weir_partition_table_info info;
@@ -267,32 +266,31 @@ static bool nothing_more_is_read(struct office *self)
 /* Handlers wait until as much as may be is in memory; then they are as fast as they can. */
 OUTBOX_TEST(large, transaction_is_delivered_in_little_memory)
 {
-    static struct office office;
+    static struct env env;
     size_t idle_size, idle_resident;
 
-    open_office(&office, fixture);
-    send(&office, TOGETHER); /* connections, lanes and statements are there */
-    wait_until(atomic_load(&office.taken) == TOGETHER);
-    idle_size = atomic_load(&office.scale.size);
+    open_env(&env, fixture);
+    send(&env, TOGETHER); /* connections, lanes and statements are there */
+    wait_until(atomic_load(&env.taken) == TOGETHER);
+    idle_size = atomic_load(&env.scale.size);
     idle_resident = resident_size();
-    atomic_store(&office.scale.peak, idle_size);
+    atomic_store(&env.scale.peak, idle_size);
 
-    set_stuck(&office, EVERYBODY);
-    send(&office, MANY);
-    wait_until(nothing_more_is_read(&office));
-    set_stuck(&office, NOBODY);
-    wait_until(atomic_load(&office.taken) == TOGETHER + MANY);
+    set_stuck(&env, EVERYBODY);
+    send(&env, MANY);
+    wait_until(nothing_more_is_read(&env));
+    set_stuck(&env, NOBODY);
+    wait_until(atomic_load(&env.taken) == TOGETHER + MANY);
 
-    check_int(atomic_load(&office.disorder), 0);
-    check(atomic_load(&office.scale.peak) - idle_size < MEMORY_MAX);
-    check(WITH_SANITIZER ||
-          atomic_load(&office.resident_peak) < idle_resident + MEMORY_MAX);
-    close_office(&office);
+    check_int(atomic_load(&env.disorder), 0);
+    check(atomic_load(&env.scale.peak) - idle_size < MEMORY_MAX);
+    check(WITH_SANITIZER || atomic_load(&env.resident_peak) < idle_resident + MEMORY_MAX);
+    close_env(&env);
 }
 
 /* ---- one that stands still ---------------------------------------------------------------- */
 
-static int64_t sum_of_others(const struct office *self)
+static int64_t sum_of_others(const struct env *self)
 {
     int64_t sum = 0;
 
@@ -303,19 +301,19 @@ static int64_t sum_of_others(const struct office *self)
 
 OUTBOX_TEST(large, backlog_of_a_stuck_partition_stops_no_other)
 {
-    static struct office office;
+    static struct env env;
 
-    open_office(&office, fixture);
-    set_stuck(&office, STUCK);
+    open_env(&env, fixture);
+    set_stuck(&env, STUCK);
 
-    send(&office, MANY);
-    wait_until(atomic_load(&office.taken) == sum_of_others(&office));
+    send(&env, MANY);
+    wait_until(atomic_load(&env.taken) == sum_of_others(&env));
 
-    check_int(office.seq[STUCK], 0);
-    set_stuck(&office, NOBODY);
-    wait_until(atomic_load(&office.taken) == MANY);
-    check_int(atomic_load(&office.disorder), 0);
-    close_office(&office);
+    check_int(env.seq[STUCK], 0);
+    set_stuck(&env, NOBODY);
+    wait_until(atomic_load(&env.taken) == MANY);
+    check_int(atomic_load(&env.disorder), 0);
+    close_env(&env);
 }
 
 /* ---- status ------------------------------------------------------------------------------- */
@@ -342,7 +340,7 @@ static void add_partition(void *state, const struct weir_partition_info *info)
     sum->estimates += info->waiting_is_estimate;
 }
 
-static void read_status(struct office *self, struct weir_queue_info *queue,
+static void read_status(struct env *self, struct weir_queue_info *queue,
                         struct partitions *partitions)
 {
     struct fixture *fixture = self->fixture;
@@ -358,39 +356,39 @@ static void read_status(struct office *self, struct weir_queue_info *queue,
 
 OUTBOX_TEST(large, backlog_is_told_as_an_estimate)
 {
-    static struct office office;
+    static struct env env;
     struct weir_queue_info queue;
     struct partitions partitions;
 
-    open_office(&office, fixture);
-    check_db(weir_outbox_pause_queue(office.outbox, "orders", &fixture->error), WEIR_OK);
+    open_env(&env, fixture);
+    check_db(weir_outbox_pause_queue(env.outbox, "orders", &fixture->error), WEIR_OK);
 
-    send(&office, TOO_MANY_TO_COUNT);
-    read_status(&office, &queue, &partitions);
+    send(&env, TOO_MANY_TO_COUNT);
+    read_status(&env, &queue, &partitions);
 
     check(queue.waiting_is_estimate);
     check(queue.waiting > TOO_MANY_TO_COUNT * 9 / 10);
     check(queue.waiting < TOO_MANY_TO_COUNT * 11 / 10);
     check_int(partitions.count, PARTITIONS);
     check_int(partitions.estimates, PARTITIONS);
-    close_office(&office);
+    close_env(&env);
 }
 
 OUTBOX_TEST(large, backlog_that_can_be_counted_is_exact)
 {
-    static struct office office;
+    static struct env env;
     struct weir_queue_info queue;
     struct partitions partitions;
 
-    open_office(&office, fixture);
-    check_db(weir_outbox_pause_queue(office.outbox, "orders", &fixture->error), WEIR_OK);
+    open_env(&env, fixture);
+    check_db(weir_outbox_pause_queue(env.outbox, "orders", &fixture->error), WEIR_OK);
 
-    send(&office, FEW);
-    read_status(&office, &queue, &partitions);
+    send(&env, FEW);
+    read_status(&env, &queue, &partitions);
 
     check(!queue.waiting_is_estimate);
     check_int(queue.waiting, FEW);
     check_int(partitions.waiting, FEW);
     check_int(partitions.estimates, 0);
-    close_office(&office);
+    close_env(&env);
 }

@@ -656,7 +656,7 @@ OUTBOX_TEST(lease, survives_any_failing_allocation)
 {
     lease_fixture_open(fixture, 4);
     swept = fixture;
-    check_sweep(take_with);
+    check_alloc_failures(take_with);
 }
 
 /* ---- confirm ------------------------------------------------------------------------------ */

@@ -21,18 +21,18 @@ struct crowd {
 
 /* One of the crowd, in a thread of its own. In every other round in a transaction of its own as
  * well, which nobody repeats for it. */
-struct clerk {
+struct client {
     struct crowd *crowd;
     struct weir_db *db;
     struct weir_connection *connection; /* NULL: none in this round */
-    void (*work)(struct clerk *self, int round);
+    void (*work)(struct client *self, int round);
     struct letter_views views;
     struct weir_error error;
     char trouble[2 * WEIR_ERROR_TEXT_SIZE]; /* "": none so far */
 };
 
 /* What a call has answered. WEIR_FENCED is no trouble where somebody else may be quicker. */
-static void hear(struct clerk *self, const char *what, enum weir_status status,
+static void hear(struct client *self, const char *what, enum weir_status status,
                  enum weir_status other)
 {
     if (status != WEIR_OK && status != other && self->trouble[0] == '\0')
@@ -40,7 +40,7 @@ static void hear(struct clerk *self, const char *what, enum weir_status status,
                        weir_status_name(status), self->error.text);
 }
 
-static int64_t claim(struct clerk *self, int64_t timeout_ns)
+static int64_t claim(struct client *self, int64_t timeout_ns)
 {
     struct weir_dead_letter_scope scope = letters_everything();
     struct weir_dead_letter_claim claim;
@@ -55,7 +55,7 @@ static int64_t claim(struct clerk *self, int64_t timeout_ns)
 }
 
 /* The ids of what was seen last, from the last to the first. */
-static struct weir_dead_letter_choice choose(const struct clerk *self, int64_t *ids,
+static struct weir_dead_letter_choice choose(const struct client *self, int64_t *ids,
                                              int64_t token)
 {
     size_t count = self->views.count;
@@ -66,7 +66,7 @@ static struct weir_dead_letter_choice choose(const struct clerk *self, int64_t *
 }
 
 /* Claims for an hour are nobody else's. */
-static void claim_and_decide(struct clerk *self, int round)
+static void claim_and_decide(struct client *self, int round)
 {
     int64_t ids[AT_ONCE];
     int64_t token = claim(self, WEIR_HOURS(1));
@@ -85,7 +85,7 @@ static void claim_and_decide(struct clerk *self, int round)
 }
 
 /* Somebody else may be quicker. */
-static void claim_and_be_late(struct clerk *self, int round)
+static void claim_and_be_late(struct client *self, int round)
 {
     int64_t ids[AT_ONCE];
     int64_t token = claim(self, WEIR_MILLISECONDS(1));
@@ -102,7 +102,7 @@ static void claim_and_be_late(struct clerk *self, int round)
     }
 }
 
-static void requeue_chosen(struct clerk *self, int round)
+static void requeue_chosen(struct client *self, int round)
 {
     struct weir_dead_letter_scope scope = letters_everything();
     struct weir_dead_letter_mark mark = {0};
@@ -127,7 +127,7 @@ static void requeue_chosen(struct clerk *self, int round)
         self->crowd->sent += verdicts[i] == WEIR_OK;
 }
 
-static void requeue_some(struct clerk *self, int round)
+static void requeue_some(struct client *self, int round)
 {
     struct weir_dead_letter_scope scope = letters_everything();
     struct weir_dead_letter_progress progress;
@@ -141,7 +141,7 @@ static void requeue_some(struct clerk *self, int round)
     self->crowd->sent += progress.done;
 }
 
-static void discard_and_clean_up(struct clerk *self, int round)
+static void discard_and_clean_up(struct client *self, int round)
 {
     struct weir_dead_letter_scope scope = letters_everything();
     int64_t count;
@@ -160,7 +160,7 @@ static void discard_and_clean_up(struct clerk *self, int round)
 }
 
 /* What keeps the others busy. */
-static void send(struct clerk *self, int round)
+static void send(struct client *self, int round)
 {
     struct weir_draft drafts[PER_ROUND];
 
@@ -173,7 +173,7 @@ static void send(struct clerk *self, int round)
     self->crowd->sent += PER_ROUND;
 }
 
-static void work_in_transaction(struct clerk *self, int round)
+static void work_in_transaction(struct client *self, int round)
 {
     struct weir_connection *connection = NULL;
 
@@ -193,7 +193,7 @@ static void work_in_transaction(struct clerk *self, int round)
 
 static void *run(void *argument)
 {
-    struct clerk *self = argument;
+    struct client *self = argument;
 
     for (int round = 0; round < ROUNDS && self->trouble[0] == '\0'; round++) {
         if (round / 2 % 2 == 0)
@@ -262,18 +262,18 @@ static uint64_t count_failures(struct weir_outbox *outbox)
 
 OUTBOX_SERVER_TEST(crowd, at_dead_letters_meets_no_error)
 {
-    static void (*const WORK[])(struct clerk *, int) = {
+    static void (*const WORK[])(struct client *, int) = {
         send,         claim_and_decide, claim_and_decide,     claim_and_be_late,
         requeue_some, requeue_chosen,   discard_and_clean_up,
     };
     enum { CLERKS = sizeof WORK / sizeof WORK[0] };
-    static struct clerk clerks[CLERKS];
+    static struct client clerks[CLERKS];
     struct weir_outbox *rejecter = start_rejecting(fixture);
     struct crowd crowd = {.outbox = outbox_fixture_outbox(fixture, "clerks")};
     pthread_t threads[CLERKS];
 
     for (int i = 0; i < CLERKS; i++) {
-        clerks[i] = (struct clerk){.crowd = &crowd, .db = fixture->db, .work = WORK[i]};
+        clerks[i] = (struct client){.crowd = &crowd, .db = fixture->db, .work = WORK[i]};
         check_int(pthread_create(&threads[i], NULL, run, &clerks[i]), 0);
     }
     for (int i = 0; i < CLERKS; i++)

@@ -9,7 +9,7 @@
 #include "base/fault_point.h"
 #include "contract/outbox/lease_fixture.h"
 #include "db/db.h"
-#include "lib/wire.h"
+#include "lib/tcp_proxy.h"
 #include "outbox/lease/liveness.h"
 
 /* ---- members that are rows ---------------------------------------------------------------- */
@@ -200,20 +200,21 @@ OUTBOX_SERVER_TEST(liveness, lock_is_known_to_be_lost_after_a_look_that_failed)
 
 /* A database behind a wire, and a lock that was taken there. */
 struct wired {
-    struct wire *wire;
+    struct tcp_proxy *tcp_proxy;
     struct weir_db *db;
     struct weir_liveness *liveness;
 };
 
-static struct wired hold_over_a_wire(struct fixture *fixture)
+static struct wired hold_over_a_tcp_proxy(struct fixture *fixture)
 {
     struct weir_db_options options = fixture_options(fixture);
-    struct wired self = {.wire = wire_open(server_port(fixture->server))};
+    struct wired self = {.tcp_proxy = tcp_proxy_open(server_port(fixture->server))};
     char url[SERVER_URL_SIZE];
 
-    (void)snprintf(
-        url, sizeof url, "%s://" SERVER_USER ":" SERVER_PASSWORD "@127.0.0.1:%d/%s",
-        weir_engine_name(fixture->engine), wire_port(self.wire), fixture->database);
+    (void)snprintf(url, sizeof url,
+                   "%s://" SERVER_USER ":" SERVER_PASSWORD "@127.0.0.1:%d/%s",
+                   weir_engine_name(fixture->engine), tcp_proxy_port(self.tcp_proxy),
+                   fixture->database);
     options.url = url;
     options.statement_timeout_ns = 0; /* a server that is silent is waited for for ever */
     self.db = fixture_open(fixture, &options);
@@ -227,7 +228,7 @@ static void close_wired(struct wired *self)
 {
     weir_liveness_close(self->liveness);
     weir_db_destroy(self->db);
-    wire_close(self->wire);
+    tcp_proxy_close(self->tcp_proxy);
 }
 
 /* From another connection each time, unless one is free. */
@@ -244,11 +245,11 @@ static void confirm(struct fixture *fixture, struct wired *wired)
 /* The session is there, and its server too. But everybody else is with the new one. */
 OUTBOX_SERVER_TEST(liveness, lock_is_known_to_be_lost_when_connections_lead_elsewhere)
 {
-    struct wired wired = hold_over_a_wire(fixture);
+    struct wired wired = hold_over_a_tcp_proxy(fixture);
     struct server *other = server_create(fixture->engine, NULL);
 
     server_create_database(other, fixture->database);
-    wire_lead_to(wired.wire, server_port(other));
+    tcp_proxy_lead_to(wired.tcp_proxy, server_port(other));
     check(weir_liveness_is_held(wired.liveness));
     confirm(fixture, &wired);
 
@@ -261,7 +262,7 @@ OUTBOX_SERVER_TEST(liveness, lock_is_known_to_be_lost_when_connections_lead_else
 
 OUTBOX_SERVER_TEST(liveness, lock_is_looked_for_once_from_each_connection)
 {
-    struct wired wired = hold_over_a_wire(fixture);
+    struct wired wired = hold_over_a_tcp_proxy(fixture);
     struct weir_fault_points points;
     struct weir_connection *other;
 
@@ -287,11 +288,11 @@ OUTBOX_SERVER_TEST(liveness, lock_is_looked_for_once_from_each_connection)
 /* Nobody waits for it any longer than it was told to. */
 OUTBOX_SERVER_TEST(liveness, lock_is_known_to_be_lost_when_its_server_is_silent)
 {
-    struct wired wired = hold_over_a_wire(fixture);
+    struct wired wired = hold_over_a_tcp_proxy(fixture);
 
     weir_liveness_probe(wired.liveness, WEIR_SECONDS(60));
     check(weir_liveness_is_held(wired.liveness));
-    wire_set_mode(wired.wire, WIRE_SWALLOWS);
+    tcp_proxy_set_mode(wired.tcp_proxy, TCP_PROXY_SWALLOWS);
     weir_liveness_probe(wired.liveness, WEIR_MILLISECONDS(50));
 
     check(!weir_liveness_is_held(wired.liveness));

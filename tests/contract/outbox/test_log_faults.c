@@ -7,7 +7,7 @@
 #include "base/fault_point.h"
 #include "contract/outbox/log_fixture.h"
 #include "db/db.h"
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 
 enum {
     CALLS_MIN = 3,
@@ -374,13 +374,13 @@ static enum weir_status sweep_with(const struct weir_heap *heap)
     return work_with(heap, sweep_all, judge_sweep);
 }
 
-static void fail_each_allocation(struct fixture *fixture, weir_sweep_fn scenario)
+static void fail_each_allocation(struct fixture *fixture, weir_alloc_failures_fn scenario)
 {
     struct log_fixture log_fixture = log_fixture_open(fixture);
 
     swept = &log_fixture;
     swept_queue = 0;
-    check_sweep(scenario);
+    check_alloc_failures(scenario);
     log_fixture_close(&log_fixture);
 }
 

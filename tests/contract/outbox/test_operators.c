@@ -64,23 +64,23 @@ OUTBOX_TEST(pause, reaches_other_processes)
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox =
         outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
-    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
+    struct weir_outbox *client = outbox_fixture_outbox(fixture, "clerk");
     size_t before = 0;
     bool quiet = false;
 
-    check_db(weir_outbox_pause_queue(clerk, "orders", &fixture->error), WEIR_OK);
+    check_db(weir_outbox_pause_queue(client, "orders", &fixture->error), WEIR_OK);
     while (!quiet) { /* until a whole round of sending finds nobody at work */
         before = recorder_count(recorder);
-        outbox_fixture_send(fixture, clerk, "orders", 0, 1);
+        outbox_fixture_send(fixture, client, "orders", 0, 1);
         for (int i = 0; i < 20; i++)
-            (void)look(fixture, clerk);
+            (void)look(fixture, client);
         quiet = recorder_count(recorder) == before;
     }
 
-    check(look(fixture, clerk).waiting > 0);
-    check_db(weir_outbox_resume_queue(clerk, "orders", &fixture->error), WEIR_OK);
-    wait_until(look(fixture, clerk).waiting == 0);
-    weir_outbox_destroy(clerk);
+    check(look(fixture, client).waiting > 0);
+    check_db(weir_outbox_resume_queue(client, "orders", &fixture->error), WEIR_OK);
+    wait_until(look(fixture, client).waiting == 0);
+    weir_outbox_destroy(client);
     outbox_fixture_close(outbox);
 }
 

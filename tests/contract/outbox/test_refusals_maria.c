@@ -138,7 +138,7 @@ OUTBOX_MARIADB_TEST(refusal, of_a_user_names_the_right_and_the_table)
 /* ---- the server's largest packet ---------------------------------------------------------- */
 
 /* An outbox whose payloads may be larger than its server takes. */
-struct house {
+struct env {
     struct server *server;
     struct weir_db *db;
     struct weir_outbox *outbox;
@@ -146,7 +146,7 @@ struct house {
     char *payload;                      /* LARGE_SIZE bytes */
 };
 
-static void house_open(struct house *self, struct fixture *fixture)
+static void env_open(struct env *self, struct fixture *fixture)
 {
     struct server_options settings = {
         .settings = (const char *const[]){"max-allowed-packet=131072", NULL}};
@@ -176,7 +176,7 @@ static void house_open(struct house *self, struct fixture *fixture)
 }
 
 /* Commit, and look at what is there then. */
-static void house_close(struct house *self, struct fixture *fixture, int64_t messages)
+static void env_close(struct env *self, struct fixture *fixture, int64_t messages)
 {
     check_db(weir_connection_commit(self->connection, &fixture->error), WEIR_OK);
     check_int(server_query(self->server, "app", "SELECT count(*) FROM own"), 1);
@@ -189,7 +189,7 @@ static void house_close(struct house *self, struct fixture *fixture, int64_t mes
     server_destroy(self->server);
 }
 
-static struct weir_draft large(const struct house *self)
+static struct weir_draft large(const struct env *self)
 {
     struct weir_draft draft = outbox_fixture_draft(0, "");
 
@@ -207,38 +207,38 @@ static void names_both_sizes(const struct fixture *fixture)
 
 OUTBOX_MARIADB_TEST(refusal, of_a_payload_beyond_the_packet_names_both_sizes)
 {
-    struct house house;
+    struct env env;
     struct weir_draft draft;
 
-    house_open(&house, fixture);
-    draft = large(&house);
+    env_open(&env, fixture);
+    draft = large(&env);
 
-    check_db(weir_enqueue(house.outbox, house.connection, "orders", &draft, NULL,
-                          &fixture->error),
-             WEIR_TOO_LARGE);
+    check_db(
+        weir_enqueue(env.outbox, env.connection, "orders", &draft, NULL, &fixture->error),
+        WEIR_TOO_LARGE);
 
     names_both_sizes(fixture);
-    house_close(&house, fixture, 0);
+    env_close(&env, fixture, 0);
 }
 
 OUTBOX_MARIADB_TEST(refusal, of_one_payload_beyond_the_packet_is_one_of_all_in_the_call)
 {
-    struct house house;
+    struct env env;
     struct weir_draft drafts[3] = {outbox_fixture_draft(0, "a"),
                                    outbox_fixture_draft(0, "b"),
                                    outbox_fixture_draft(0, "c")};
     struct weir_draft after = outbox_fixture_draft(0, "d");
 
-    house_open(&house, fixture);
-    drafts[1] = large(&house);
+    env_open(&env, fixture);
+    drafts[1] = large(&env);
 
-    check_db(weir_enqueue_batch(house.outbox, house.connection, "orders", drafts, 3, NULL,
+    check_db(weir_enqueue_batch(env.outbox, env.connection, "orders", drafts, 3, NULL,
                                 &fixture->error),
              WEIR_TOO_LARGE);
     names_both_sizes(fixture);
-    check_db(weir_enqueue(house.outbox, house.connection, "orders", &after, NULL,
-                          &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_enqueue(env.outbox, env.connection, "orders", &after, NULL, &fixture->error),
+        WEIR_OK);
 
-    house_close(&house, fixture, 1);
+    env_close(&env, fixture, 1);
 }

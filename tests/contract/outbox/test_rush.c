@@ -184,7 +184,7 @@ static void *run_producer(void *argument)
 }
 
 /* Send dead letters again, or throw them away, all the time. */
-static void *run_clerk(void *argument)
+static void *run_client(void *argument)
 {
     struct producer *self = argument;
     struct weir_dead_letter_scope scope = letters_everything();
@@ -323,7 +323,8 @@ static void rush_for(struct rush *self, struct weir_outbox *outbox, struct weir_
         producers[i] =
             (struct producer){.rush = self, .outbox = outbox, .db = db, .number = i};
         check_int(pthread_create(&threads[i], NULL,
-                                 i < PRODUCERS ? run_producer : run_clerk, &producers[i]),
+                                 i < PRODUCERS ? run_producer : run_client,
+                                 &producers[i]),
                   0);
     }
     for (int i = 0; i < seconds * 10 && atomic_load(&self->complaints) == 0; i++)

@@ -76,12 +76,12 @@ static struct weir_outbox *hold(struct fixture *fixture, int32_t partitions)
 {
     struct weir_handler_options handler =
         outbox_fixture_handler("orders", recorder_new());
-    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
+    struct weir_outbox *client = outbox_fixture_outbox(fixture, "clerk");
 
     handler.subscription = "holder";
-    outbox_fixture_queue(fixture, clerk, "orders", partitions);
-    outbox_fixture_add(fixture, clerk, &handler);
-    return clerk;
+    outbox_fixture_queue(fixture, client, "orders", partitions);
+    outbox_fixture_add(fixture, client, &handler);
+    return client;
 }
 
 /* A process that serves "mail", and runs. Its leases are renewed every twenty minutes. */
@@ -105,13 +105,13 @@ static struct partition_view look(struct fixture *fixture, struct weir_outbox *o
 }
 
 /* Deliver what there is, up to `seq` of each partition, and stop. */
-static void deliver(struct fixture *fixture, struct weir_outbox *clerk,
+static void deliver(struct fixture *fixture, struct weir_outbox *client,
                     struct reader *reader, int32_t partitions, int64_t seq)
 {
     struct weir_outbox *outbox = serve(fixture, reader);
 
     for (int32_t i = 0; i < partitions; i++)
-        wait_until(look(fixture, clerk, i).seq == seq);
+        wait_until(look(fixture, client, i).seq == seq);
     outbox_fixture_close(outbox);
 }
 
@@ -129,20 +129,20 @@ static void note(void *state, const struct weir_seek_info *info)
     self->infos[self->count++] = *info;
 }
 
-static enum weir_status try_seek(struct fixture *fixture, struct weir_outbox *clerk,
+static enum weir_status try_seek(struct fixture *fixture, struct weir_outbox *client,
                                  struct weir_seek seek, struct told *told)
 {
     *told = (struct told){.count = 0};
-    return weir_outbox_seek_subscription(clerk, "orders", "mail", &seek, note, told,
+    return weir_outbox_seek_subscription(client, "orders", "mail", &seek, note, told,
                                          &fixture->error);
 }
 
-static struct told seek_to(struct fixture *fixture, struct weir_outbox *clerk,
+static struct told seek_to(struct fixture *fixture, struct weir_outbox *client,
                            struct weir_seek seek)
 {
     struct told told;
 
-    check_db(try_seek(fixture, clerk, seek, &told), WEIR_OK);
+    check_db(try_seek(fixture, client, seek, &told), WEIR_OK);
     return told;
 }
 
@@ -182,123 +182,123 @@ OUTBOX_TEST(seek, to_the_beginning_delivers_again_under_the_same_numbers)
 {
     struct reader *first = reader_new();
     struct reader *second = reader_new();
-    struct weir_outbox *clerk = hold(fixture, 2);
+    struct weir_outbox *client = hold(fixture, 2);
     struct told told;
 
-    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
-    outbox_fixture_send(fixture, clerk, "orders", 1, 3);
-    deliver(fixture, clerk, first, 2, 3);
+    outbox_fixture_send(fixture, client, "orders", 0, 3);
+    outbox_fixture_send(fixture, client, "orders", 1, 3);
+    deliver(fixture, client, first, 2, 3);
 
-    told = seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
+    told = seek_to(fixture, client, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
 
     check_int(told.count, 2);
     check_int(told.infos[1].partition, 1);
     check_int(told.infos[1].seq_before, 3);
     check_int(told.infos[1].seq_after, 0);
-    check_int(look(fixture, clerk, 0).waiting, 3);
-    outbox_fixture_send(fixture, clerk, "orders", 0, 1);
-    outbox_fixture_send(fixture, clerk, "orders", 1, 1);
-    deliver(fixture, clerk, second, 2, 4);
+    check_int(look(fixture, client, 0).waiting, 3);
+    outbox_fixture_send(fixture, client, "orders", 0, 1);
+    outbox_fixture_send(fixture, client, "orders", 1, 1);
+    deliver(fixture, client, second, 2, 4);
     check_int(recorder_count(second->recorder), 8);
     for (int32_t i = 0; i < 2; i++)
         check(recorder_in_order(second->recorder, i, 4));
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 /* Those that had been delivered, and no others; also when it is moved back twice. */
 OUTBOX_TEST(seek, backwards_marks_what_comes_again)
 {
     struct reader *readers[3] = {reader_new(), reader_new(), reader_new()};
-    struct weir_outbox *clerk = hold(fixture, 1);
+    struct weir_outbox *client = hold(fixture, 1);
 
-    outbox_fixture_send(fixture, clerk, "orders", 0, 5);
-    deliver(fixture, clerk, readers[0], 1, 5);
+    outbox_fixture_send(fixture, client, "orders", 0, 5);
+    deliver(fixture, client, readers[0], 1, 5);
     check_int(readers[0]->replays, 0);
 
-    (void)seek_to(fixture, clerk, to_seq(4));
-    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
-    deliver(fixture, clerk, readers[1], 1, 8);
+    (void)seek_to(fixture, client, to_seq(4));
+    outbox_fixture_send(fixture, client, "orders", 0, 3);
+    deliver(fixture, client, readers[1], 1, 8);
     check_int(recorder_count(readers[1]->recorder), 5);
     check_int(readers[1]->replays, 2);
 
-    (void)seek_to(fixture, clerk, to_seq(2));
-    outbox_fixture_send(fixture, clerk, "orders", 0, 1);
-    deliver(fixture, clerk, readers[2], 1, 9);
+    (void)seek_to(fixture, client, to_seq(2));
+    outbox_fixture_send(fixture, client, "orders", 0, 1);
+    deliver(fixture, client, readers[2], 1, 9);
     check_int(recorder_count(readers[2]->recorder), 8);
     check_int(readers[2]->replays, 7);
     check_int(readers[1]->wrong + readers[2]->wrong, 0);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 OUTBOX_TEST(seek, to_now_leaves_out_what_waits_and_counts_it)
 {
     struct reader *reader = reader_new();
     struct reader *later = reader_new();
-    struct weir_outbox *clerk = hold(fixture, 1);
+    struct weir_outbox *client = hold(fixture, 1);
     struct told told;
 
-    outbox_fixture_send(fixture, clerk, "orders", 0, 2);
-    deliver(fixture, clerk, reader, 1, 2);
-    outbox_fixture_send(fixture, clerk, "orders", 0, 7);
+    outbox_fixture_send(fixture, client, "orders", 0, 2);
+    deliver(fixture, client, reader, 1, 2);
+    outbox_fixture_send(fixture, client, "orders", 0, 7);
 
-    told = seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_NOW});
+    told = seek_to(fixture, client, (struct weir_seek){.to = WEIR_SEEK_NOW});
 
     check_int(told.infos[0].seq_before, 2);
     check_int(told.infos[0].seq_after, 9);
-    check_int(look(fixture, clerk, 0).waiting, 0);
-    outbox_fixture_send_text(fixture, clerk, "orders", 0, "new");
-    deliver(fixture, clerk, later, 1, 10);
+    check_int(look(fixture, client, 0).waiting, 0);
+    outbox_fixture_send_text(fixture, client, "orders", 0, "new");
+    deliver(fixture, client, later, 1, 10);
     check_str(got(later->recorder), "10:new");
     check_int(later->replays, 0);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 OUTBOX_TEST(seek, to_a_number_goes_on_with_it)
 {
     struct reader *reader = reader_new();
     struct reader *later = reader_new();
-    struct weir_outbox *clerk = hold(fixture, 1);
+    struct weir_outbox *client = hold(fixture, 1);
     struct told told;
 
-    outbox_fixture_send(fixture, clerk, "orders", 0, 9);
-    deliver(fixture, clerk, reader, 1, 9);
-    outbox_fixture_send(fixture, clerk, "orders", 0, 9);
+    outbox_fixture_send(fixture, client, "orders", 0, 9);
+    deliver(fixture, client, reader, 1, 9);
+    outbox_fixture_send(fixture, client, "orders", 0, 9);
 
-    check_int(seek_to(fixture, clerk, to_seq(3)).infos[0].seq_after, 2);
-    check_int(seek_to(fixture, clerk, to_seq(17)).infos[0].seq_after, 16);
-    check_int(seek_to(fixture, clerk, to_seq(19)).infos[0].seq_after, 18);
-    check_db(try_seek(fixture, clerk, to_seq(20), &told), WEIR_OUT_OF_RANGE);
+    check_int(seek_to(fixture, client, to_seq(3)).infos[0].seq_after, 2);
+    check_int(seek_to(fixture, client, to_seq(17)).infos[0].seq_after, 16);
+    check_int(seek_to(fixture, client, to_seq(19)).infos[0].seq_after, 18);
+    check_db(try_seek(fixture, client, to_seq(20), &told), WEIR_OUT_OF_RANGE);
     check(strstr(fixture->error.text, "no message 20 of partition 0 yet, the newest is "
                                       "18") != NULL);
-    check_int(seek_to(fixture, clerk, to_seq(17)).infos[0].seq_after, 16);
-    deliver(fixture, clerk, later, 1, 18);
+    check_int(seek_to(fixture, client, to_seq(17)).infos[0].seq_after, 16);
+    deliver(fixture, client, later, 1, 18);
     check_str(got(later->recorder), "17:8 18:9");
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 OUTBOX_TEST(seek, of_one_partition_leaves_the_others)
 {
     struct reader *reader = reader_new();
-    struct weir_outbox *clerk = hold(fixture, 2);
+    struct weir_outbox *client = hold(fixture, 2);
     struct told told;
 
-    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
-    outbox_fixture_send(fixture, clerk, "orders", 1, 3);
-    deliver(fixture, clerk, reader, 2, 3);
+    outbox_fixture_send(fixture, client, "orders", 0, 3);
+    outbox_fixture_send(fixture, client, "orders", 1, 3);
+    deliver(fixture, client, reader, 2, 3);
 
-    check_db(try_seek(fixture, clerk, to_seq(2), &told), WEIR_INVALID);
+    check_db(try_seek(fixture, client, to_seq(2), &told), WEIR_INVALID);
     check(strstr(fixture->error.text, "has 2 partitions") != NULL);
     told = seek_to(
-        fixture, clerk,
+        fixture, client,
         (struct weir_seek){.to = WEIR_SEEK_SEQ, .seq = 2, .only = true, .partition = 1});
     check_int(told.count, 1);
 
-    check_int(look(fixture, clerk, 0).seq, 3);
-    check_int(look(fixture, clerk, 1).seq, 1);
-    check_db(
-        try_seek(fixture, clerk, (struct weir_seek){.only = true, .partition = 2}, &told),
-        WEIR_OUT_OF_RANGE);
-    weir_outbox_destroy(clerk);
+    check_int(look(fixture, client, 0).seq, 3);
+    check_int(look(fixture, client, 1).seq, 1);
+    check_db(try_seek(fixture, client, (struct weir_seek){.only = true, .partition = 2},
+                      &told),
+             WEIR_OUT_OF_RANGE);
+    weir_outbox_destroy(client);
 }
 
 /* One partition has passed everything, the other stands at its seventh message. */
@@ -306,67 +306,68 @@ OUTBOX_TEST(seek, beside_a_partition_that_is_behind_keeps_both_counts)
 {
     struct reader *first = reader_new();
     struct reader *again = reader_new();
-    struct weir_outbox *clerk = hold(fixture, 2);
+    struct weir_outbox *client = hold(fixture, 2);
     struct weir_outbox *outbox;
     struct told told;
 
     recorder_answer(first->recorder, 7, 1, ANSWER_BLOCK);
-    outbox_fixture_send(fixture, clerk, "orders", 0, 9);
-    outbox_fixture_send(fixture, clerk, "orders", 1, 6);
+    outbox_fixture_send(fixture, client, "orders", 0, 9);
+    outbox_fixture_send(fixture, client, "orders", 1, 6);
     outbox = serve(fixture, first);
-    wait_until(look(fixture, clerk, 1).seq == 6);
-    wait_until(look(fixture, clerk, 0).seq == 6);
+    wait_until(look(fixture, client, 1).seq == 6);
+    wait_until(look(fixture, client, 0).seq == 6);
 
-    told = seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_NOW});
+    told = seek_to(fixture, client, (struct weir_seek){.to = WEIR_SEEK_NOW});
     check_int(told.infos[0].seq_before, 6);
     check_int(told.infos[0].seq_after, 9);
     check_int(told.infos[1].seq_after, 6);
     recorder_release(first->recorder);
     outbox_fixture_close(outbox);
 
-    told = seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
+    told = seek_to(fixture, client, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
     check_int(told.infos[0].seq_after, 0);
     check_int(told.infos[1].seq_after, 0);
     outbox = serve(fixture, again);
-    wait_until(look(fixture, clerk, 0).seq == 9);
-    wait_until(look(fixture, clerk, 1).seq == 6);
+    wait_until(look(fixture, client, 0).seq == 9);
+    wait_until(look(fixture, client, 1).seq == 6);
     outbox_fixture_close(outbox);
     check(recorder_in_order(again->recorder, 0, 9));
     check(recorder_in_order(again->recorder, 1, 6));
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 OUTBOX_TEST(seek, to_a_time_goes_before_the_first_message_since_then)
 {
     struct reader *reader = reader_new();
     struct reader *later = reader_new();
-    struct weir_outbox *clerk = hold(fixture, 2);
+    struct weir_outbox *client = hold(fixture, 2);
     int64_t times[2];
 
-    outbox_fixture_send(fixture, clerk, "orders", 0, 2);
-    outbox_fixture_send(fixture, clerk, "orders", 1, 2);
+    outbox_fixture_send(fixture, client, "orders", 0, 2);
+    outbox_fixture_send(fixture, client, "orders", 1, 2);
     times[0] = clock_of(fixture);
     wait_until(clock_of(fixture) > times[0]);
-    outbox_fixture_send(fixture, clerk, "orders", 0, 1);
-    outbox_fixture_send(fixture, clerk, "orders", 1, 1);
+    outbox_fixture_send(fixture, client, "orders", 0, 1);
+    outbox_fixture_send(fixture, client, "orders", 1, 1);
     times[1] = clock_of(fixture);
-    deliver(fixture, clerk, reader, 2, 3);
+    deliver(fixture, client, reader, 2, 3);
 
-    (void)seek_to(fixture, clerk,
+    (void)seek_to(fixture, client,
                   (struct weir_seek){.to = WEIR_SEEK_TIME, .time_us = times[0] + 1});
 
-    check_int(look(fixture, clerk, 0).seq, 2);
-    check_int(look(fixture, clerk, 1).seq, 2);
-    deliver(fixture, clerk, later, 2, 3);
+    check_int(look(fixture, client, 0).seq, 2);
+    check_int(look(fixture, client, 1).seq, 2);
+    deliver(fixture, client, later, 2, 3);
     check_int(recorder_count(later->recorder), 2);
 
-    (void)seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_TIME, .time_us = 1});
-    check_int(look(fixture, clerk, 0).seq, 0);
-    (void)seek_to(fixture, clerk,
+    (void)seek_to(fixture, client,
+                  (struct weir_seek){.to = WEIR_SEEK_TIME, .time_us = 1});
+    check_int(look(fixture, client, 0).seq, 0);
+    (void)seek_to(fixture, client,
                   (struct weir_seek){.to = WEIR_SEEK_TIME, .time_us = times[1] + 1});
-    check_int(look(fixture, clerk, 0).seq, 3);
-    check_int(look(fixture, clerk, 1).seq, 3);
-    weir_outbox_destroy(clerk);
+    check_int(look(fixture, client, 0).seq, 3);
+    check_int(look(fixture, client, 1).seq, 3);
+    weir_outbox_destroy(client);
 }
 
 static int64_t kept(struct fixture *fixture)
@@ -395,35 +396,35 @@ static void deliver_and_sweep(struct fixture *fixture)
 OUTBOX_TEST(seek, before_what_is_removed_is_refused_and_names_the_oldest)
 {
     struct reader *later = reader_new();
-    struct weir_outbox *clerk;
+    struct weir_outbox *client;
     struct told told;
     int64_t oldest;
     char text[64];
 
     outbox_small_segments(fixture, 5);
     deliver_and_sweep(fixture);
-    clerk = outbox_fixture_outbox(fixture, "clerk");
+    client = outbox_fixture_outbox(fixture, "clerk");
     oldest =
-        seek_to(fixture, clerk, (struct weir_seek){.dry_run = true}).infos[0].seq_after +
+        seek_to(fixture, client, (struct weir_seek){.dry_run = true}).infos[0].seq_after +
         1;
     check(oldest > 100 && oldest <= 201);
 
-    check_db(try_seek(fixture, clerk, to_seq(oldest - 1), &told), WEIR_OUT_OF_RANGE);
+    check_db(try_seek(fixture, client, to_seq(oldest - 1), &told), WEIR_OUT_OF_RANGE);
     (void)snprintf(text, sizeof text, "the oldest there is is %lld", (long long)oldest);
     check(strstr(fixture->error.text, text) != NULL);
-    check_db(try_seek(fixture, clerk,
+    check_db(try_seek(fixture, client,
                       (struct weir_seek){.to = WEIR_SEEK_TIME, .time_us = 1}, &told),
              WEIR_OUT_OF_RANGE);
-    check_int(look(fixture, clerk, 0).seq, 200);
+    check_int(look(fixture, client, 0).seq, 200);
 
     check_int(
-        seek_to(fixture, clerk, (struct weir_seek){.dry_run = false}).infos[0].seq_after,
+        seek_to(fixture, client, (struct weir_seek){.dry_run = false}).infos[0].seq_after,
         oldest - 1);
-    outbox_fixture_send(fixture, clerk, "orders", 0, 1);
-    deliver(fixture, clerk, later, 1, 201);
+    outbox_fixture_send(fixture, client, "orders", 0, 1);
+    deliver(fixture, client, later, 1, 201);
     check_int(recorder_count(later->recorder), 202 - oldest);
     check_int(recorder_delivery(later->recorder, 0).seq, oldest);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 /* Everybody has passed it, the sweep has been there, and it is delivered once more. */
@@ -431,7 +432,7 @@ OUTBOX_TEST(seek, goes_back_into_what_is_retained)
 {
     struct reader *reader = reader_new();
     struct weir_outbox *outbox = outbox_fixture_sweeping(fixture, "anna");
-    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
+    struct weir_outbox *client = outbox_fixture_outbox(fixture, "clerk");
     struct weir_handler_options handler = mail_of(reader, NULL);
     int64_t since_us;
 
@@ -444,33 +445,33 @@ OUTBOX_TEST(seek, goes_back_into_what_is_retained)
     wait_until(look(fixture, outbox, 0).seq == 5);
     outbox_fixture_close(outbox);
 
-    (void)seek_to(fixture, clerk,
+    (void)seek_to(fixture, client,
                   (struct weir_seek){.to = WEIR_SEEK_TIME, .time_us = since_us});
 
-    check_int(look(fixture, clerk, 0).seq, 0);
-    check_int(look(fixture, clerk, 0).waiting, 5);
-    weir_outbox_destroy(clerk);
+    check_int(look(fixture, client, 0).seq, 0);
+    check_int(look(fixture, client, 0).waiting, 5);
+    weir_outbox_destroy(client);
 }
 
 /* Nothing that is left is older, but it is known since when there is everything. */
 OUTBOX_TEST(seek, to_a_time_since_which_all_is_there_is_allowed)
 {
     struct reader *reader = reader_new();
-    struct weir_outbox *clerk = hold(fixture, 1);
+    struct weir_outbox *client = hold(fixture, 1);
     struct told told;
 
-    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
-    deliver(fixture, clerk, reader, 1, 3);
+    outbox_fixture_send(fixture, client, "orders", 0, 3);
+    deliver(fixture, client, reader, 1, 3);
     (void)fixture_ask(fixture, "UPDATE weir_queue SET removed_id = 1, whole_us = 1000");
 
-    check_db(try_seek(fixture, clerk,
+    check_db(try_seek(fixture, client,
                       (struct weir_seek){.to = WEIR_SEEK_TIME, .time_us = 999}, &told),
              WEIR_OUT_OF_RANGE);
-    (void)seek_to(fixture, clerk,
+    (void)seek_to(fixture, client,
                   (struct weir_seek){.to = WEIR_SEEK_TIME, .time_us = 1000});
 
-    check_int(look(fixture, clerk, 0).seq, 1);
-    weir_outbox_destroy(clerk);
+    check_int(look(fixture, client, 0).seq, 1);
+    weir_outbox_destroy(client);
 }
 
 /* What it has not passed is kept for it, however much was removed beside it: its own place is the
@@ -505,50 +506,50 @@ OUTBOX_TEST(seek, of_the_slowest_begins_where_it_stands)
 OUTBOX_TEST(seek, takes_partitions_from_who_serves_them)
 {
     struct reader *reader = reader_new();
-    struct weir_outbox *clerk = hold(fixture, 1);
+    struct weir_outbox *client = hold(fixture, 1);
     struct weir_outbox *outbox;
     int64_t epoch;
 
     recorder_answer(reader->recorder, 5, 1, ANSWER_BLOCK);
-    outbox_fixture_send(fixture, clerk, "orders", 0, 6);
+    outbox_fixture_send(fixture, client, "orders", 0, 6);
     outbox = serve(fixture, reader);
     wait_until(recorder_count(reader->recorder) == 5);
-    wait_until(look(fixture, clerk, 0).seq == 4);
-    epoch = look(fixture, clerk, 0).epoch;
+    wait_until(look(fixture, client, 0).seq == 4);
+    epoch = look(fixture, client, 0).epoch;
 
-    (void)seek_to(fixture, clerk, to_seq(3));
-    check_int(look(fixture, clerk, 0).epoch, epoch + 1);
-    check_str(look(fixture, clerk, 0).owner, "");
+    (void)seek_to(fixture, client, to_seq(3));
+    check_int(look(fixture, client, 0).epoch, epoch + 1);
+    check_str(look(fixture, client, 0).owner, "");
     recorder_release(reader->recorder);
     wait_until((weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER),
-                look(fixture, clerk, 0).seq == 6));
+                look(fixture, client, 0).seq == 6));
 
     check_str(got(reader->recorder), "1:1 2:2 3:3 4:4 5:5 3:3 4:4 5:5 6:6");
-    check_int(look(fixture, clerk, 0).crashes, 0);
-    check_int(look(fixture, clerk, 0).attempts, 0);
+    check_int(look(fixture, client, 0).crashes, 0);
+    check_int(look(fixture, client, 0).attempts, 0);
     check_int(reader->replays, 2);
     outbox_fixture_close(outbox);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 /* Nothing is under way, so nobody is refused: the process finds out when it looks for its share. */
 OUTBOX_TEST(seek, is_noticed_by_a_process_that_has_nothing_to_do)
 {
     struct reader *reader = reader_new();
-    struct weir_outbox *clerk = hold(fixture, 1);
+    struct weir_outbox *client = hold(fixture, 1);
     struct weir_outbox *outbox;
 
-    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
+    outbox_fixture_send(fixture, client, "orders", 0, 3);
     outbox = serve(fixture, reader);
-    wait_until(look(fixture, clerk, 0).seq == 3);
+    wait_until(look(fixture, client, 0).seq == 3);
 
-    (void)seek_to(fixture, clerk, to_seq(2));
+    (void)seek_to(fixture, client, to_seq(2));
 
     wait_until((weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER),
                 recorder_count(reader->recorder) == 5));
     check_str(got(reader->recorder), "1:1 2:2 3:3 2:2 3:3");
     outbox_fixture_close(outbox);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 static enum weir_outcome write_and_wait(struct weir_context *context, void *state,
@@ -566,7 +567,7 @@ OUTBOX_SERVER_TEST(seek, undoes_a_transactional_call)
     struct recorder *recorder = recorder_new();
     struct weir_tuning tuning = one_by_one();
     struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
-    struct weir_outbox *clerk = hold(fixture, 1);
+    struct weir_outbox *client = hold(fixture, 1);
     struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
     effects_prepare(fixture);
@@ -578,19 +579,19 @@ OUTBOX_SERVER_TEST(seek, undoes_a_transactional_call)
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK);
     weir_outbox_set_fault_points(outbox, &eager);
     outbox_fixture_add(fixture, outbox, &handler);
-    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
+    outbox_fixture_send(fixture, client, "orders", 0, 3);
     outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(recorder) == 1);
 
-    (void)seek_to(fixture, clerk, to_seq(3));
+    (void)seek_to(fixture, client, to_seq(3));
     recorder_release(recorder);
     wait_until((weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER),
-                look(fixture, clerk, 0).seq == 3));
+                look(fixture, client, 0).seq == 3));
     outbox_fixture_close(outbox);
 
     check_int(effects_of(fixture, 0, 1), 0);
     check_int(effects_of(fixture, 0, 3), 1);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 /* Attempts, the wait for the next one and its reason belong to the message at the head. */
@@ -600,61 +601,62 @@ OUTBOX_TEST(seek, over_a_failing_head_forgets_how_it_failed)
     struct reader *later = reader_new();
     struct weir_tuning tuning = one_by_one();
     struct weir_handler_options handler = mail_of(reader, &tuning);
-    struct weir_outbox *clerk = hold(fixture, 1);
+    struct weir_outbox *client = hold(fixture, 1);
     struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "bert");
 
     tuning.retry_base_ns = tuning.retry_max_ns = WEIR_MINUTES(10);
     recorder_answer(reader->recorder, 1, ALWAYS, ANSWER_RETRY);
     outbox_fixture_add(fixture, outbox, &handler);
-    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
+    outbox_fixture_send(fixture, client, "orders", 0, 3);
     outbox_fixture_start(fixture, outbox);
-    wait_until(look(fixture, clerk, 0).attempts == 1);
+    wait_until(look(fixture, client, 0).attempts == 1);
     outbox_fixture_close(outbox);
 
-    (void)seek_to(fixture, clerk, to_seq(2));
+    (void)seek_to(fixture, client, to_seq(2));
 
-    check_int(look(fixture, clerk, 0).attempts, 0);
-    check_int(look(fixture, clerk, 0).retry_in_us, 0);
-    check_str(look(fixture, clerk, 0).last_error, "");
-    deliver(fixture, clerk, later, 1, 3);
+    check_int(look(fixture, client, 0).attempts, 0);
+    check_int(look(fixture, client, 0).retry_in_us, 0);
+    check_str(look(fixture, client, 0).last_error, "");
+    deliver(fixture, client, later, 1, 3);
     check_str(got(later->recorder), "2:2 3:3");
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 /* Otherwise a message would be passed and be nowhere. */
 OUTBOX_TEST(seek, opens_the_dead_letter_of_what_is_rejected_again)
 {
     struct reader *readers[2] = {reader_new(), reader_new()};
-    struct weir_outbox *clerk = hold(fixture, 1);
+    struct weir_outbox *client = hold(fixture, 1);
     struct weir_dead_letter_scope all;
     int64_t discarded = 0;
 
     for (int i = 0; i < 2; i++)
         recorder_answer(readers[i]->recorder, 1, ALWAYS, ANSWER_REJECT);
-    outbox_fixture_send(fixture, clerk, "orders", 0, 2);
-    deliver(fixture, clerk, readers[0], 1, 2);
+    outbox_fixture_send(fixture, client, "orders", 0, 2);
+    deliver(fixture, client, readers[0], 1, 2);
     weir_dead_letter_scope_init(&all);
-    check_db(weir_dead_letter_discard_all(clerk, NULL, &all, &discarded, &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_dead_letter_discard_all(client, NULL, &all, &discarded, &fixture->error),
+        WEIR_OK);
     check_int(discarded, 1);
 
-    (void)seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
-    deliver(fixture, clerk, readers[1], 1, 2);
+    (void)seek_to(fixture, client, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
+    deliver(fixture, client, readers[1], 1, 2);
 
-    check_int(letters_count(fixture, clerk, WEIR_DEAD_LETTER_PENDING), 1);
-    check_int(letters_count(fixture, clerk, WEIR_DEAD_LETTER_ANY), 1);
-    weir_outbox_destroy(clerk);
+    check_int(letters_count(fixture, client, WEIR_DEAD_LETTER_PENDING), 1);
+    check_int(letters_count(fixture, client, WEIR_DEAD_LETTER_ANY), 1);
+    weir_outbox_destroy(client);
 }
 
 /* Between the two steps of the sweep a message stands in the log and aside. */
 OUTBOX_POSTGRESQL_TEST(seek, counts_rows_in_two_places_once)
 {
     struct reader *reader = reader_new();
-    struct weir_outbox *clerk = hold(fixture, 1);
+    struct weir_outbox *client = hold(fixture, 1);
     struct told told;
 
-    outbox_fixture_send(fixture, clerk, "orders", 0, 4);
-    deliver(fixture, clerk, reader, 1, 4);
+    outbox_fixture_send(fixture, client, "orders", 0, 4);
+    deliver(fixture, client, reader, 1, 4);
     (void)fixture_ask(
         fixture,
         "INSERT INTO weir_aside (pid, cut, id, created_us, uid, message_key, type,"
@@ -663,14 +665,14 @@ OUTBOX_POSTGRESQL_TEST(seek, counts_rows_in_two_places_once)
         " l.message_key, l.type, l.headers, l.payload FROM weir_log l");
     check_int(kept(fixture), 8);
 
-    told = seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
+    told = seek_to(fixture, client, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
     check_int(told.infos[0].seq_after, 0);
-    check_int(seek_to(fixture, clerk, to_seq(3)).infos[0].seq_after, 2);
-    check_int(seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_NOW})
+    check_int(seek_to(fixture, client, to_seq(3)).infos[0].seq_after, 2);
+    check_int(seek_to(fixture, client, (struct weir_seek){.to = WEIR_SEEK_NOW})
                   .infos[0]
                   .seq_after,
               4);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 /* ---- beside others -------------------------------------------------------------------------- */
@@ -691,29 +693,29 @@ static void intrude(void *argument)
 OUTBOX_TEST(seek, whose_messages_are_removed_meanwhile_is_found_anew)
 {
     struct reader *reader = reader_new();
-    struct weir_outbox *clerk = hold(fixture, 1);
+    struct weir_outbox *client = hold(fixture, 1);
     struct intruder intruder = {fixture,
                                 "UPDATE weir_queue SET removed_id = removed_id + 1"};
     struct weir_fault_points points;
     struct told told;
 
-    outbox_fixture_send(fixture, clerk, "orders", 0, 5);
-    deliver(fixture, clerk, reader, 1, 5);
+    outbox_fixture_send(fixture, client, "orders", 0, 5);
+    deliver(fixture, client, reader, 1, 5);
     weir_fault_points_init(&points);
     weir_fault_points_arm_call(&points, "seek.planned", 1, intrude, &intruder);
-    weir_outbox_set_fault_points(clerk, &points);
+    weir_outbox_set_fault_points(client, &points);
 
-    told = seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
+    told = seek_to(fixture, client, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
 
     check_int(told.infos[0].seq_after, 1);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 /* Whenever it has counted: the last time nothing can be removed, since it has the lock. */
 OUTBOX_TEST(seek, whose_messages_are_removed_all_the_time_is_done_under_the_lock)
 {
     struct reader *reader = reader_new();
-    struct weir_outbox *clerk = hold(fixture, 1);
+    struct weir_outbox *client = hold(fixture, 1);
     struct intruder intruder = {fixture,
                                 "UPDATE weir_queue SET removed_id = removed_id + 1"};
     struct weir_fault_points points = {.armed = {{.name = "seek.planned",
@@ -723,15 +725,15 @@ OUTBOX_TEST(seek, whose_messages_are_removed_all_the_time_is_done_under_the_lock
                                        .armed_count = 1};
     struct told told;
 
-    outbox_fixture_send(fixture, clerk, "orders", 0, 5);
-    deliver(fixture, clerk, reader, 1, 5);
-    weir_outbox_set_fault_points(clerk, &points);
+    outbox_fixture_send(fixture, client, "orders", 0, 5);
+    deliver(fixture, client, reader, 1, 5);
+    weir_outbox_set_fault_points(client, &points);
 
-    told = seek_to(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
+    told = seek_to(fixture, client, (struct weir_seek){.to = WEIR_SEEK_BEGINNING});
 
     check_int(points.armed[0].passed, 3);
     check_int(told.infos[0].seq_after, 3);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 static void seek_back(void *argument)
@@ -748,32 +750,32 @@ OUTBOX_TEST(seek, beside_another_seek_keeps_the_numbers)
 {
     struct reader *reader = reader_new();
     struct reader *later = reader_new();
-    struct weir_outbox *clerk = hold(fixture, 1);
+    struct weir_outbox *client = hold(fixture, 1);
     struct intruder intruder = {fixture, NULL};
     struct weir_fault_points points;
     struct told told;
 
-    outbox_fixture_send(fixture, clerk, "orders", 0, 6);
-    deliver(fixture, clerk, reader, 1, 6);
+    outbox_fixture_send(fixture, client, "orders", 0, 6);
+    deliver(fixture, client, reader, 1, 6);
     weir_fault_points_init(&points);
     weir_fault_points_arm_call(&points, "seek.planned", 1, seek_back, &intruder);
-    weir_outbox_set_fault_points(clerk, &points);
+    weir_outbox_set_fault_points(client, &points);
 
-    told = seek_to(fixture, clerk, to_seq(5));
+    told = seek_to(fixture, client, to_seq(5));
 
     check_int(told.infos[0].seq_before, 1);
     check_int(told.infos[0].seq_after, 4);
-    deliver(fixture, clerk, later, 1, 6);
+    deliver(fixture, client, later, 1, 6);
     check_str(got(later->recorder), "5:5 6:6");
     check_int(later->replays, 2);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 /* A process that dies in the middle of it has moved nothing: no partition, and no lease. */
 OUTBOX_POSTGRESQL_TEST(seek, that_ends_in_the_middle_has_moved_nothing)
 {
     struct reader *reader = reader_new();
-    struct weir_outbox *clerk = hold(fixture, 2);
+    struct weir_outbox *client = hold(fixture, 2);
     struct intruder intruder = {
         fixture, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
                  " WHERE state = 'idle in transaction' AND datname = current_database()"};
@@ -781,18 +783,20 @@ OUTBOX_POSTGRESQL_TEST(seek, that_ends_in_the_middle_has_moved_nothing)
     struct told told;
     int64_t epoch;
 
-    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
-    outbox_fixture_send(fixture, clerk, "orders", 1, 3);
-    deliver(fixture, clerk, reader, 2, 3);
-    epoch = look(fixture, clerk, 0).epoch;
+    outbox_fixture_send(fixture, client, "orders", 0, 3);
+    outbox_fixture_send(fixture, client, "orders", 1, 3);
+    deliver(fixture, client, reader, 2, 3);
+    epoch = look(fixture, client, 0).epoch;
     weir_fault_points_init(&points);
     weir_fault_points_arm_call(&points, "seek.moving", 1, intrude, &intruder);
-    weir_outbox_set_fault_points(clerk, &points);
+    weir_outbox_set_fault_points(client, &points);
 
-    (void)!try_seek(fixture, clerk, (struct weir_seek){.to = WEIR_SEEK_BEGINNING}, &told);
+    (void)!try_seek(fixture, client, (struct weir_seek){.to = WEIR_SEEK_BEGINNING},
+                    &told);
 
-    check(look(fixture, clerk, 0).seq == look(fixture, clerk, 1).seq);
-    check(look(fixture, clerk, 0).seq == 3 ? look(fixture, clerk, 0).epoch == epoch
-                                           : look(fixture, clerk, 0).epoch == epoch + 1);
-    weir_outbox_destroy(clerk);
+    check(look(fixture, client, 0).seq == look(fixture, client, 1).seq);
+    check(look(fixture, client, 0).seq == 3
+              ? look(fixture, client, 0).epoch == epoch
+              : look(fixture, client, 0).epoch == epoch + 1);
+    weir_outbox_destroy(client);
 }

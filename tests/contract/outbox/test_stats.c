@@ -180,13 +180,13 @@ static struct paper paper_read(struct paper *self)
 }
 
 /* An outbox that writes its reports there, on a database handle of its own. */
-struct office {
+struct env {
     struct paper paper;
     struct weir_db *db;
     struct weir_outbox *outbox;
 };
 
-static void open_office(struct fixture *fixture, struct office *self, int64_t interval_ns)
+static void open_env(struct fixture *fixture, struct env *self, int64_t interval_ns)
 {
     struct weir_db_options database = fixture_options(fixture);
     struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
@@ -206,7 +206,7 @@ static void open_office(struct fixture *fixture, struct office *self, int64_t in
     outbox_fixture_start(fixture, self->outbox);
 }
 
-static void close_office(struct office *self)
+static void close_env(struct env *self)
 {
     outbox_fixture_close(self->outbox);
     weir_db_destroy(self->db);
@@ -215,62 +215,62 @@ static void close_office(struct office *self)
 
 OUTBOX_TEST(reports, are_written_while_messages_are_delivered)
 {
-    struct office office;
+    struct env env;
 
-    open_office(fixture, &office, WEIR_MILLISECONDS(10));
-    outbox_fixture_send(fixture, office.outbox, "orders", 0, MESSAGES);
+    open_env(fixture, &env, WEIR_MILLISECONDS(10));
+    outbox_fixture_send(fixture, env.outbox, "orders", 0, MESSAGES);
 
-    wait_until(paper_read(&office.paper).messages[0] == MESSAGES);
-    check(paper_read(&office.paper).reports > 0);
-    check(strstr(office.paper.leased, "workers=4 execs=") != NULL);
-    check(strstr(office.paper.leased, "fails=0 exec=\"") != NULL);
-    close_office(&office);
+    wait_until(paper_read(&env.paper).messages[0] == MESSAGES);
+    check(paper_read(&env.paper).reports > 0);
+    check(strstr(env.paper.leased, "workers=4 execs=") != NULL);
+    check(strstr(env.paper.leased, "fails=0 exec=\"") != NULL);
+    close_env(&env);
 }
 
 /* The readers look and the keeper beats, for nobody. */
 OUTBOX_TEST(reports, are_not_written_while_there_is_nothing_to_do)
 {
-    struct office office;
+    struct env env;
 
-    open_office(fixture, &office, WEIR_MILLISECONDS(1));
+    open_env(fixture, &env, WEIR_MILLISECONDS(1));
 
-    wait_until(row_of(office.outbox, "keeper").noops >= 5);
-    wait_until(row_of(office.outbox, "dispatcher").noops >= 2);
-    outbox_fixture_stop(office.outbox);
+    wait_until(row_of(env.outbox, "keeper").noops >= 5);
+    wait_until(row_of(env.outbox, "dispatcher").noops >= 2);
+    outbox_fixture_stop(env.outbox);
 
-    check_int(office.paper.reports, 0);
-    check_int(office.paper.categories, 0);
-    close_office(&office);
+    check_int(env.paper.reports, 0);
+    check_int(env.paper.categories, 0);
+    close_env(&env);
 }
 
 OUTBOX_TEST(reports, end_with_one_at_the_stop)
 {
-    struct office office;
+    struct env env;
 
-    open_office(fixture, &office, WEIR_SECONDS(3600));
-    outbox_fixture_send(fixture, office.outbox, "orders", 0, MESSAGES);
-    wait_until(row_of(office.outbox, "lane").messages == MESSAGES);
-    wait_until(row_of(office.outbox, "acker").messages > 0);
-    check_int(paper_read(&office.paper).reports, 0);
+    open_env(fixture, &env, WEIR_SECONDS(3600));
+    outbox_fixture_send(fixture, env.outbox, "orders", 0, MESSAGES);
+    wait_until(row_of(env.outbox, "lane").messages == MESSAGES);
+    wait_until(row_of(env.outbox, "acker").messages > 0);
+    check_int(paper_read(&env.paper).reports, 0);
 
-    outbox_fixture_stop(office.outbox);
+    outbox_fixture_stop(env.outbox);
 
-    check_int(office.paper.reports, 1);
-    check_int(office.paper.messages[0], MESSAGES);
-    check(office.paper.messages[1] > 0);
-    close_office(&office);
+    check_int(env.paper.reports, 1);
+    check_int(env.paper.messages[0], MESSAGES);
+    check(env.paper.messages[1] > 0);
+    close_env(&env);
 }
 
 OUTBOX_TEST(reports, are_not_written_when_switched_off)
 {
-    struct office office;
+    struct env env;
 
-    open_office(fixture, &office, 0);
-    outbox_fixture_send(fixture, office.outbox, "orders", 0, MESSAGES);
-    wait_until(outbox_fixture_seq(fixture, office.outbox, "orders", 0) == MESSAGES);
+    open_env(fixture, &env, 0);
+    outbox_fixture_send(fixture, env.outbox, "orders", 0, MESSAGES);
+    wait_until(outbox_fixture_seq(fixture, env.outbox, "orders", 0) == MESSAGES);
 
-    outbox_fixture_stop(office.outbox);
+    outbox_fixture_stop(env.outbox);
 
-    check_int(office.paper.reports, 0);
-    close_office(&office);
+    check_int(env.paper.reports, 0);
+    close_env(&env);
 }

@@ -250,17 +250,17 @@ OUTBOX_TEST(stop, with_a_handler_that_hangs_releases_all_others)
 OUTBOX_TEST(stop, with_a_handler_that_hangs_delivers_nothing_when_it_returns)
 {
     struct hanging hanging = hanging_open(fixture);
-    struct weir_outbox *clerk;
+    struct weir_outbox *client;
 
     check_int(weir_outbox_stop(hanging.outbox, WEIR_MILLISECONDS(50)), 1);
     hanging_close(&hanging);
 
-    clerk = outbox_fixture_outbox(fixture, "clerk");
+    client = outbox_fixture_outbox(fixture, "clerk");
     check_int(recorder_count(hanging.stuck), 1);
-    check_int(outbox_fixture_seq(fixture, clerk, "orders", 0), 0);
-    check_int(outbox_fixture_partition(fixture, clerk, "orders", "default", 0).waiting,
+    check_int(outbox_fixture_seq(fixture, client, "orders", 0), 0);
+    check_int(outbox_fixture_partition(fixture, client, "orders", "default", 0).waiting,
               2);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 /* Nobody waits for it: outbox and database are gone when it comes back. */

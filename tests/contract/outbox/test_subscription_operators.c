@@ -202,20 +202,20 @@ OUTBOX_TEST(subscription_pause, reaches_other_processes_and_is_kept_over_a_resta
 {
     struct recorder *mail = recorder_new();
     struct recorder *audit = recorder_new();
-    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
+    struct weir_outbox *client = outbox_fixture_outbox(fixture, "clerk");
     struct weir_outbox *outbox = two_readers(fixture, mail, audit);
 
-    pause_mail(fixture, clerk);
+    pause_mail(fixture, client);
     outbox_fixture_start(fixture, outbox);
-    outbox_fixture_send(fixture, clerk, "orders", 0, 20);
-    wait_until(look(fixture, clerk, "audit").seq == 20);
+    outbox_fixture_send(fixture, client, "orders", 0, 20);
+    wait_until(look(fixture, client, "audit").seq == 20);
     check_int(recorder_count(mail), 0);
 
-    resume_mail(fixture, clerk);
+    resume_mail(fixture, client);
     wait_until(
         (weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER), /* which looks now */
-         look(fixture, clerk, "mail").seq == 20));
-    weir_outbox_destroy(clerk);
+         look(fixture, client, "mail").seq == 20));
+    weir_outbox_destroy(client);
     outbox_fixture_close(outbox);
 }
 
@@ -240,26 +240,26 @@ OUTBOX_TEST(subscription_pause, of_what_is_not_there_is_refused)
 
 OUTBOX_TEST(subscription_remove, is_refused_while_a_live_process_serves_it)
 {
-    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
+    struct weir_outbox *client = outbox_fixture_outbox(fixture, "clerk");
     struct weir_outbox *outbox = two_readers(fixture, recorder_new(), recorder_new());
 
     outbox_fixture_start(fixture, outbox);
 
-    check_db(remove_mail(fixture, clerk, false), WEIR_BUSY);
+    check_db(remove_mail(fixture, client, false), WEIR_BUSY);
     check(strstr(fixture->error.text, "served by anna") != NULL);
-    check_int(list(fixture, clerk, "orders").count, 2);
+    check_int(list(fixture, client, "orders").count, 2);
 
     outbox_fixture_close(outbox);
-    check_db(remove_mail(fixture, clerk, false), WEIR_OK);
-    check_int(list(fixture, clerk, "orders").count, 1);
-    check_db(remove_mail(fixture, clerk, false), WEIR_NOT_FOUND);
-    weir_outbox_destroy(clerk);
+    check_db(remove_mail(fixture, client, false), WEIR_OK);
+    check_int(list(fixture, client, "orders").count, 1);
+    check_db(remove_mail(fixture, client, false), WEIR_NOT_FOUND);
+    weir_outbox_destroy(client);
 }
 
 OUTBOX_TEST(subscription_remove, is_refused_while_dead_letters_wait)
 {
     struct recorder *mail = recorder_new();
-    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
+    struct weir_outbox *client = outbox_fixture_outbox(fixture, "clerk");
     struct weir_outbox *outbox = two_readers(fixture, mail, recorder_new());
 
     recorder_answer(mail, 1, 1, ANSWER_REJECT);
@@ -268,13 +268,13 @@ OUTBOX_TEST(subscription_remove, is_refused_while_dead_letters_wait)
     wait_until(look(fixture, outbox, "mail").seq == 2);
     outbox_fixture_close(outbox);
 
-    check_db(remove_mail(fixture, clerk, false), WEIR_BUSY);
+    check_db(remove_mail(fixture, client, false), WEIR_BUSY);
     check(strstr(fixture->error.text, "has 1 dead letter to decide on") != NULL);
 
-    check_db(remove_mail(fixture, clerk, true), WEIR_OK);
+    check_db(remove_mail(fixture, client, true), WEIR_OK);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_dead_letter"), 0);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_lease"), 1);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 /* Also when it looks again and again. */
@@ -282,28 +282,28 @@ OUTBOX_TEST(subscription_remove, stops_who_serves_it_and_is_not_made_again)
 {
     struct recorder *mail = recorder_new();
     struct recorder *audit = recorder_new();
-    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
+    struct weir_outbox *client = outbox_fixture_outbox(fixture, "clerk");
     struct weir_outbox *outbox = two_readers(fixture, mail, audit);
 
     outbox_fixture_start(fixture, outbox);
-    outbox_fixture_send(fixture, clerk, "orders", 0, 3);
+    outbox_fixture_send(fixture, client, "orders", 0, 3);
     wait_until(look(fixture, outbox, "mail").seq == 3 &&
                look(fixture, outbox, "audit").seq == 3);
     check_db(weir_outbox_check_subscriptions(outbox, &fixture->error), WEIR_OK);
 
-    check_db(remove_mail(fixture, clerk, true), WEIR_OK);
+    check_db(remove_mail(fixture, client, true), WEIR_OK);
     wait_until((weir_outbox_notify(outbox, WEIR_NOTIFY_LEASE_KEEPER),
                 weir_outbox_find_subscriber(outbox, "orders", "mail")->decided.removed));
-    outbox_fixture_send(fixture, clerk, "orders", 0, 20);
+    outbox_fixture_send(fixture, client, "orders", 0, 20);
     wait_until(look(fixture, outbox, "audit").seq == 23);
 
     check_int(recorder_count(mail), 3);
-    check_int(list(fixture, clerk, "orders").count, 1);
+    check_int(list(fixture, client, "orders").count, 1);
     check_db(weir_outbox_check_subscriptions(outbox, &fixture->error), WEIR_NOT_FOUND);
     check(strstr(fixture->error.text,
                  "subscription \"mail\" of queue \"orders\" was removed") != NULL);
     outbox_fixture_close(outbox);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 /* One of the same name that was made since then is another one. */
@@ -360,7 +360,7 @@ OUTBOX_SERVER_TEST(subscription_remove, undoes_a_transactional_call)
     struct recorder *recorder = recorder_new();
     struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
     struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
-    struct weir_outbox *clerk = outbox_fixture_outbox(fixture, "clerk");
+    struct weir_outbox *client = outbox_fixture_outbox(fixture, "clerk");
 
     effects_prepare(fixture);
     handler.on_message = NULL;
@@ -375,13 +375,13 @@ OUTBOX_SERVER_TEST(subscription_remove, undoes_a_transactional_call)
     outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(recorder) == 1);
 
-    check_db(remove_mail(fixture, clerk, true), WEIR_OK);
+    check_db(remove_mail(fixture, client, true), WEIR_OK);
     recorder_release(recorder);
     wait_until(recorder_ended(recorder) == 1);
     outbox_fixture_close(outbox);
 
     check_int(effects_count(fixture), 0);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 OUTBOX_TEST(subscription_remove, before_the_start_is_told_by_it)

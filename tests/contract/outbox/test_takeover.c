@@ -17,7 +17,7 @@
 #include "lib/outbox_engines.h"
 #include "lib/process.h"
 #include "lib/process_pool.h"
-#include "lib/wire.h"
+#include "lib/tcp_proxy.h"
 #include "outbox/lease/process.h"
 #include "outbox/outbox.h"
 
@@ -611,13 +611,13 @@ static void copy_data(const struct process_options *log_position, void *argument
 
 /* Who may do everything may write on a server that is read only. */
 static struct weir_db *open_as_application(struct fixture *fixture,
-                                           const struct wire *wire)
+                                           const struct tcp_proxy *tcp_proxy)
 {
     struct weir_db_options options = fixture_options(fixture);
     char url[SERVER_URL_SIZE];
 
     (void)snprintf(url, sizeof url, "mariadb://shop:eel-and-otter@127.0.0.1:%d/%s",
-                   wire_port(wire), fixture->database);
+                   tcp_proxy_port(tcp_proxy), fixture->database);
     options.url = url;
     return fixture_open(fixture, &options);
 }
@@ -664,23 +664,24 @@ static void switch_over(struct fixture *fixture)
     struct process_pool process_pool;
     struct pool_process *one, *two;
     struct server *old;
-    struct wire *wire;
+    struct tcp_proxy *tcp_proxy;
 
     process_pool_open(&process_pool, fixture, &OPTIONS);
     process_pool_leave(process_pool_join(&process_pool)); /* there is a subscription */
     old = make_old_primary(fixture);
-    wire = wire_open(server_port(old));
+    tcp_proxy = tcp_proxy_open(server_port(old));
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "keeper.eager", 1);
     one = process_pool_join_with(
-        &process_pool, &(struct process_pool_joining){
-                           .db = open_as_application(fixture, wire), .points = &points});
+        &process_pool,
+        &(struct process_pool_joining){.db = open_as_application(fixture, tcp_proxy),
+                                       .points = &points});
     wait_until(server_query(old, fixture->database,
                             "SELECT count(*) FROM weir_lease WHERE owner IS NOT NULL") ==
                PARTITIONS);
 
     server_execute(old, NULL, "SET GLOBAL read_only = 1");
-    wire_lead_to(wire, server_port(fixture->server));
+    tcp_proxy_lead_to(tcp_proxy, server_port(fixture->server));
     two = process_pool_join(&process_pool);
     wait_until(process_pool_quota_of(&process_pool, one) == 4 &&
                process_pool_quota_of(&process_pool, two) == 4 &&
@@ -694,7 +695,7 @@ static void switch_over(struct fixture *fixture)
     process_pool_leave(two);
     process_pool_audit(&process_pool);
     process_pool_close(&process_pool);
-    wire_close(wire);
+    tcp_proxy_close(tcp_proxy);
     server_destroy(old);
 }
 

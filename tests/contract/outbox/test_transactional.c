@@ -15,7 +15,7 @@
 
 /* Writes an effect for each message, runs statements of the test's, then answers as the recorder
  * says. Static, as recorders are: a test that fails leaves its handlers behind. */
-struct clerk {
+struct client {
     struct recorder *recorder;
     struct weir_outbox *outbox;
     const char *sql;        /* at message `at`, behind its effect; NULL: none */
@@ -24,24 +24,24 @@ struct clerk {
     sqlite3_stmt *left;     /* behind, on SQLite */
 };
 
-static struct clerk *clerk_new(void)
+static struct client *client_new(void)
 {
-    static struct clerk clerks[4];
+    static struct client clerks[4];
     static size_t used;
-    struct clerk *self = &clerks[used++ % 4];
+    struct client *self = &clerks[used++ % 4];
 
-    *self = (struct clerk){.recorder = recorder_new()};
+    *self = (struct client){.recorder = recorder_new()};
     return self;
 }
 
-static void clerk_run_once(struct clerk *self, int64_t at, const char *sql)
+static void client_run_once(struct client *self, int64_t at, const char *sql)
 {
     self->at = at;
     self->sql = sql;
     atomic_store(&self->times, 1);
 }
 
-static void write_down(struct clerk *self, struct weir_connection *connection,
+static void write_down(struct client *self, struct weir_connection *connection,
                        const struct weir_message *message)
 {
     (void)effects_write(connection, message);
@@ -57,51 +57,51 @@ static enum weir_outcome on_message(struct weir_context *context, void *state,
                                     const struct weir_message *message,
                                     struct weir_reason *reason)
 {
-    struct clerk *self = state;
+    struct client *self = state;
 
     write_down(self, connection, message);
     return recorder_on_message(context, self->recorder, message, reason);
 }
 
-static struct weir_handler_options clerk_handler(struct clerk *clerk)
+static struct weir_handler_options client_handler(struct client *client)
 {
     struct weir_handler_options options = outbox_fixture_handler("orders", NULL);
 
     options.on_message = NULL;
     options.on_message_tx = on_message;
-    options.state = clerk;
+    options.state = client;
     return options;
 }
 
 /* A queue of one partition, served by the clerk. Not started. */
-static struct weir_outbox *clerk_outbox(struct fixture *fixture, struct clerk *clerk,
-                                        const struct weir_handler_options *handler)
+static struct weir_outbox *client_outbox(struct fixture *fixture, struct client *client,
+                                         const struct weir_handler_options *handler)
 {
-    clerk->outbox = outbox_fixture_outbox(fixture, "anna");
+    client->outbox = outbox_fixture_outbox(fixture, "anna");
     effects_prepare(fixture);
-    outbox_fixture_queue(fixture, clerk->outbox, "orders", 1);
-    outbox_fixture_add(fixture, clerk->outbox, handler);
-    return clerk->outbox;
+    outbox_fixture_queue(fixture, client->outbox, "orders", 1);
+    outbox_fixture_add(fixture, client->outbox, handler);
+    return client->outbox;
 }
 
 /* The same with so many messages in one batch, and running. */
-static struct weir_outbox *clerk_start(struct fixture *fixture, struct clerk *clerk,
-                                       const struct weir_handler_options *handler,
-                                       size_t count)
+static struct weir_outbox *client_start(struct fixture *fixture, struct client *client,
+                                        const struct weir_handler_options *handler,
+                                        size_t count)
 {
-    struct weir_outbox *outbox = clerk_outbox(fixture, clerk, handler);
+    struct weir_outbox *outbox = client_outbox(fixture, client, handler);
 
     outbox_fixture_send(fixture, outbox, "orders", 0, count);
     outbox_fixture_start(fixture, outbox);
     return outbox;
 }
 
-static struct weir_outbox *clerk_open(struct fixture *fixture, struct clerk *clerk,
-                                      size_t count)
+static struct weir_outbox *client_open(struct fixture *fixture, struct client *client,
+                                       size_t count)
 {
-    struct weir_handler_options handler = clerk_handler(clerk);
+    struct weir_handler_options handler = client_handler(client);
 
-    return clerk_start(fixture, clerk, &handler, count);
+    return client_start(fixture, client, &handler, count);
 }
 
 static struct partition_view look(struct fixture *fixture, struct weir_outbox *outbox)
@@ -136,26 +136,26 @@ static void check_once(struct fixture *fixture, int64_t count)
 
 OUTBOX_TEST(transactional, done_moves_the_position_and_keeps_what_was_written)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_outbox *outbox = clerk_open(fixture, clerk, 3);
+    struct client *client = client_new();
+    struct weir_outbox *outbox = client_open(fixture, client, 3);
 
     wait_until(look(fixture, outbox).seq == 3);
 
     check_int(look(fixture, outbox).attempts, 0);
-    check_int(recorder_count(clerk->recorder), 3);
+    check_int(recorder_count(client->recorder), 3);
     check_once(fixture, 3);
     outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, retry_keeps_the_position_and_undoes_what_was_written)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = clerk_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = client_handler(client);
     struct weir_outbox *outbox;
 
     handler.tuning = never_again();
-    recorder_answer(clerk->recorder, 1, ALWAYS, ANSWER_RETRY);
-    outbox = clerk_start(fixture, clerk, &handler, 1);
+    recorder_answer(client->recorder, 1, ALWAYS, ANSWER_RETRY);
+    outbox = client_start(fixture, client, &handler, 1);
 
     wait_until(look(fixture, outbox).attempts == 1);
 
@@ -168,46 +168,46 @@ OUTBOX_TEST(transactional, retry_keeps_the_position_and_undoes_what_was_written)
 
 OUTBOX_TEST(transactional, retry_in_the_middle_keeps_what_was_done_before)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = clerk_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = client_handler(client);
     struct weir_outbox *outbox;
 
     handler.tuning = never_again();
-    recorder_answer(clerk->recorder, 3, ALWAYS, ANSWER_RETRY);
-    outbox = clerk_start(fixture, clerk, &handler, 5);
+    recorder_answer(client->recorder, 3, ALWAYS, ANSWER_RETRY);
+    outbox = client_start(fixture, client, &handler, 5);
 
     wait_until(look(fixture, outbox).attempts == 1);
 
     check_int(look(fixture, outbox).seq, 2);
-    check_int(recorder_count(clerk->recorder), 3);
+    check_int(recorder_count(client->recorder), 3);
     check_once(fixture, 2);
     outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, retry_counts_attempts_until_it_is_done)
 {
-    struct clerk *clerk = clerk_new();
+    struct client *client = client_new();
     struct weir_outbox *outbox;
 
-    recorder_answer(clerk->recorder, 2, 2, ANSWER_RETRY);
-    outbox = clerk_open(fixture, clerk, 3);
+    recorder_answer(client->recorder, 2, 2, ANSWER_RETRY);
+    outbox = client_open(fixture, client, 3);
 
     wait_until(look(fixture, outbox).seq == 3);
 
-    check_int(recorder_times(clerk->recorder, 0, 1), 1);
-    check_int(recorder_times(clerk->recorder, 0, 2), 3);
-    check_int(recorder_delivery(clerk->recorder, 3).attempts, 2);
+    check_int(recorder_times(client->recorder, 0, 1), 1);
+    check_int(recorder_times(client->recorder, 0, 2), 3);
+    check_int(recorder_delivery(client->recorder, 3).attempts, 2);
     check_once(fixture, 3);
     outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, reject_moves_on_and_leaves_a_dead_letter)
 {
-    struct clerk *clerk = clerk_new();
+    struct client *client = client_new();
     struct weir_outbox *outbox;
 
-    recorder_answer(clerk->recorder, 1, ALWAYS, ANSWER_REJECT);
-    outbox = clerk_open(fixture, clerk, 1);
+    recorder_answer(client->recorder, 1, ALWAYS, ANSWER_REJECT);
+    outbox = client_open(fixture, client, 1);
 
     wait_until(look(fixture, outbox).seq == 1);
 
@@ -219,17 +219,17 @@ OUTBOX_TEST(transactional, reject_moves_on_and_leaves_a_dead_letter)
 
 OUTBOX_TEST(transactional, reject_in_the_middle_blames_nobody_else)
 {
-    struct clerk *clerk = clerk_new();
+    struct client *client = client_new();
     struct weir_outbox *outbox;
 
-    recorder_answer(clerk->recorder, 3, ALWAYS, ANSWER_REJECT);
-    outbox = clerk_open(fixture, clerk, 5);
+    recorder_answer(client->recorder, 3, ALWAYS, ANSWER_REJECT);
+    outbox = client_open(fixture, client, 5);
 
     wait_until(look(fixture, outbox).seq == 5);
 
     check_int(dead_letters(fixture, outbox), 1);
-    check_int(recorder_count(clerk->recorder), 5);
-    check_int(recorder_calls(clerk->recorder), 1);
+    check_int(recorder_count(client->recorder), 5);
+    check_int(recorder_calls(client->recorder), 1);
     check_once(fixture, 4);
     check_int(effects_of(fixture, 0, 3), 0);
     outbox_fixture_close(outbox);
@@ -237,13 +237,13 @@ OUTBOX_TEST(transactional, reject_in_the_middle_blames_nobody_else)
 
 OUTBOX_TEST(transactional, panic_is_a_retry_that_keeps_what_was_done_before)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = clerk_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = client_handler(client);
     struct weir_outbox *outbox;
 
     handler.tuning = never_again();
-    recorder_answer(clerk->recorder, 2, ALWAYS, ANSWER_PANIC);
-    outbox = clerk_start(fixture, clerk, &handler, 3);
+    recorder_answer(client->recorder, 2, ALWAYS, ANSWER_PANIC);
+    outbox = client_start(fixture, client, &handler, 3);
 
     wait_until(look(fixture, outbox).attempts == 1);
 
@@ -255,8 +255,8 @@ OUTBOX_TEST(transactional, panic_is_a_retry_that_keeps_what_was_done_before)
 
 OUTBOX_TEST(transactional, delivery_goes_on_for_several_partitions)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = clerk_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = client_handler(client);
     struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
 
     effects_prepare(fixture);
@@ -268,7 +268,7 @@ OUTBOX_TEST(transactional, delivery_goes_on_for_several_partitions)
 
     for (int32_t i = 0; i < 4; i++) {
         wait_until(outbox_fixture_seq(fixture, outbox, "orders", i) == 50);
-        check(recorder_in_order(clerk->recorder, i, 50));
+        check(recorder_in_order(client->recorder, i, 50));
     }
 
     check_once(fixture, 200);
@@ -277,18 +277,18 @@ OUTBOX_TEST(transactional, delivery_goes_on_for_several_partitions)
 
 OUTBOX_TEST(transactional, call_has_at_most_60_messages)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = clerk_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = client_handler(client);
     struct weir_tuning tuning = outbox_fixture_tuning();
     struct weir_outbox *outbox;
 
     tuning.batch = 500;
     handler.tuning = &tuning;
-    outbox = clerk_start(fixture, clerk, &handler, 150);
+    outbox = client_start(fixture, client, &handler, 150);
 
     wait_until(look(fixture, outbox).seq == 150);
 
-    check_int(recorder_delivery(clerk->recorder, 0).batch, 60);
+    check_int(recorder_delivery(client->recorder, 0).batch, 60);
     check_once(fixture, 150);
     outbox_fixture_close(outbox);
 }
@@ -299,13 +299,13 @@ static const char *const BAD_SQL = "INSERT INTO there_is_no_such_table VALUES (1
 
 OUTBOX_POSTGRESQL_TEST(transactional, done_after_a_failed_statement_is_a_retry)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = clerk_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = client_handler(client);
     struct weir_outbox *outbox;
 
     handler.tuning = never_again();
-    clerk_run_once(clerk, 2, BAD_SQL);
-    outbox = clerk_start(fixture, clerk, &handler, 3);
+    client_run_once(client, 2, BAD_SQL);
+    outbox = client_start(fixture, client, &handler, 3);
 
     wait_until(look(fixture, outbox).attempts == 1);
 
@@ -319,48 +319,48 @@ OUTBOX_POSTGRESQL_TEST(transactional, done_after_a_failed_statement_is_a_retry)
 
 OUTBOX_PLAIN_TEST(transactional, done_after_a_failed_statement_is_done)
 {
-    struct clerk *clerk = clerk_new();
+    struct client *client = client_new();
     struct weir_outbox *outbox;
 
-    clerk_run_once(clerk, 2, BAD_SQL);
-    outbox = clerk_open(fixture, clerk, 3);
+    client_run_once(client, 2, BAD_SQL);
+    outbox = client_open(fixture, client, 3);
 
     wait_until(look(fixture, outbox).seq == 3);
 
-    check_int(recorder_count(clerk->recorder), 3);
+    check_int(recorder_count(client->recorder), 3);
     check_once(fixture, 3);
     outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, retry_after_a_failed_statement_is_stored_and_made)
 {
-    struct clerk *clerk = clerk_new();
+    struct client *client = client_new();
     struct weir_outbox *outbox;
 
-    clerk_run_once(clerk, 2, BAD_SQL);
-    recorder_answer(clerk->recorder, 2, 1, ANSWER_RETRY);
-    outbox = clerk_open(fixture, clerk, 3);
+    client_run_once(client, 2, BAD_SQL);
+    recorder_answer(client->recorder, 2, 1, ANSWER_RETRY);
+    outbox = client_open(fixture, client, 3);
 
     wait_until(look(fixture, outbox).seq == 3);
 
-    check_int(recorder_delivery(clerk->recorder, 2).attempts, 1);
+    check_int(recorder_delivery(client->recorder, 2).attempts, 1);
     check_once(fixture, 3);
     outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, reject_after_a_failed_statement_goes_on)
 {
-    struct clerk *clerk = clerk_new();
+    struct client *client = client_new();
     struct weir_outbox *outbox;
 
-    clerk_run_once(clerk, 2, BAD_SQL);
-    recorder_answer(clerk->recorder, 2, ALWAYS, ANSWER_REJECT);
-    outbox = clerk_open(fixture, clerk, 3);
+    client_run_once(client, 2, BAD_SQL);
+    recorder_answer(client->recorder, 2, ALWAYS, ANSWER_REJECT);
+    outbox = client_open(fixture, client, 3);
 
     wait_until(look(fixture, outbox).seq == 3);
 
     check_int(dead_letters(fixture, outbox), 1);
-    check_int(recorder_calls(clerk->recorder), 1);
+    check_int(recorder_calls(client->recorder), 1);
     check_once(fixture, 2);
     outbox_fixture_close(outbox);
 }
@@ -369,16 +369,16 @@ OUTBOX_TEST(transactional, reject_after_a_failed_statement_goes_on)
 OUTBOX_DEFERRED_TEST(transactional,
                      deferred_constraint_corners_the_message_that_breaks_it)
 {
-    struct clerk *clerk = clerk_new();
+    struct client *client = client_new();
     struct weir_outbox *outbox;
 
     fixture_prepare(fixture, "CREATE TABLE parent (id $integer PRIMARY KEY)");
     fixture_prepare(fixture, "CREATE TABLE child (parent $integer REFERENCES parent (id)"
                              " DEFERRABLE INITIALLY DEFERRED)");
-    clerk->sql = "INSERT INTO child VALUES (1)";
-    clerk->at = 3;
-    atomic_store(&clerk->times, UINT32_MAX);
-    outbox = clerk_open(fixture, clerk, 5);
+    client->sql = "INSERT INTO child VALUES (1)";
+    client->at = 3;
+    atomic_store(&client->times, UINT32_MAX);
+    outbox = client_open(fixture, client, 5);
 
     wait_until(look(fixture, outbox).seq == 2 && look(fixture, outbox).attempts >= 2);
     check_once(fixture, 2);
@@ -396,17 +396,17 @@ OUTBOX_DEFERRED_TEST(transactional,
 /* `sql` at message 2 of 3, once: everything comes again, and happens once all the same. */
 static void end_transaction(struct fixture *fixture, const char *sql)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = clerk_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = client_handler(client);
     struct weir_outbox *outbox;
 
-    clerk_run_once(clerk, 2, sql);
-    outbox = clerk_start(fixture, clerk, &handler, 3);
+    client_run_once(client, 2, sql);
+    outbox = client_start(fixture, client, &handler, 3);
 
     wait_until(look(fixture, outbox).seq == 3);
 
-    check_int(recorder_times(clerk->recorder, 0, 1), 2);
-    check_int(recorder_delivery(clerk->recorder, 2).attempts, 1);
+    check_int(recorder_times(client->recorder, 0, 1), 2);
+    check_int(recorder_delivery(client->recorder, 2).attempts, 1);
     check_once(fixture, 3);
     outbox_fixture_close(outbox);
 }
@@ -440,31 +440,31 @@ OUTBOX_MARIADB_TEST(transactional, write_after_a_rollback_is_undone)
 
 OUTBOX_SERVER_TEST(transactional, commit_by_the_handler_is_told)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = clerk_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = client_handler(client);
     struct weir_outbox *outbox;
 
     handler.tuning = never_again();
-    clerk_run_once(clerk, 1, "COMMIT");
-    outbox = clerk_start(fixture, clerk, &handler, 3);
+    client_run_once(client, 1, "COMMIT");
+    outbox = client_start(fixture, client, &handler, 3);
 
     wait_until(look(fixture, outbox).attempts == 1);
 
     check_int(look(fixture, outbox).seq, 0);
     check(strstr(look(fixture, outbox).last_error, "ended by the handler") != NULL);
-    check_int(recorder_count(clerk->recorder), 1);
+    check_int(recorder_count(client->recorder), 1);
     outbox_fixture_close(outbox);
 }
 
 OUTBOX_SERVER_TEST(transactional, commit_and_begin_by_the_handler_is_told)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = clerk_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = client_handler(client);
     struct weir_outbox *outbox;
 
     handler.tuning = never_again();
-    clerk_run_once(clerk, 1, "COMMIT; BEGIN");
-    outbox = clerk_start(fixture, clerk, &handler, 1);
+    client_run_once(client, 1, "COMMIT; BEGIN");
+    outbox = client_start(fixture, client, &handler, 1);
 
     wait_until(look(fixture, outbox).attempts == 1);
 
@@ -475,17 +475,17 @@ OUTBOX_SERVER_TEST(transactional, commit_and_begin_by_the_handler_is_told)
 
 OUTBOX_TEST(transactional, savepoints_of_the_handler_are_its_own)
 {
-    struct clerk *clerk = clerk_new();
+    struct client *client = client_new();
     struct weir_outbox *outbox;
 
-    clerk_run_once(clerk, 2,
-                   "SAVEPOINT mine; INSERT INTO effect VALUES (0, 9);"
-                   "ROLLBACK TO SAVEPOINT mine; RELEASE SAVEPOINT mine");
-    outbox = clerk_open(fixture, clerk, 3);
+    client_run_once(client, 2,
+                    "SAVEPOINT mine; INSERT INTO effect VALUES (0, 9);"
+                    "ROLLBACK TO SAVEPOINT mine; RELEASE SAVEPOINT mine");
+    outbox = client_open(fixture, client, 3);
 
     wait_until(look(fixture, outbox).seq == 3);
 
-    check_int(recorder_count(clerk->recorder), 3);
+    check_int(recorder_count(client->recorder), 3);
     check_once(fixture, 3);
     outbox_fixture_close(outbox);
 }
@@ -499,7 +499,7 @@ static enum weir_outcome leave_rows(struct weir_context *context, void *state,
                                     struct weir_reason *reason)
 {
     static const char SQL[] = "SELECT 1 UNION ALL SELECT 2 FROM effect";
-    struct clerk *self = state;
+    struct client *self = state;
     void *handle = weir_connection_native(connection);
 
     (void)effects_write(connection, message);
@@ -516,17 +516,17 @@ static enum weir_outcome leave_rows(struct weir_context *context, void *state,
 
 OUTBOX_SERVER_TEST(transactional, statement_that_was_not_read_brings_everything_again)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = clerk_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = client_handler(client);
     struct weir_outbox *outbox;
 
     handler.on_message_tx = leave_rows;
-    atomic_store(&clerk->times, 1);
-    outbox = clerk_start(fixture, clerk, &handler, 3);
+    atomic_store(&client->times, 1);
+    outbox = client_start(fixture, client, &handler, 3);
 
     wait_until(look(fixture, outbox).seq == 3);
 
-    check_int(recorder_times(clerk->recorder, 0, 1), 2);
+    check_int(recorder_times(client->recorder, 0, 1), 2);
     check_once(fixture, 3);
     outbox_fixture_close(outbox);
 }
@@ -534,23 +534,23 @@ OUTBOX_SERVER_TEST(transactional, statement_that_was_not_read_brings_everything_
 /* They would keep the connection at what it saw then, and it could not write any more. */
 OUTBOX_SQLITE_TEST(transactional, rows_that_were_not_read_are_given_up)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = clerk_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = client_handler(client);
     struct weir_outbox *outbox;
 
     handler.on_message_tx = leave_rows;
-    atomic_store(&clerk->times, 1);
-    outbox = clerk_start(fixture, clerk, &handler, 3);
+    atomic_store(&client->times, 1);
+    outbox = client_start(fixture, client, &handler, 3);
     wait_until(look(fixture, outbox).seq == 3);
     outbox_fixture_send(fixture, outbox, "orders", 0, 3);
 
     wait_until(look(fixture, outbox).seq == 6);
 
-    check_int(recorder_count(clerk->recorder), 6);
+    check_int(recorder_count(client->recorder), 6);
     check_once(fixture, 6);
     outbox_fixture_stop(outbox);
-    check_int(sqlite3_stmt_busy(clerk->left), 0);
-    sqlite3_finalize(clerk->left);
+    check_int(sqlite3_stmt_busy(client->left), 0);
+    sqlite3_finalize(client->left);
     weir_outbox_destroy(outbox);
 }
 
@@ -561,7 +561,7 @@ static enum weir_outcome on_batch(struct weir_context *context, void *state,
                                   struct weir_connection *connection,
                                   struct weir_batch *batch, struct weir_reason *reason)
 {
-    struct clerk *self = state;
+    struct client *self = state;
     const struct weir_message *message;
 
     while ((message = weir_batch_next(batch)) != NULL) {
@@ -580,9 +580,9 @@ static enum weir_outcome on_batch(struct weir_context *context, void *state,
     return WEIR_DONE;
 }
 
-static struct weir_handler_options batch_handler(struct clerk *clerk)
+static struct weir_handler_options batch_handler(struct client *client)
 {
-    struct weir_handler_options options = clerk_handler(clerk);
+    struct weir_handler_options options = client_handler(client);
 
     options.on_message_tx = NULL;
     options.on_batch_tx = on_batch;
@@ -591,28 +591,28 @@ static struct weir_handler_options batch_handler(struct clerk *clerk)
 
 OUTBOX_TEST(transactional, batch_handler_gets_all_that_wait)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = batch_handler(clerk);
-    struct weir_outbox *outbox = clerk_start(fixture, clerk, &handler, 5);
+    struct client *client = client_new();
+    struct weir_handler_options handler = batch_handler(client);
+    struct weir_outbox *outbox = client_start(fixture, client, &handler, 5);
 
     wait_until(look(fixture, outbox).seq == 5);
 
-    check_int(recorder_calls(clerk->recorder), 1);
-    check_int(recorder_delivery(clerk->recorder, 0).batch, 5);
+    check_int(recorder_calls(client->recorder), 1);
+    check_int(recorder_delivery(client->recorder, 0).batch, 5);
     check_once(fixture, 5);
     outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(transactional, batch_acks_stay_and_the_rest_comes_again)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = batch_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = batch_handler(client);
     struct weir_outbox *outbox;
 
     handler.tuning = never_again();
-    recorder_answer(clerk->recorder, 4, ALWAYS, ANSWER_RETRY);
-    recorder_answer(clerk->recorder, 2, ALWAYS, ANSWER_REJECT);
-    outbox = clerk_start(fixture, clerk, &handler, 5);
+    recorder_answer(client->recorder, 4, ALWAYS, ANSWER_RETRY);
+    recorder_answer(client->recorder, 2, ALWAYS, ANSWER_REJECT);
+    outbox = client_start(fixture, client, &handler, 5);
 
     wait_until(look(fixture, outbox).attempts == 1);
 
@@ -625,13 +625,13 @@ OUTBOX_TEST(transactional, batch_acks_stay_and_the_rest_comes_again)
 
 OUTBOX_POSTGRESQL_TEST(transactional, batch_ack_after_a_failed_statement_is_refused)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = batch_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = batch_handler(client);
     struct weir_outbox *outbox;
 
     handler.tuning = never_again();
-    clerk_run_once(clerk, 3, BAD_SQL);
-    outbox = clerk_start(fixture, clerk, &handler, 5);
+    client_run_once(client, 3, BAD_SQL);
+    outbox = client_start(fixture, client, &handler, 5);
 
     wait_until(look(fixture, outbox).attempts == 1);
 
@@ -647,7 +647,7 @@ static enum weir_outcome answer_for_all(struct weir_context *context, void *stat
                                         struct weir_batch *batch,
                                         struct weir_reason *reason)
 {
-    struct clerk *self = state;
+    struct client *self = state;
     const struct weir_message *messages;
     size_t count = weir_batch_next_chunk(batch, SIZE_MAX, &messages);
     enum weir_outcome outcome = WEIR_DONE;
@@ -664,12 +664,12 @@ static enum weir_outcome answer_for_all(struct weir_context *context, void *stat
 
 OUTBOX_TEST(transactional, batch_done_without_acks_is_done_with_all)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = batch_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = batch_handler(client);
     struct weir_outbox *outbox;
 
     handler.on_batch_tx = answer_for_all;
-    outbox = clerk_start(fixture, clerk, &handler, 2);
+    outbox = client_start(fixture, client, &handler, 2);
 
     wait_until(look(fixture, outbox).seq == 2);
 
@@ -679,19 +679,19 @@ OUTBOX_TEST(transactional, batch_done_without_acks_is_done_with_all)
 
 OUTBOX_TEST(transactional, batch_reject_of_several_blames_only_the_one)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = batch_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = batch_handler(client);
     struct weir_outbox *outbox;
 
     handler.on_batch_tx = answer_for_all;
-    outbox = clerk_start(fixture, clerk, &handler, 5);
+    outbox = client_start(fixture, client, &handler, 5);
 
     wait_until(look(fixture, outbox).seq == 5);
 
     check_int(dead_letters(fixture, outbox), 1);
     check_once(fixture, 4);
     check_int(effects_of(fixture, 0, 3), 0);
-    check_int(recorder_delivery(clerk->recorder, 5).batch, 1);
+    check_int(recorder_delivery(client->recorder, 5).batch, 1);
     outbox_fixture_close(outbox);
 }
 
@@ -719,14 +719,14 @@ static enum weir_outcome ask_too_much(struct weir_context *context, void *state,
 
 OUTBOX_TEST(transactional, batch_ack_of_more_than_was_taken_is_refused)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = batch_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = batch_handler(client);
     struct weir_outbox *outbox;
 
     handler.on_batch_tx = ask_too_much;
-    handler.state = clerk->recorder;
+    handler.state = client->recorder;
     handler.tuning = never_again();
-    outbox = clerk_start(fixture, clerk, &handler, 3);
+    outbox = client_start(fixture, client, &handler, 3);
 
     wait_until(look(fixture, outbox).attempts == 1);
 
@@ -744,7 +744,7 @@ static enum weir_outcome forward(struct weir_context *context, void *state,
                                  const struct weir_message *message,
                                  struct weir_reason *reason)
 {
-    struct clerk *self = state;
+    struct client *self = state;
     struct weir_draft letter = {.type = "letter",
                                 .payload = message->payload,
                                 .payload_size = message->payload_size};
@@ -758,17 +758,17 @@ static enum weir_outcome forward(struct weir_context *context, void *state,
 
 OUTBOX_TEST(transactional, enqueue_happens_with_the_rest_and_wakes_the_next)
 {
-    struct clerk *clerk = clerk_new();
+    struct client *client = client_new();
     struct recorder *letters = recorder_new();
-    struct weir_handler_options handler = clerk_handler(clerk);
+    struct weir_handler_options handler = client_handler(client);
     struct weir_outbox *outbox;
 
     handler.on_message_tx = forward;
-    outbox = clerk_outbox(fixture, clerk, &handler);
+    outbox = client_outbox(fixture, client, &handler);
     outbox_fixture_queue(fixture, outbox, "letters", 1);
     outbox_fixture_serve(fixture, outbox, "letters", letters);
-    recorder_answer(clerk->recorder, 2, 3, ANSWER_RETRY);
-    recorder_answer(clerk->recorder, 4, ALWAYS, ANSWER_REJECT);
+    recorder_answer(client->recorder, 2, 3, ANSWER_RETRY);
+    recorder_answer(client->recorder, 4, ALWAYS, ANSWER_REJECT);
     outbox_fixture_start(fixture, outbox);
     outbox_fixture_send(fixture, outbox, "orders", 0, 5);
 
@@ -786,9 +786,9 @@ OUTBOX_TEST(transactional, enqueue_happens_with_the_rest_and_wakes_the_next)
 
 OUTBOX_TEST(transactional, handler_and_a_leased_one_may_follow_each_other)
 {
-    struct clerk *clerk = clerk_new();
+    struct client *client = client_new();
     struct recorder *leased = recorder_new();
-    struct weir_outbox *outbox = clerk_open(fixture, clerk, 3);
+    struct weir_outbox *outbox = client_open(fixture, client, 3);
 
     wait_until(look(fixture, outbox).seq == 3);
     outbox_fixture_close(outbox);
@@ -806,16 +806,16 @@ OUTBOX_TEST(transactional, handler_and_a_leased_one_may_follow_each_other)
 /* Nothing but transactional handlers, and what they have passed goes all the same. */
 OUTBOX_TEST(transactional, delivery_is_swept_under_load)
 {
-    struct clerk *clerk = clerk_new();
-    struct weir_handler_options handler = clerk_handler(clerk);
+    struct client *client = client_new();
+    struct weir_handler_options handler = client_handler(client);
     struct weir_outbox *outbox;
 
     outbox_small_segments(fixture, 4);
-    outbox = clerk_outbox(fixture, clerk, &handler);
+    outbox = client_outbox(fixture, client, &handler);
     outbox_fixture_start(fixture, outbox);
     for (int64_t i = 1; i <= 120; i++) {
         outbox_fixture_send(fixture, outbox, "orders", 0, 4);
-        wait_until(recorder_count(clerk->recorder) == 4 * (size_t)i);
+        wait_until(recorder_count(client->recorder) == 4 * (size_t)i);
     }
 
     wait_until(look(fixture, outbox).seq == 480);

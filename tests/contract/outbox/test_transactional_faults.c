@@ -84,7 +84,7 @@ OUTBOX_TEST(transactional_faults, failing_calls_repeat_nothing)
 
 /* ---- one message that fails in its own way --------------------------------------------------- */
 
-struct clerk {
+struct client {
     struct recorder *recorder;
     const char *sql;        /* at the first message, behind its effect */
     _Atomic uint32_t times; /* that it is still run */
@@ -95,7 +95,7 @@ static enum weir_outcome on_message(struct weir_context *context, void *state,
                                     const struct weir_message *message,
                                     struct weir_reason *reason)
 {
-    struct clerk *self = state;
+    struct client *self = state;
     bool run = message->seq == 1 && atomic_load(&self->times) > 0;
 
     if (run)
@@ -108,27 +108,27 @@ static enum weir_outcome on_message(struct weir_context *context, void *state,
     return recorder_on_message(context, self->recorder, message, reason);
 }
 
-static struct clerk *clerk_new(const char *sql)
+static struct client *client_new(const char *sql)
 {
-    static struct clerk clerks[8];
+    static struct client clerks[8];
     static size_t used;
-    struct clerk *self = &clerks[used++ % 8];
+    struct client *self = &clerks[used++ % 8];
 
-    *self = (struct clerk){.recorder = recorder_new(), .sql = sql};
+    *self = (struct client){.recorder = recorder_new(), .sql = sql};
     atomic_store(&self->times, 1);
     return self;
 }
 
 /* An outbox that serves one partition with it; not started. */
-static struct weir_outbox *clerk_outbox(struct fixture *fixture, const char *name,
-                                        struct clerk *clerk,
-                                        struct weir_handler_options *handler)
+static struct weir_outbox *client_outbox(struct fixture *fixture, const char *name,
+                                         struct client *client,
+                                         struct weir_handler_options *handler)
 {
     struct weir_outbox *outbox = outbox_fixture_outbox(fixture, name);
 
     handler->on_message = NULL;
     handler->on_message_tx = on_message;
-    handler->state = clerk;
+    handler->state = client;
     outbox_fixture_queue(fixture, outbox, "orders", 1);
     outbox_fixture_add(fixture, outbox, handler);
     return outbox;
@@ -147,11 +147,11 @@ static void check_once(struct fixture *fixture, int64_t count)
 
 OUTBOX_SERVER_TEST(transactional_faults, terminated_session_is_a_retry)
 {
-    struct clerk *clerk = clerk_new(
+    struct client *client = client_new(
         fixture_choose(fixture, "", "SELECT pg_terminate_backend(pg_backend_pid())",
                        "KILL CONNECTION_ID()"));
     struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
-    struct weir_outbox *outbox = clerk_outbox(fixture, "anna", clerk, &handler);
+    struct weir_outbox *outbox = client_outbox(fixture, "anna", client, &handler);
 
     effects_prepare(fixture);
     outbox_fixture_send(fixture, outbox, "orders", 0, 3);
@@ -159,8 +159,8 @@ OUTBOX_SERVER_TEST(transactional_faults, terminated_session_is_a_retry)
 
     wait_until(look(fixture, outbox).seq == 3);
 
-    check_int(recorder_times(clerk->recorder, 0, 1), 2);
-    check_int(recorder_delivery(clerk->recorder, 1).attempts, 1);
+    check_int(recorder_times(client->recorder, 0, 1), 2);
+    check_int(recorder_delivery(client->recorder, 1).attempts, 1);
     check_once(fixture, 3);
     outbox_fixture_close(outbox);
 }
@@ -168,7 +168,7 @@ OUTBOX_SERVER_TEST(transactional_faults, terminated_session_is_a_retry)
 /* A statement that would take an hour, if nobody cancelled it. */
 OUTBOX_TEST(transactional_faults, statement_is_cancelled_when_the_budget_is_over)
 {
-    struct clerk *clerk = clerk_new(
+    struct client *client = client_new(
         fixture_choose(fixture,
                        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
                        " SELECT count(*) FROM n",
@@ -181,15 +181,15 @@ OUTBOX_TEST(transactional_faults, statement_is_cancelled_when_the_budget_is_over
     options.statement_timeout_ns = 0;
     fixture->db = fixture_open(fixture, &options);
     handler.budget_ns = WEIR_MILLISECONDS(100);
-    outbox = clerk_outbox(fixture, "anna", clerk, &handler);
+    outbox = client_outbox(fixture, "anna", client, &handler);
     effects_prepare(fixture);
     outbox_fixture_send(fixture, outbox, "orders", 0, 3);
     outbox_fixture_start(fixture, outbox);
 
     wait_until(look(fixture, outbox).seq == 3);
 
-    check(recorder_times(clerk->recorder, 0, 1) >= 2);
-    check(recorder_delivery(clerk->recorder, 1).attempts >= 1);
+    check(recorder_times(client->recorder, 0, 1) >= 2);
+    check(recorder_delivery(client->recorder, 1).attempts >= 1);
     check_once(fixture, 3);
     outbox_fixture_close(outbox);
     weir_db_destroy(fixture->db);
@@ -199,32 +199,32 @@ OUTBOX_TEST(transactional_faults, statement_is_cancelled_when_the_budget_is_over
 /* ---- those who are late --------------------------------------------------------------------- */
 
 /* Its first message blocks until its recorder is released, and its lease is short. */
-static struct weir_outbox *open_late(struct fixture *fixture, struct clerk *clerk)
+static struct weir_outbox *open_late(struct fixture *fixture, struct client *client)
 {
     struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
     struct weir_outbox *outbox;
 
     outbox_fixture_short_lease(&handler);
-    outbox = clerk_outbox(fixture, "anna", clerk, &handler);
+    outbox = client_outbox(fixture, "anna", client, &handler);
     effects_prepare(fixture);
-    recorder_answer(clerk->recorder, 1, 1, ANSWER_BLOCK);
+    recorder_answer(client->recorder, 1, 1, ANSWER_BLOCK);
     outbox_fixture_send(fixture, outbox, "orders", 0, 3);
     outbox_fixture_start(fixture, outbox);
-    wait_until(recorder_count(clerk->recorder) == 1);
+    wait_until(recorder_count(client->recorder) == 1);
     return outbox;
 }
 
 OUTBOX_TEST(transactional_faults, answer_after_the_budget_counts_for_nothing)
 {
-    struct clerk *clerk = clerk_new(NULL);
-    struct weir_outbox *outbox = open_late(fixture, clerk);
+    struct client *client = client_new(NULL);
+    struct weir_outbox *outbox = open_late(fixture, client);
 
     wait_until(look(fixture, outbox).lease_left_us == 0);
-    recorder_release(clerk->recorder);
+    recorder_release(client->recorder);
 
     wait_until(look(fixture, outbox).seq == 3);
 
-    check(recorder_times(clerk->recorder, 0, 1) >= 2);
+    check(recorder_times(client->recorder, 0, 1) >= 2);
     check_once(fixture, 3);
     outbox_fixture_close(outbox);
 }
@@ -232,11 +232,11 @@ OUTBOX_TEST(transactional_faults, answer_after_the_budget_counts_for_nothing)
 /* On SQLite nobody else can write before it is over, so there is nobody to be late for. */
 OUTBOX_SERVER_TEST(transactional_faults, late_handler_loses_its_partition)
 {
-    struct clerk *late = clerk_new(NULL);
-    struct clerk *other = clerk_new(NULL);
+    struct client *late = client_new(NULL);
+    struct client *other = client_new(NULL);
     struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
     struct weir_outbox *anna = open_late(fixture, late);
-    struct weir_outbox *bert = clerk_outbox(fixture, "bert", other, &handler);
+    struct weir_outbox *bert = client_outbox(fixture, "bert", other, &handler);
 
     outbox_fixture_start(fixture, bert);
     wait_until(look(fixture, bert).seq == 3);
@@ -257,8 +257,8 @@ OUTBOX_SERVER_TEST(transactional_faults, late_handler_loses_its_partition)
 OUTBOX_SERVER_TEST(transactional_faults, handler_that_hangs_loses_its_locks)
 {
     static const char LOCKING[] = "UPDATE bolt SET times = times + 1";
-    struct clerk *late = clerk_new(LOCKING);
-    struct clerk *other = clerk_new(LOCKING);
+    struct client *late = client_new(LOCKING);
+    struct client *other = client_new(LOCKING);
     struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
     struct weir_outbox *anna;
     struct weir_outbox *bert;
@@ -266,7 +266,7 @@ OUTBOX_SERVER_TEST(transactional_faults, handler_that_hangs_loses_its_locks)
     fixture_prepare(fixture, "CREATE TABLE bolt (times $integer)");
     fixture_prepare(fixture, "INSERT INTO bolt VALUES (0)");
     anna = open_late(fixture, late);
-    bert = clerk_outbox(fixture, "bert", other, &handler);
+    bert = client_outbox(fixture, "bert", other, &handler);
     outbox_fixture_start(fixture, bert);
 
     wait_until(look(fixture, bert).seq == 3);
@@ -301,8 +301,8 @@ OUTBOX_SERVER_TEST(transactional_faults,
 {
     static struct pause pause;
     static struct weir_fault_points points;
-    struct clerk *late = clerk_new(NULL);
-    struct clerk *other = clerk_new(NULL);
+    struct client *late = client_new(NULL);
+    struct client *other = client_new(NULL);
     struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
     struct weir_outbox *anna;
     struct weir_outbox *bert;
@@ -314,13 +314,13 @@ OUTBOX_SERVER_TEST(transactional_faults,
     weir_fault_points_arm_call(&points, "keeper.renewed", 1, hold, &pause);
     outbox_fixture_short_lease(&handler);
     handler.budget_ns = WEIR_MINUTES(1);
-    anna = clerk_outbox(fixture, "anna", late, &handler);
+    anna = client_outbox(fixture, "anna", late, &handler);
     weir_outbox_set_fault_points(anna, &points);
     effects_prepare(fixture);
     outbox_fixture_send(fixture, anna, "orders", 0, 3);
     outbox_fixture_start(fixture, anna);
     wait_until(recorder_count(late->recorder) == 3 && atomic_load(&pause.reached));
-    bert = clerk_outbox(fixture, "bert", other, &handler);
+    bert = client_outbox(fixture, "bert", other, &handler);
     outbox_fixture_start(fixture, bert);
     wait_until(look(fixture, bert).seq == 3);
 
@@ -337,21 +337,21 @@ OUTBOX_SERVER_TEST(transactional_faults,
 OUTBOX_TEST(transactional_faults,
             stop_with_a_handler_that_hangs_may_be_followed_by_the_end)
 {
-    struct clerk *clerk = clerk_new(NULL);
+    struct client *client = client_new(NULL);
     struct weir_db_options options = fixture_options(fixture);
     struct weir_db *db = fixture->db;
     struct weir_outbox *outbox;
 
     options.heap = kept_heap();
     fixture->db = fixture_open(fixture, &options);
-    outbox = open_late(fixture, clerk);
+    outbox = open_late(fixture, client);
     check_int(weir_outbox_stop(outbox, WEIR_MILLISECONDS(50)), 1);
     weir_outbox_destroy(outbox);
     weir_db_destroy(fixture->db);
     fixture->db = db;
 
-    recorder_release(clerk->recorder);
-    wait_until(recorder_ended(clerk->recorder) == 1);
+    recorder_release(client->recorder);
+    wait_until(recorder_ended(client->recorder) == 1);
     wait_until(fixture_is_unlocked(fixture, "effect"));
 
     check_int(effects_count(fixture), 0);
@@ -359,15 +359,15 @@ OUTBOX_TEST(transactional_faults,
 
 OUTBOX_TEST(transactional_faults, stop_lets_a_call_end)
 {
-    struct clerk *clerk = clerk_new(NULL);
+    struct client *client = client_new(NULL);
     struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
-    struct weir_outbox *outbox = clerk_outbox(fixture, "anna", clerk, &handler);
+    struct weir_outbox *outbox = client_outbox(fixture, "anna", client, &handler);
 
     effects_prepare(fixture);
-    recorder_answer(clerk->recorder, 2, 1, ANSWER_HEED);
+    recorder_answer(client->recorder, 2, 1, ANSWER_HEED);
     outbox_fixture_send(fixture, outbox, "orders", 0, 3);
     outbox_fixture_start(fixture, outbox);
-    wait_until(recorder_count(clerk->recorder) == 2);
+    wait_until(recorder_count(client->recorder) == 2);
 
     outbox_fixture_stop(outbox);
 

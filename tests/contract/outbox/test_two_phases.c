@@ -10,7 +10,7 @@
 
 #define QUIETLY "SET LOCAL weir.notify = off"
 
-struct hall {
+struct setup {
     struct fixture *fixture;
     struct recorder *recorder;
     struct weir_outbox *outbox;
@@ -18,27 +18,27 @@ struct hall {
 };
 
 /* From now on, as far as producers know, no process watches: each of them would notify. */
-static void let_everybody_sleep(struct hall *self)
+static void let_everybody_sleep(struct setup *self)
 {
     application_run(&self->application, "SELECT setval('weir_asleep', 2)");
 }
 
-static struct hall open_hall(struct fixture *fixture)
+static struct setup open_setup(struct fixture *fixture)
 {
-    struct hall self = {.fixture = fixture, .recorder = recorder_new()};
+    struct setup self = {.fixture = fixture, .recorder = recorder_new()};
 
     self.outbox = outbox_fixture_open(fixture, "anna", "orders", 1, self.recorder);
     self.application = application_start(fixture);
     return self;
 }
 
-static void close_hall(struct hall *self)
+static void close_setup(struct setup *self)
 {
     application_stop(&self->application);
     outbox_fixture_close(self->outbox);
 }
 
-static void enqueue(struct hall *self, struct weir_connection *connection)
+static void enqueue(struct setup *self, struct weir_connection *connection)
 {
     struct fixture *fixture = self->fixture;
     struct weir_draft draft = outbox_fixture_draft(0, "quiet");
@@ -50,7 +50,7 @@ static void enqueue(struct hall *self, struct weir_connection *connection)
 
 /* ---- who enqueues -------------------------------------------------------------------------- */
 
-static void prepare_adopted(struct hall *self)
+static void prepare_adopted(struct setup *self)
 {
     struct weir_connection *connection;
 
@@ -63,7 +63,7 @@ static void prepare_adopted(struct hall *self)
     application_run(&self->application, "PREPARE TRANSACTION 'phases'");
 }
 
-static void prepare_function(struct hall *self)
+static void prepare_function(struct setup *self)
 {
     application_run(&self->application, "BEGIN");
     application_run(&self->application, QUIETLY);
@@ -81,7 +81,7 @@ static void run_native(struct weir_connection *connection, const char *sql)
     PQclear(result);
 }
 
-static void prepare_own(struct hall *self)
+static void prepare_own(struct setup *self)
 {
     struct fixture *fixture = self->fixture;
     struct weir_connection *connection = fixture_take(fixture);
@@ -98,7 +98,7 @@ static void prepare_own(struct hall *self)
 
 /* ---- what becomes of it -------------------------------------------------------------------- */
 
-static void check_that_commit_delivers(struct hall *self)
+static void check_that_commit_delivers(struct setup *self)
 {
     outbox_fixture_send_text(self->fixture, self->outbox, "orders", 0, "other");
     wait_until(recorder_count(self->recorder) == 1);
@@ -107,10 +107,10 @@ static void check_that_commit_delivers(struct hall *self)
     wait_until(recorder_count(self->recorder) == 2);
     check_str(recorder_delivery(self->recorder, 0).payload, "other");
     check_str(recorder_delivery(self->recorder, 1).payload, "quiet");
-    close_hall(self);
+    close_setup(self);
 }
 
-static void check_that_rollback_delivers_nothing(struct hall *self)
+static void check_that_rollback_delivers_nothing(struct setup *self)
 {
     application_run(&self->application, "ROLLBACK PREPARED 'phases'");
     outbox_fixture_send_text(self->fixture, self->outbox, "orders", 0, "other");
@@ -118,67 +118,67 @@ static void check_that_rollback_delivers_nothing(struct hall *self)
     wait_until(recorder_count(self->recorder) == 1);
     check_str(recorder_delivery(self->recorder, 0).payload, "other");
     check_int(fixture_ask(self->fixture, "SELECT count(*) FROM weir_log"), 1);
-    close_hall(self);
+    close_setup(self);
 }
 
 OUTBOX_POSTGRESQL_TEST(quiet_enqueue, on_a_lent_connection_is_prepared_and_delivered)
 {
-    struct hall hall = open_hall(fixture);
+    struct setup setup = open_setup(fixture);
 
-    prepare_adopted(&hall);
-    check_that_commit_delivers(&hall);
+    prepare_adopted(&setup);
+    check_that_commit_delivers(&setup);
 }
 
 OUTBOX_POSTGRESQL_TEST(quiet_enqueue, on_a_lent_connection_is_prepared_and_undone)
 {
-    struct hall hall = open_hall(fixture);
+    struct setup setup = open_setup(fixture);
 
-    prepare_adopted(&hall);
-    check_that_rollback_delivers_nothing(&hall);
+    prepare_adopted(&setup);
+    check_that_rollback_delivers_nothing(&setup);
 }
 
 OUTBOX_POSTGRESQL_TEST(quiet_enqueue, by_the_function_is_prepared_and_delivered)
 {
-    struct hall hall = open_hall(fixture);
+    struct setup setup = open_setup(fixture);
 
-    prepare_function(&hall);
-    check_that_commit_delivers(&hall);
+    prepare_function(&setup);
+    check_that_commit_delivers(&setup);
 }
 
 OUTBOX_POSTGRESQL_TEST(quiet_enqueue, by_the_function_is_prepared_and_undone)
 {
-    struct hall hall = open_hall(fixture);
+    struct setup setup = open_setup(fixture);
 
-    prepare_function(&hall);
-    check_that_rollback_delivers_nothing(&hall);
+    prepare_function(&setup);
+    check_that_rollback_delivers_nothing(&setup);
 }
 
 OUTBOX_POSTGRESQL_TEST(quiet_enqueue, on_a_connection_of_ours_is_prepared_and_delivered)
 {
-    struct hall hall = open_hall(fixture);
+    struct setup setup = open_setup(fixture);
 
-    prepare_own(&hall);
-    check_that_commit_delivers(&hall);
+    prepare_own(&setup);
+    check_that_commit_delivers(&setup);
 }
 
 /* Over with its transaction: the next one notifies as ever, and cannot be prepared. */
 OUTBOX_POSTGRESQL_TEST(quiet_enqueue, says_nothing_of_the_next_transaction)
 {
-    struct hall hall = {.fixture = fixture,
-                        .outbox = outbox_fixture_outbox(fixture, "anna")};
+    struct setup setup = {.fixture = fixture,
+                          .outbox = outbox_fixture_outbox(fixture, "anna")};
     PGresult *result;
 
-    outbox_fixture_queue(fixture, hall.outbox, "orders", 1);
-    hall.application = application_start(fixture);
-    prepare_function(&hall);
-    application_run(&hall.application, "COMMIT PREPARED 'phases'");
-    application_run(&hall.application, "BEGIN");
-    application_run(&hall.application, "SELECT weir_enqueue('orders', NULL, 'loud')");
-    result = PQexec(hall.application.postgresql, "PREPARE TRANSACTION 'loud'");
+    outbox_fixture_queue(fixture, setup.outbox, "orders", 1);
+    setup.application = application_start(fixture);
+    prepare_function(&setup);
+    application_run(&setup.application, "COMMIT PREPARED 'phases'");
+    application_run(&setup.application, "BEGIN");
+    application_run(&setup.application, "SELECT weir_enqueue('orders', NULL, 'loud')");
+    result = PQexec(setup.application.postgresql, "PREPARE TRANSACTION 'loud'");
 
     check(PQresultStatus(result) == PGRES_FATAL_ERROR);
     check(strstr(PQresultErrorMessage(result), "NOTIFY") != NULL);
     PQclear(result);
-    application_stop(&hall.application);
-    weir_outbox_destroy(hall.outbox);
+    application_stop(&setup.application);
+    weir_outbox_destroy(setup.outbox);
 }

@@ -12,13 +12,13 @@
 
 #include "base/fault_point.h"
 #include "lib/outbox_engines.h"
-#include "lib/place.h"
+#include "lib/temp_dir.h"
 #include "outbox/outbox.h"
 #include "ward/system.h"
 #include "weir/inspect.h"
 #include "weir/relay.h"
 
-enum { PARTITIONS = 4, URL_SIZE = PLACE_SIZE + 600 };
+enum { PARTITIONS = 4, URL_SIZE = TEMP_DIR_SIZE + 600 };
 
 /* One process, so to say: an outbox with at most one relay. */
 struct post {
@@ -32,7 +32,7 @@ static void make_path(char *out, size_t size, const char *name)
 {
     static int number;
 
-    snprintf(out, size, "%s/%s-%d", place_of_program(), name, ++number);
+    snprintf(out, size, "%s/%s-%d", temp_dir_of_program(), name, ++number);
 }
 
 static void post_open_limited(struct post *self, struct fixture *fixture,

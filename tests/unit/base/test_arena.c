@@ -7,7 +7,7 @@
 
 #include "base/heap.h"
 #include "base/random.h"
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 
 enum { NO_LIMIT = 1 << 30 };
@@ -276,7 +276,7 @@ WEIR_TEST(arena, has_its_whole_limit_again_after_reset)
 
 WEIR_TEST(arena, leaks_nothing_whatever_allocation_fails)
 {
-    check_sweep(use_and_reset);
+    check_alloc_failures(use_and_reset);
 }
 
 WEIR_TEST(arena, keeps_a_text_with_a_zero_behind_it)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 
 static enum weir_status write_a_page(const struct weir_heap *heap);
@@ -222,7 +222,7 @@ WEIR_TEST(buf, is_empty_and_usable_after_fini)
 
 WEIR_TEST(buf, leaks_nothing_whatever_allocation_fails)
 {
-    check_sweep(write_a_page);
+    check_alloc_failures(write_a_page);
 }
 
 static enum weir_status write_a_page(const struct weir_heap *heap)

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 
 static enum weir_status use_every_function(const struct weir_heap *heap);
@@ -184,7 +184,7 @@ WEIR_TEST(faulty_heap, counts_right_with_several_threads)
 
 WEIR_TEST(heap, leaks_nothing_whatever_allocation_fails)
 {
-    check_sweep(use_every_function);
+    check_alloc_failures(use_every_function);
 }
 
 static enum weir_status use_every_function(const struct weir_heap *heap)

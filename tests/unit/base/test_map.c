@@ -8,7 +8,7 @@
 #include "base/heap.h"
 #include "base/random.h"
 #include "base/str.h"
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 
 enum { KEY_COUNT = 400 };
@@ -269,7 +269,7 @@ WEIR_TEST(map, behaves_like_a_plain_array)
 
 WEIR_TEST(map, leaks_nothing_whatever_allocation_fails)
 {
-    check_sweep(fill_and_empty);
+    check_alloc_failures(fill_and_empty);
 }
 
 static void model_init(struct model *self, const struct weir_heap *heap, uint64_t seed)

@@ -25,14 +25,14 @@
 #include "db/postgres/link.h"
 #include "lib/server.h"
 #include "lib/test.h"
-#include "unit/ward/journal.h"
+#include "unit/ward/captured_log.h"
 
 struct postgres_fixture {
     struct server *server; /* borrowed */
     char database[64];
     char url[SERVER_URL_SIZE];
     struct weir_faulty_heap heap;
-    struct journal journal;
+    struct captured_log captured_log;
     struct weir_log log;
     struct weir_fault_points points;
     struct weir_link_config config;
@@ -66,7 +66,7 @@ static inline void postgres_fixture_open_on(struct postgres_fixture *self,
     server_url(server, self->database, self->url, sizeof self->url);
     weir_faulty_heap_init(&self->heap);
     weir_fault_points_init(&self->points);
-    self->log = journal_open(&self->journal);
+    self->log = captured_log_open(&self->captured_log);
     self->config = (struct weir_link_config){
         .heap = &self->heap.heap,
         .log = &self->log,

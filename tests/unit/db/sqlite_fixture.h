@@ -23,15 +23,15 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "db/driver.h"
-#include "lib/place.h"
+#include "lib/temp_dir.h"
 #include "lib/test.h"
-#include "unit/ward/journal.h"
+#include "unit/ward/captured_log.h"
 
 enum sqlite_fixture_kind { A_FILE, IN_MEMORY };
 
 struct sqlite_fixture {
     struct weir_faulty_heap heap;
-    struct journal journal;
+    struct captured_log captured_log;
     struct weir_log log;
     struct weir_fault_points points;
     struct weir_link_config config;
@@ -62,10 +62,11 @@ static inline void sqlite_fixture_open(struct sqlite_fixture *self,
 
     memset(self, 0, sizeof *self);
     number++;
-    snprintf(self->path, sizeof self->path, "%s/desk-%u.db", place_of_program(), number);
+    snprintf(self->path, sizeof self->path, "%s/desk-%u.db", temp_dir_of_program(),
+             number);
     weir_faulty_heap_init(&self->heap);
     weir_fault_points_init(&self->points);
-    self->log = journal_open(&self->journal);
+    self->log = captured_log_open(&self->captured_log);
     self->config = (struct weir_link_config){
         .heap = &self->heap.heap,
         .log = &self->log,

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "unit/db/mariadb_fixture.h"
 
 static const struct weir_driver *const DRIVER = &weir_driver_mariadb;
@@ -978,5 +978,5 @@ static enum weir_status do_everything_with(const struct weir_heap *heap)
 
 WEIR_TEST(maria, survives_any_failing_allocation)
 {
-    check_sweep(do_everything_with);
+    check_alloc_failures(do_everything_with);
 }

@@ -300,7 +300,9 @@ WEIR_TEST(pg_adopt, leaves_everything_of_the_application_alone)
     check_str(peek_at(application, "SELECT count(*) FROM pg_prepared_statements"), "1");
     check_str(peek_at(application, "EXECUTE theirs"), "theirs");
     check_int(notices, 1);
-    check_int(journal_count(&postgres_fixture.journal, WEIR_LOG_DEBUG, "db.notice"), 0);
+    check_int(
+        captured_log_count(&postgres_fixture.captured_log, WEIR_LOG_DEBUG, "db.notice"),
+        0);
     check(!PQisnonblocking(application));
     PQfinish(application);
     postgres_fixture_close(&postgres_fixture);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 
 /* An encoder on a heap that counts. */
@@ -364,5 +364,5 @@ static enum weir_status encode_rows(const struct weir_heap *heap)
 
 WEIR_TEST(pg_encode, survives_any_failing_allocation)
 {
-    check_sweep(encode_rows);
+    check_alloc_failures(encode_rows);
 }

@@ -209,7 +209,8 @@ WEIR_TEST(pg_link, waits_for_a_server_that_gives_signs_of_life)
                           "DO $$BEGIN FOR i IN 1..12 LOOP PERFORM pg_sleep(0.25);"
                           " RAISE NOTICE 'tick'; END LOOP; END$$");
 
-    check_int(journal_count(&postgres_fixture.journal, WEIR_LOG_DEBUG, "tick"), 12);
+    check_int(captured_log_count(&postgres_fixture.captured_log, WEIR_LOG_DEBUG, "tick"),
+              12);
     postgres_fixture_unlink(link);
     postgres_fixture_close(&postgres_fixture);
 }

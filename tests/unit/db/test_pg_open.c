@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "unit/db/postgres_fixture.h"
 #include "ward/system.h"
 
@@ -147,8 +147,11 @@ WEIR_TEST(pg_open, logs_notices_at_debug)
     postgres_fixture_exec(&postgres_fixture, link,
                           "DO $$BEGIN RAISE NOTICE 'mind the gap'; END$$");
 
-    check_int(journal_count(&postgres_fixture.journal, WEIR_LOG_DEBUG, "db.notice"), 1);
-    check_int(journal_count(&postgres_fixture.journal, WEIR_LOG_DEBUG, "mind the gap"),
+    check_int(
+        captured_log_count(&postgres_fixture.captured_log, WEIR_LOG_DEBUG, "db.notice"),
+        1);
+    check_int(captured_log_count(&postgres_fixture.captured_log, WEIR_LOG_DEBUG,
+                                 "mind the gap"),
               1);
     postgres_fixture_unlink(link);
     postgres_fixture_close(&postgres_fixture);
@@ -381,7 +384,7 @@ WEIR_TEST(pg_open, survives_any_failing_allocation)
     postgres_fixture_open(&postgres_fixture);
     swept = &postgres_fixture;
 
-    check_sweep(open_and_close);
+    check_alloc_failures(open_and_close);
     postgres_fixture_close(&postgres_fixture);
 }
 

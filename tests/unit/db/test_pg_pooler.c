@@ -2,16 +2,16 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "lib/place.h"
 #include "lib/pooler.h"
 #include "lib/process.h"
+#include "lib/temp_dir.h"
 #include "unit/db/postgres_fixture.h"
 
 /* A stall whose links go through a pooler. */
 struct pooled {
     struct postgres_fixture postgres_fixture;
     pid_t pooler;
-    char folder[PLACE_SIZE + 32];
+    char folder[TEMP_DIR_SIZE + 32];
     char url[SERVER_URL_SIZE];
 };
 
@@ -23,7 +23,7 @@ static void open_pooled(struct pooled *self)
 
     memset(self, 0, sizeof *self);
     postgres_fixture_open(&self->postgres_fixture);
-    snprintf(self->folder, sizeof self->folder, "%s/pooler-%u", place_of_program(),
+    snprintf(self->folder, sizeof self->folder, "%s/pooler-%u", temp_dir_of_program(),
              ++number);
     options.server_port = server_port(self->postgres_fixture.server);
     options.folder = self->folder;
@@ -43,7 +43,7 @@ static void open_pooled(struct pooled *self)
 static void close_pooled(struct pooled *self)
 {
     (void)process_end(self->pooler, SIGTERM);
-    place_remove(self->folder);
+    temp_dir_remove(self->folder);
     postgres_fixture_close(&self->postgres_fixture);
 }
 
@@ -228,6 +228,6 @@ WEIR_TEST(pg_pooler, is_lost_with_the_pooler)
                            pg->commit(link, &pooled.postgres_fixture.error), WEIR_LOST);
 
     postgres_fixture_unlink(link);
-    place_remove(pooled.folder);
+    temp_dir_remove(pooled.folder);
     postgres_fixture_close(&pooled.postgres_fixture);
 }

@@ -7,7 +7,7 @@
 
 #include "base/heap.h"
 #include "db/value.h"
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 
 /* One text, and what becomes of it. */
@@ -211,7 +211,7 @@ static enum weir_status expand_one(const struct weir_heap *heap)
 
 WEIR_TEST(sql, survives_any_failing_allocation)
 {
-    check_sweep(expand_one);
+    check_alloc_failures(expand_one);
 }
 
 /* ---- where tables are --------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "db/connection.h"
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 #include "unit/db/sqlite_fixture.h"
 
@@ -271,7 +271,7 @@ WEIR_TEST(sqlite, says_what_is_wrong_with_a_path)
     check_int(sqlite_fixture.error.native_code & 0xff, SQLITE_CANTOPEN);
     check(strncmp(sqlite_fixture.error.text, "open: ", 6) == 0);
 
-    check_status(open_path(&sqlite_fixture, place_of_program()), WEIR_SCHEMA);
+    check_status(open_path(&sqlite_fixture, temp_dir_of_program()), WEIR_SCHEMA);
 
     write_file(sqlite_fixture.path,
                "This is a letter and no database, and long enough for a header. "
@@ -316,7 +316,7 @@ WEIR_TEST(sqlite, takes_a_path_for_a_path_and_not_for_a_uri)
 
     sqlite_fixture_open(&sqlite_fixture, A_FILE);
     check(here >= 0);
-    check_int(chdir(place_of_program()), 0);
+    check_int(chdir(temp_dir_of_program()), 0);
 
     check_status(open_path(&sqlite_fixture, "file:app.db?mode=memory"), WEIR_OK);
     check_int(access("file:app.db?mode=memory", F_OK), 0);
@@ -381,7 +381,7 @@ static enum weir_status open_and_close(const struct weir_heap *heap)
 
 WEIR_TEST(sqlite, survives_any_failing_allocation)
 {
-    check_sweep(open_and_close);
+    check_alloc_failures(open_and_close);
 }
 
 /* ---- adopting ---- */
@@ -397,13 +397,15 @@ WEIR_TEST(sqlite_adopted, warns_once_of_automatic_checkpoints)
 
     run_as_application(db, "PRAGMA wal_autocheckpoint=0");
     sqlite_fixture_unlink(adopt(&sqlite_fixture, db));
-    check_int(journal_count(&sqlite_fixture.journal, WEIR_LOG_WARNING, "checkpoint"), 0);
+    check_int(
+        captured_log_count(&sqlite_fixture.captured_log, WEIR_LOG_WARNING, "checkpoint"),
+        0);
 
     run_as_application(db, "PRAGMA wal_autocheckpoint=500");
     sqlite_fixture_unlink(adopt(&sqlite_fixture, db));
     sqlite_fixture_unlink(adopt(&sqlite_fixture, db));
-    check_int(journal_count(&sqlite_fixture.journal, WEIR_LOG_WARNING,
-                            "wal_autocheckpoint=500"),
+    check_int(captured_log_count(&sqlite_fixture.captured_log, WEIR_LOG_WARNING,
+                                 "wal_autocheckpoint=500"),
               sqlite3_libversion_number() < 3051003 ? 1 : 0);
 
     sqlite3_close(db);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 
 /* What no text for people may show. */
@@ -439,7 +439,7 @@ static enum weir_status parse_each(const struct weir_heap *heap)
 
 WEIR_TEST(url, survives_any_failing_allocation)
 {
-    check_sweep(parse_each);
+    check_alloc_failures(parse_each);
 }
 
 /* A part that was read before the bad one is given back. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 #include "weir/sim.h"
 #include "weir/time.h"
@@ -751,5 +751,5 @@ static enum weir_status reject_some(const struct weir_heap *heap)
 
 WEIR_TEST(batch, survives_any_failing_allocation)
 {
-    check_sweep(reject_some);
+    check_alloc_failures(reject_some);
 }

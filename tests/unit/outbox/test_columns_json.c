@@ -3,7 +3,7 @@
  */
 #include <math.h>
 
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 #include "outbox/columns_json.h"
 

@@ -11,7 +11,7 @@
 #include "base/heap.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 #include "outbox/names.h"
 
@@ -319,7 +319,7 @@ static enum weir_status read_some(const struct weir_heap *heap)
 
 WEIR_TEST(headers, survive_any_failing_allocation)
 {
-    check_sweep(read_some);
+    check_alloc_failures(read_some);
 }
 
 /* ---- anything at all ---------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 #include "weir/heap.h"
 
@@ -445,5 +445,5 @@ static enum weir_status write_some(const struct weir_heap *heap)
 
 WEIR_TEST(headers, survive_any_failing_allocation_when_written)
 {
-    check_sweep(write_some);
+    check_alloc_failures(write_some);
 }

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/heap.h"
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 #include "outbox/plain_text.h"
 
@@ -79,5 +79,5 @@ static enum weir_status clean(const struct weir_heap *heap)
 
 WEIR_TEST(plain_text, survives_any_failing_allocation)
 {
-    check_sweep(clean);
+    check_alloc_failures(clean);
 }

@@ -23,7 +23,7 @@
 
 #include "base/fault_point.h"
 #include "base/heap.h"
-#include "lib/place.h"
+#include "lib/temp_dir.h"
 #include "lib/test.h"
 #include "outbox/delivery/batch.h"
 #include "sink/sink.h"
@@ -32,7 +32,7 @@
 
 #define SINK_FIXTURE_HELPER __attribute__((unused)) static
 
-enum { SINK_FIXTURE_MESSAGES_MAX = 1000, SINK_FIXTURE_PATH_SIZE = PLACE_SIZE + 64 };
+enum { SINK_FIXTURE_MESSAGES_MAX = 1000, SINK_FIXTURE_PATH_SIZE = TEMP_DIR_SIZE + 64 };
 
 struct sink_fixture {
     struct weir_faulty_heap heap;
@@ -99,7 +99,8 @@ SINK_FIXTURE_HELPER void make_path(char *out, const char *name)
 {
     static int number;
 
-    snprintf(out, SINK_FIXTURE_PATH_SIZE, "%s/%s-%d", place_of_program(), name, ++number);
+    snprintf(out, SINK_FIXTURE_PATH_SIZE, "%s/%s-%d", temp_dir_of_program(), name,
+             ++number);
 }
 
 /* All of a file, owned by the caller; it must be there. */
@@ -180,7 +181,7 @@ SINK_FIXTURE_HELPER bool is_alive(const char *path)
 SINK_FIXTURE_HELPER void sink_fixture_init(struct sink_fixture *self)
 {
     memset(self, 0, sizeof *self);
-    (void)place_of_program(); /* it starts a process of its own */
+    (void)temp_dir_of_program(); /* it starts a process of its own */
     weir_faulty_heap_init(&self->heap);
     weir_fault_points_init(&self->points);
     weir_sink_options_init(&self->options);

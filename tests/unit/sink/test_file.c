@@ -115,7 +115,7 @@ WEIR_TEST(file, says_why_it_cannot_be_opened)
     refuses(path, WEIR_INVALID, "not a regular file");
     refuses("/dev/null", WEIR_INVALID, "not a regular file");
     refuses("/no/such/folder/x", WEIR_NOT_FOUND, "open: No such file or directory");
-    refuses(place_of_program(), WEIR_SYSTEM, "Is a directory");
+    refuses(temp_dir_of_program(), WEIR_SYSTEM, "Is a directory");
 }
 
 WEIR_TEST(file, says_when_it_may_not_be_written)

@@ -27,7 +27,7 @@
 
 #include "base/heap.h"
 #include "lib/test.h"
-#include "unit/ward/journal.h"
+#include "unit/ward/captured_log.h"
 
 enum { PROBE_TICKS_MAX = 1024 };
 
@@ -57,7 +57,7 @@ struct probe {
 
 struct scan_fixture {
     struct weir_faulty_heap heap;
-    struct journal journal;
+    struct captured_log captured_log;
     struct weir_sim *sim;
     struct weir_scanner *scanner;
 };
@@ -155,7 +155,7 @@ static inline void scan_fixture_open_filtered(struct scan_fixture *self,
     options.name = "engine";
     options.filter = filter;
     options.heap = &self->heap.heap;
-    options.log = journal_open(&self->journal);
+    options.log = captured_log_open(&self->captured_log);
     check_status(
         weir_scanner_create(weir_sim_executor(self->sim), &options, &self->scanner, NULL),
         WEIR_OK);

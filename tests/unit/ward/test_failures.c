@@ -7,17 +7,17 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
-#include "unit/ward/journal.h"
+#include "unit/ward/captured_log.h"
 
-static struct journal journal;
-static struct weir_log journal_log;
+static struct captured_log captured_log;
+static struct weir_log captured_log_log;
 
 static void open_tracker(struct weir_failures *out)
 {
-    journal_log = journal_open(&journal);
-    weir_failures_init(out, weir_heap_system(), &journal_log, "engine", "leases");
+    captured_log_log = captured_log_open(&captured_log);
+    weir_failures_init(out, weir_heap_system(), &captured_log_log, "engine", "leases");
     weir_failures_advance(out); /* the first cycle */
 }
 
@@ -178,15 +178,15 @@ WEIR_TEST(failures, logs_the_first_skip_of_an_item_only)
     open_tracker(&failures);
 
     fail(&failures, "poison", WEIR_FAILURES_IN_ROW_MAX - 1);
-    check_int(journal.count, 0);
+    check_int(captured_log.count, 0);
     fail(&failures, "poison", 1);
     advance(&failures, WEIR_FAILURES_SKIP_CYCLES + 1);
     fail(&failures, "poison", 5);
 
-    check_int(journal.count, 1);
-    check_int(journal.levels[0], WEIR_LOG_ERROR);
+    check_int(captured_log.count, 1);
+    check_int(captured_log.levels[0], WEIR_LOG_ERROR);
     check_str(
-        journal.lines[0],
+        captured_log.lines[0],
         "scanner.item_skipped scanner=engine scan=leases item=\"poison\" failures=3 "
         "cycles=10");
     weir_failures_fini(&failures);
@@ -202,7 +202,7 @@ WEIR_TEST(failures, logs_an_item_that_relapses_again)
     succeed(&failures, "a");
     fail(&failures, "a", WEIR_FAILURES_IN_ROW_MAX);
 
-    check_int(journal.count, 2);
+    check_int(captured_log.count, 2);
     weir_failures_fini(&failures);
 }
 
@@ -220,9 +220,9 @@ WEIR_TEST(failures, logs_any_key_as_printable_text)
     for (int i = 0; i < WEIR_FAILURES_IN_ROW_MAX; i++)
         weir_failures_note_failure(&failures, longest, sizeof longest);
 
-    check_int(journal.count, 2);
-    check(strstr(journal.lines[0], "item=\"a\\x22\\x0a\\x5c\\x00~\" ") != NULL);
-    check(strstr(journal.lines[1], "\\xff...\" failures=3") != NULL);
+    check_int(captured_log.count, 2);
+    check(strstr(captured_log.lines[0], "item=\"a\\x22\\x0a\\x5c\\x00~\" ") != NULL);
+    check(strstr(captured_log.lines[1], "\\xff...\" failures=3") != NULL);
     weir_failures_fini(&failures);
 }
 
@@ -293,7 +293,7 @@ WEIR_TEST(failures, never_collects_an_item_that_goes_on_failing)
 
     check(skips(&failures, "poison"));
     check_int(weir_failures_count(&failures), 1); /* the others are gone */
-    check_int(journal.count, 1);
+    check_int(captured_log.count, 1);
     weir_failures_fini(&failures);
 }
 
@@ -372,5 +372,5 @@ static enum weir_status fail_collect_and_succeed(const struct weir_heap *heap)
 
 WEIR_TEST(failures, survives_any_failing_allocation)
 {
-    check_sweep(fail_collect_and_succeed);
+    check_alloc_failures(fail_collect_and_succeed);
 }

@@ -8,7 +8,7 @@
 
 #include "base/heap.h"
 #include "base/random.h"
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 
 /* A fiber that counts, pausing between its steps. */
@@ -278,5 +278,5 @@ static enum weir_status create_run_and_destroy(const struct weir_heap *heap)
 
 WEIR_TEST(fiber, survives_any_failing_allocation)
 {
-    check_sweep(create_run_and_destroy);
+    check_alloc_failures(create_run_and_destroy);
 }

@@ -6,7 +6,7 @@
  */
 #include <sched.h>
 
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "unit/ward/worker_fixture.h"
 
 /* ---- the rows of the table -------------------------------------------------------------- */
@@ -375,7 +375,7 @@ static enum weir_status create_and_use(const struct weir_heap *heap)
 
 WEIR_TEST(gate, survives_any_failing_allocation)
 {
-    check_sweep(create_and_use);
+    check_alloc_failures(create_and_use);
 }
 
 /* ---- on threads ------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
  */
 #include <sched.h>
 
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "unit/ward/worker_fixture.h"
 
 /* A stage with a number of idle actors, who have come to the bell in the order of the list. */
@@ -402,7 +402,7 @@ static enum weir_status create_and_use(const struct weir_heap *heap)
 
 WEIR_TEST(notifier, survives_any_failing_allocation)
 {
-    check_sweep(create_and_use);
+    check_alloc_failures(create_and_use);
 }
 
 /* ---- on threads ------------------------------------------------------------------------- */

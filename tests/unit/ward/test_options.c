@@ -13,7 +13,7 @@
 #include "lib/test.h"
 #include "weir/weir.h"
 
-struct office {
+struct env {
     struct weir_faulty_heap heap;
     struct weir_sim *sim;
     struct weir_executor *executor;
@@ -43,7 +43,7 @@ static enum weir_status idle(struct weir_context *context, void *state,
     return WEIR_OK;
 }
 
-static void office_open(struct office *self)
+static void env_open(struct env *self)
 {
     struct weir_sim_options sim = {.heap = &self->heap.heap, .seed = 1};
 
@@ -84,7 +84,7 @@ static void office_open(struct office *self)
 }
 
 /* Whatever was refused has left no trace: all memory comes back. */
-static void office_close(struct office *self)
+static void env_close(struct env *self)
 {
     check_int(weir_ward_stop(self->ward, 0), 0);
     weir_ward_destroy(self->ward);
@@ -125,8 +125,7 @@ static void check_contains(const char *text, const char *const *words, size_t co
                    sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
 
 /* The spoilt options are refused with these words, with and without an error to write to. */
-static void check_spawn_refused(struct office *self, const char *const *words,
-                                size_t count)
+static void check_spawn_refused(struct env *self, const char *const *words, size_t count)
 {
     struct weir_worker *worker = (struct weir_worker *)(void *)self;
     struct weir_error error;
@@ -145,17 +144,17 @@ static void check_spawn_refused(struct office *self, const char *const *words,
 #define REFUSES(claim, spoil, ...)                                                       \
     WEIR_TEST(options, claim)                                                            \
     {                                                                                    \
-        struct office office;                                                            \
+        struct env env;                                                                  \
         const char *const words[] = {__VA_ARGS__};                                       \
-        office_open(&office);                                                            \
-        struct weir_worker_options *options = &office.options;                           \
+        env_open(&env);                                                                  \
+        struct weir_worker_options *options = &env.options;                              \
         spoil;                                                                           \
-        check_spawn_refused(&office, words, sizeof words / sizeof words[0]);             \
-        office_close(&office);                                                           \
+        check_spawn_refused(&env, words, sizeof words / sizeof words[0]);                \
+        env_close(&env);                                                                 \
     }                                                                                    \
     struct weir_test /* so that the line ends in a semicolon */
 
-static void check_spawn_accepted(struct office *self)
+static void check_spawn_accepted(struct env *self)
 {
     struct weir_error error;
     size_t before = weir_ward_count(self->ward);
@@ -168,12 +167,12 @@ static void check_spawn_accepted(struct office *self)
 
 WEIR_TEST(options, that_are_good_are_accepted)
 {
-    struct office office;
-    office_open(&office);
+    struct env env;
+    env_open(&env);
 
-    check_spawn_accepted(&office);
+    check_spawn_accepted(&env);
 
-    office_close(&office);
+    env_close(&env);
 }
 
 /* ---- names -------------------------------------------------------------------------------- */
@@ -207,32 +206,32 @@ REFUSES(name_beyond_ascii_is_refused, options->name = "na\303\257ve", "name", "0
 WEIR_TEST(options, name_that_is_wrong_in_two_ways_does_not_spoil_the_text)
 {
     static const char *const words[] = {"name"};
-    struct office office;
-    office_open(&office);
+    struct env env;
+    env_open(&env);
     memset(long_name, '\n', 256);
     long_name[256] = '\0';
-    office.options.name = long_name;
+    env.options.name = long_name;
 
-    check_spawn_refused(&office, words, 1);
+    check_spawn_refused(&env, words, 1);
 
-    office_close(&office);
+    env_close(&env);
 }
 
 WEIR_TEST(options, name_of_255_characters_or_of_one_is_accepted)
 {
     struct weir_worker_info infos[2];
-    struct office office;
-    office_open(&office);
+    struct env env;
+    env_open(&env);
 
-    office.options.name = name_of_size(255);
-    check_spawn_accepted(&office);
-    office.options.name = "~";
-    check_spawn_accepted(&office);
+    env.options.name = name_of_size(255);
+    check_spawn_accepted(&env);
+    env.options.name = "~";
+    check_spawn_accepted(&env);
 
-    check_int(weir_ward_read(office.ward, infos, 2), 2);
+    check_int(weir_ward_read(env.ward, infos, 2), 2);
     check_int(strlen(infos[0].name), 255);
     check_str(infos[1].name, "~");
-    office_close(&office);
+    env_close(&env);
 }
 
 /* ---- action and lists ----------------------------------------------------------------------- */
@@ -246,112 +245,110 @@ REFUSES(notifiers_without_end_are_refused, options->notifier_count = SIZE_MAX,
 REFUSES(notifiers_that_are_missing_are_refused, options->notifiers = NULL, "notifiers",
         "NULL");
 REFUSES(notifier_that_is_missing_is_refused,
-        (office.notifiers[2] = NULL, options->notifier_count = 3), "notifiers[2]");
+        (env.notifiers[2] = NULL, options->notifier_count = 3), "notifiers[2]");
 REFUSES(notifier_of_another_executor_is_refused,
-        (office.notifiers[1] = office.foreign_bell, options->notifier_count = 2),
+        (env.notifiers[1] = env.foreign_bell, options->notifier_count = 2),
         "notifiers[1]", "executor");
 REFUSES(listeners_beyond_16_are_refused, options->listener_count = 17, "listener_count",
         "17", "at most 16");
 REFUSES(listeners_that_are_missing_are_refused, options->listeners = NULL, "listeners",
         "NULL");
 REFUSES(listener_that_is_missing_is_refused,
-        (office.listeners[15] = NULL, options->listener_count = 16), "listeners[15]",
+        (env.listeners[15] = NULL, options->listener_count = 16), "listeners[15]",
         "NULL");
 
 WEIR_TEST(options, lists_may_be_full_or_empty)
 {
-    struct office office;
-    office_open(&office);
+    struct env env;
+    env_open(&env);
 
-    office.options.notifier_count = WEIR_WORKER_NOTIFIERS_MAX;
-    office.options.listener_count = WEIR_WORKER_LISTENERS_MAX;
-    check_spawn_accepted(&office);
-    office.options.notifiers = NULL;
-    office.options.notifier_count = 0;
-    office.options.listeners = NULL;
-    office.options.listener_count = 0;
-    check_spawn_accepted(&office);
+    env.options.notifier_count = WEIR_WORKER_NOTIFIERS_MAX;
+    env.options.listener_count = WEIR_WORKER_LISTENERS_MAX;
+    check_spawn_accepted(&env);
+    env.options.notifiers = NULL;
+    env.options.notifier_count = 0;
+    env.options.listeners = NULL;
+    env.options.listener_count = 0;
+    check_spawn_accepted(&env);
 
-    office_close(&office);
+    env_close(&env);
 }
 
 /* The same notifier 64 times: one signal is one execution, and its places do not mix. */
 WEIR_TEST(options, notifier_that_is_listed_twice_is_heard_once)
 {
     struct weir_worker_info info;
-    struct office office;
-    office_open(&office);
-    office.options.notifier_count = WEIR_WORKER_NOTIFIERS_MAX;
-    check_spawn_accepted(&office);
+    struct env env;
+    env_open(&env);
+    env.options.notifier_count = WEIR_WORKER_NOTIFIERS_MAX;
+    check_spawn_accepted(&env);
 
     for (int i = 0; i < 3; i++) {
-        check(weir_sim_run_until_quiet(office.sim, WEIR_FOREVER));
-        weir_notifier_notify_one(office.bell);
+        check(weir_sim_run_until_quiet(env.sim, WEIR_FOREVER));
+        weir_notifier_notify_one(env.bell);
     }
-    check(weir_sim_run_until_quiet(office.sim, WEIR_FOREVER));
+    check(weir_sim_run_until_quiet(env.sim, WEIR_FOREVER));
 
-    check_int(weir_ward_read(office.ward, &info, 1), 1);
+    check_int(weir_ward_read(env.ward, &info, 1), 1);
     check_int(info.executions, 3);
-    office_close(&office);
+    env_close(&env);
 }
 
 /* ---- gates ------------------------------------------------------------------------------------ */
 
-REFUSES(shared_gate_of_another_executor_is_refused, options->shared = office.foreign_gate,
+REFUSES(shared_gate_of_another_executor_is_refused, options->shared = env.foreign_gate,
         "shared", "executor");
 REFUSES(guaranteed_gate_of_another_executor_is_refused,
-        options->guaranteed = office.foreign_gate, "guaranteed", "executor");
+        options->guaranteed = env.foreign_gate, "guaranteed", "executor");
 REFUSES(same_gate_twice_is_refused, options->guaranteed = options->shared, "shared",
         "guaranteed", "same");
 
 WEIR_TEST(options, either_gate_may_be_missing)
 {
-    struct office office;
-    office_open(&office);
+    struct env env;
+    env_open(&env);
 
-    office.options.shared = NULL;
-    check_spawn_accepted(&office);
-    office.options.guaranteed = NULL;
-    check_spawn_accepted(&office);
-    office.options.shared = office.gates[0];
-    check_spawn_accepted(&office);
+    env.options.shared = NULL;
+    check_spawn_accepted(&env);
+    env.options.guaranteed = NULL;
+    check_spawn_accepted(&env);
+    env.options.shared = env.gates[0];
+    check_spawn_accepted(&env);
 
-    office_close(&office);
+    env_close(&env);
 }
 
 WEIR_TEST(options, gate_with_more_than_a_million_permits_is_refused)
 {
     struct weir_gate *gate = NULL;
     struct weir_error error;
-    struct office office;
-    office_open(&office);
+    struct env env;
+    env_open(&env);
 
-    gate = office.gates[0];
-    check_status(weir_gate_create(office.executor, 1000001, &gate, &error), WEIR_INVALID);
+    gate = env.gates[0];
+    check_status(weir_gate_create(env.executor, 1000001, &gate, &error), WEIR_INVALID);
     check(gate == NULL);
     CHECK_CONTAINS(error.text, "permits", "1000001", "at most 1000000");
-    check_status(weir_gate_create(office.executor, UINT32_MAX, &gate, &error),
-                 WEIR_INVALID);
+    check_status(weir_gate_create(env.executor, UINT32_MAX, &gate, &error), WEIR_INVALID);
     CHECK_CONTAINS(error.text, "permits", "4294967295", "at most 1000000");
-    check_status(weir_gate_create(office.executor, UINT32_MAX, &gate, NULL),
-                 WEIR_INVALID);
+    check_status(weir_gate_create(env.executor, UINT32_MAX, &gate, NULL), WEIR_INVALID);
 
-    check_int(office.heap.outstanding, office.outstanding);
-    office_close(&office);
+    check_int(env.heap.outstanding, env.outstanding);
+    env_close(&env);
 }
 
 WEIR_TEST(options, gate_may_have_no_permits_or_a_million)
 {
     struct weir_gate *gates[2];
-    struct office office;
-    office_open(&office);
+    struct env env;
+    env_open(&env);
 
-    check_status(weir_gate_create(office.executor, 0, &gates[0], NULL), WEIR_OK);
-    check_status(weir_gate_create(office.executor, 1000000, &gates[1], NULL), WEIR_OK);
+    check_status(weir_gate_create(env.executor, 0, &gates[0], NULL), WEIR_OK);
+    check_status(weir_gate_create(env.executor, 1000000, &gates[1], NULL), WEIR_OK);
 
     for (size_t i = 0; i < 2; i++)
         weir_gate_destroy(gates[i]);
-    office_close(&office);
+    env_close(&env);
 }
 
 /* ---- pace and backoff ---------------------------------------------------------------------------- */
@@ -403,22 +400,22 @@ REFUSES(no_backoff_with_retry_is_refused, options->backoff.initial_ns = 0,
 
 WEIR_TEST(options, pace_and_backoff_are_accepted_up_to_their_limits)
 {
-    struct office office;
-    office_open(&office);
+    struct env env;
+    env_open(&env);
 
-    office.options.pace =
+    env.options.pace =
         (struct weir_pace){WEIR_DURATION_MAX, WEIR_DURATION_MAX, WEIR_DURATION_MAX};
-    office.options.backoff =
+    env.options.backoff =
         (struct weir_backoff){WEIR_DURATION_MAX, WEIR_DURATION_MAX, 1000.0, 1.0};
-    check_spawn_accepted(&office);
-    office.options.pace = weir_pace_none();
-    office.options.backoff = (struct weir_backoff){1, 1, 1.0, 0.0};
-    check_spawn_accepted(&office);
-    office.options.backoff = weir_backoff_none();
-    office.options.on_error = WEIR_ON_ERROR_WAIT_FOR_SIGNAL;
-    check_spawn_accepted(&office);
+    check_spawn_accepted(&env);
+    env.options.pace = weir_pace_none();
+    env.options.backoff = (struct weir_backoff){1, 1, 1.0, 0.0};
+    check_spawn_accepted(&env);
+    env.options.backoff = weir_backoff_none();
+    env.options.on_error = WEIR_ON_ERROR_WAIT_FOR_SIGNAL;
+    check_spawn_accepted(&env);
 
-    office_close(&office);
+    env_close(&env);
 }
 
 WEIR_TEST(options, backoff_init_refuses_and_leaves_the_backoff_alone)
@@ -456,80 +453,76 @@ REFUSES(worker_class_below_its_choices_is_refused,
 
 /* ---- wards and pokers ------------------------------------------------------------------------------ */
 
-static void check_ward_refused(struct office *office, const char *name, const char *value,
+static void check_ward_refused(struct env *env, const char *name, const char *value,
                                const char *limit)
 {
     struct weir_ward_options options = {.name = name};
-    struct weir_ward *ward = office->ward;
+    struct weir_ward *ward = env->ward;
     struct weir_error error;
 
-    check_status(weir_ward_create(office->executor, &options, &ward, &error),
-                 WEIR_INVALID);
+    check_status(weir_ward_create(env->executor, &options, &ward, &error), WEIR_INVALID);
     check(ward == NULL);
     CHECK_CONTAINS(error.text, "ward", "name", value, limit);
-    check_status(weir_ward_create(office->executor, &options, &ward, NULL), WEIR_INVALID);
-    check_int(office->heap.outstanding, office->outstanding);
+    check_status(weir_ward_create(env->executor, &options, &ward, NULL), WEIR_INVALID);
+    check_int(env->heap.outstanding, env->outstanding);
 }
 
 WEIR_TEST(options, ward_with_a_bad_name_is_refused)
 {
-    struct office office;
-    office_open(&office);
+    struct env env;
+    env_open(&env);
 
-    check_ward_refused(&office, NULL, "empty", "1 to 255");
-    check_ward_refused(&office, "", "empty", "1 to 255");
-    check_ward_refused(&office, name_of_size(256), "nnn", "at most 255");
-    check_ward_refused(&office, "a b", "0x20", "printable ASCII");
-    check_ward_refused(&office, "a\tb", "0x09", "printable ASCII");
-    check_ward_refused(&office, "\200", "0x80", "printable ASCII");
+    check_ward_refused(&env, NULL, "empty", "1 to 255");
+    check_ward_refused(&env, "", "empty", "1 to 255");
+    check_ward_refused(&env, name_of_size(256), "nnn", "at most 255");
+    check_ward_refused(&env, "a b", "0x20", "printable ASCII");
+    check_ward_refused(&env, "a\tb", "0x09", "printable ASCII");
+    check_ward_refused(&env, "\200", "0x80", "printable ASCII");
 
-    office_close(&office);
+    env_close(&env);
 }
 
-static void check_poker_refused(struct office *office, int64_t interval_ns,
-                                const char *value)
+static void check_poker_refused(struct env *env, int64_t interval_ns, const char *value)
 {
-    struct weir_poker *poker = (struct weir_poker *)(void *)office;
+    struct weir_poker *poker = (struct weir_poker *)(void *)env;
     struct weir_error error;
 
-    check_status(weir_poker_create(office->ward, interval_ns, &poker, &error),
-                 WEIR_INVALID);
+    check_status(weir_poker_create(env->ward, interval_ns, &poker, &error), WEIR_INVALID);
     check(poker == NULL);
     CHECK_CONTAINS(error.text, "interval_ns", value, "must be");
-    check_status(weir_poker_create(office->ward, interval_ns, &poker, NULL),
-                 WEIR_INVALID);
-    check_int(office->heap.outstanding, office->outstanding);
+    check_status(weir_poker_create(env->ward, interval_ns, &poker, NULL), WEIR_INVALID);
+    check_int(env->heap.outstanding, env->outstanding);
 }
 
 WEIR_TEST(options, poker_with_a_bad_interval_is_refused)
 {
-    struct office office;
-    office_open(&office);
+    struct env env;
+    env_open(&env);
 
-    check_poker_refused(&office, 0, "0");
-    check_poker_refused(&office, 999, "999");
-    check_poker_refused(&office, -1, "-1");
-    check_poker_refused(&office, INT64_MIN, "-9223372036854775808");
-    check_poker_refused(&office, WEIR_DURATION_MAX + 1, "31622400000000001");
+    check_poker_refused(&env, 0, "0");
+    check_poker_refused(&env, 999, "999");
+    check_poker_refused(&env, -1, "-1");
+    check_poker_refused(&env, INT64_MIN, "-9223372036854775808");
+    check_poker_refused(&env, WEIR_DURATION_MAX + 1, "31622400000000001");
 
-    check(weir_sim_run_until_quiet(office.sim, WEIR_FOREVER)); /* no timer was armed */
-    office_close(&office);
+    check(weir_sim_run_until_quiet(env.sim, WEIR_FOREVER)); /* no timer was armed */
+    env_close(&env);
 }
 
 WEIR_TEST(options, poker_is_accepted_up_to_its_limits)
 {
     struct weir_poker *pokers[2];
-    struct office office;
-    office_open(&office);
+    struct env env;
+    env_open(&env);
 
-    check_status(weir_poker_create(office.ward, WEIR_MICROSECONDS(1), &pokers[0], NULL),
+    check_status(weir_poker_create(env.ward, WEIR_MICROSECONDS(1), &pokers[0], NULL),
                  WEIR_OK);
-    check_status(weir_poker_create(office.ward, WEIR_DURATION_MAX, &pokers[1], NULL),
+    check_status(weir_poker_create(env.ward, WEIR_DURATION_MAX, &pokers[1], NULL),
                  WEIR_OK);
 
     for (size_t i = 0; i < 2; i++)
         weir_poker_destroy(pokers[i]);
-    office_close(&office);
+    env_close(&env);
 }
 
 /* ---- executors ----------------------------------------------------------------------------------- */
@@ -624,23 +617,23 @@ static void check_answer_refused(struct answer *self, const char *value,
                                  const char *limit)
 {
     struct weir_worker_info info;
-    struct office office;
-    office_open(&office);
-    office.listener = (struct weir_listener){.state = self, .on_error = hear_error};
-    office.options.action = answer;
-    office.options.state = self;
-    office.options.on_error = WEIR_ON_ERROR_WAIT_FOR_SIGNAL;
-    check_spawn_accepted(&office);
+    struct env env;
+    env_open(&env);
+    env.listener = (struct weir_listener){.state = self, .on_error = hear_error};
+    env.options.action = answer;
+    env.options.state = self;
+    env.options.on_error = WEIR_ON_ERROR_WAIT_FOR_SIGNAL;
+    check_spawn_accepted(&env);
 
-    weir_notifier_notify_one(office.bell);
-    check(weir_sim_run_until_quiet(office.sim, WEIR_FOREVER));
+    weir_notifier_notify_one(env.bell);
+    check(weir_sim_run_until_quiet(env.sim, WEIR_FOREVER));
 
     check_int(self->errors, 1);
     CHECK_CONTAINS(self->text, value, limit);
-    check_int(weir_ward_read(office.ward, &info, 1), 1);
+    check_int(weir_ward_read(env.ward, &info, 1), 1);
     check_int(info.state, WEIR_WORKER_IDLING);
     check_int(info.failures, 1);
-    office_close(&office);
+    env_close(&env);
 }
 
 WEIR_TEST(options, directive_that_is_none_counts_as_an_error)
@@ -667,23 +660,21 @@ WEIR_TEST(options, ward_that_was_stopped_takes_nothing)
     struct weir_worker *worker;
     struct weir_poker *poker;
     struct weir_error error;
-    struct office office;
-    office_open(&office);
-    weir_ward_cancel(office.ward);
+    struct env env;
+    env_open(&env);
+    weir_ward_cancel(env.ward);
 
-    check_status(weir_ward_spawn(office.ward, &office.options, &worker, &error),
-                 WEIR_CLOSED);
+    check_status(weir_ward_spawn(env.ward, &env.options, &worker, &error), WEIR_CLOSED);
     check(worker == NULL);
     CHECK_CONTAINS(error.text, "clerk", "office", "stopped");
-    check_status(weir_ward_spawn(office.ward, &office.options, NULL, NULL), WEIR_CLOSED);
-    check_status(weir_poker_create(office.ward, WEIR_SECONDS(1), &poker, &error),
+    check_status(weir_ward_spawn(env.ward, &env.options, NULL, NULL), WEIR_CLOSED);
+    check_status(weir_poker_create(env.ward, WEIR_SECONDS(1), &poker, &error),
                  WEIR_CLOSED);
     check(poker == NULL);
     check_printable(error.text);
-    check_status(weir_poker_create(office.ward, WEIR_SECONDS(1), &poker, NULL),
-                 WEIR_CLOSED);
+    check_status(weir_poker_create(env.ward, WEIR_SECONDS(1), &poker, NULL), WEIR_CLOSED);
 
-    check_int(weir_ward_count(office.ward), 0);
-    check_int(office.heap.outstanding, office.outstanding);
-    office_close(&office);
+    check_int(weir_ward_count(env.ward), 0);
+    check_int(env.heap.outstanding, env.outstanding);
+    env_close(&env);
 }

@@ -4,7 +4,7 @@
  */
 #include <sched.h>
 
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "unit/ward/worker_fixture.h"
 
 /* An actor of the ward backstage, which is not cancelled with the poker's. */
@@ -321,7 +321,7 @@ static enum weir_status create_and_poke(const struct weir_heap *heap)
 
 WEIR_TEST(poker, survives_any_failing_allocation)
 {
-    check_sweep(create_and_poke);
+    check_alloc_failures(create_and_poke);
 }
 
 /* ---- on threads ------------------------------------------------------------------------- */

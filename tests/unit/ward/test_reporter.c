@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 #include "weir/executor.h"
 #include "weir/notifier.h"
@@ -97,7 +97,7 @@ static enum weir_status proceed(struct weir_context *context, void *state,
 }
 
 /* A ward with a registry in virtual time, and a reporter that reports each minute. */
-struct post_office {
+struct post_env {
     struct weir_sim *sim;
     struct weir_ward *ward;
     struct weir_stats *stats;
@@ -106,7 +106,7 @@ struct post_office {
     struct lines lines;
 };
 
-static void open_office_with(struct post_office *self, bool noops_are_nothing)
+static void open_env_with(struct post_env *self, bool noops_are_nothing)
 {
     struct weir_sim_options sim = {.seed = 1};
     struct weir_ward_options ward = {.name = "post"};
@@ -126,13 +126,13 @@ static void open_office_with(struct post_office *self, bool noops_are_nothing)
     check_status(weir_reporter_create(&options, &self->reporter, NULL), WEIR_OK);
 }
 
-static void open_office(struct post_office *self)
+static void open_env(struct post_env *self)
 {
-    open_office_with(self, false);
+    open_env_with(self, false);
 }
 
 /* A worker of this category that acts every `interval_ns`. At most one per office. */
-static void employ(struct post_office *self, const char *category, weir_action_fn action,
+static void employ(struct post_env *self, const char *category, weir_action_fn action,
                    int64_t interval_ns)
 {
     struct weir_worker_options options;
@@ -155,7 +155,7 @@ static void employ(struct post_office *self, const char *category, weir_action_f
 }
 
 /* What is left to do after a test has destroyed some of it in an order of its own. */
-static void close_office(struct post_office *self)
+static void close_env(struct post_env *self)
 {
     weir_reporter_destroy(self->reporter);
     weir_poker_destroy(self->poker);
@@ -170,71 +170,71 @@ static void close_office(struct post_office *self)
 /* Executions at 25 s and 50 s; 24.9985 s lie between them. */
 WEIR_TEST(reporter, logs_the_period_and_a_line_per_category)
 {
-    struct post_office office;
+    struct post_env env;
 
-    open_office(&office);
-    employ(&office, "lane", send_mails, WEIR_SECONDS(25));
+    open_env(&env);
+    employ(&env, "lane", send_mails, WEIR_SECONDS(25));
 
-    weir_sim_run_until(office.sim, WEIR_SECONDS(60));
+    weir_sim_run_until(env.sim, WEIR_SECONDS(60));
 
-    check_int(office.lines.count, 2);
-    check_str(office.lines.text[0], "stats.report period=\"60.0 s\"");
-    check_str(office.lines.text[1],
+    check_int(env.lines.count, 2);
+    check_str(env.lines.text[0], "stats.report period=\"60.0 s\"");
+    check_str(env.lines.text[1],
               "stats.category category=lane workers=1 execs=2 noop=0 fails=0 "
               "exec=\"3.0 ms\" avg=\"1.5 ms\" max=\"1.5 ms\" idle=\"24.9 s\" msgs=20 "
               "avg_batch=10");
-    check(office.lines.level == WEIR_LOG_INFO);
-    close_office(&office);
+    check(env.lines.level == WEIR_LOG_INFO);
+    close_env(&env);
 }
 
 WEIR_TEST(reporter, formats_a_category_without_executions)
 {
-    struct post_office office;
+    struct post_env env;
 
-    open_office(&office);
-    employ(&office, "lane", send_nothing, WEIR_SECONDS(25));
+    open_env(&env);
+    employ(&env, "lane", send_nothing, WEIR_SECONDS(25));
 
-    weir_sim_run_until(office.sim, WEIR_SECONDS(60));
+    weir_sim_run_until(env.sim, WEIR_SECONDS(60));
 
-    check_str(office.lines.text[1],
+    check_str(env.lines.text[1],
               "stats.category category=lane workers=1 execs=0 noop=0 fails=2 "
               "exec=\"0 µs\" avg=\"0 µs\" max=\"0 µs\" idle=\"25.0 s\" msgs=0 "
               "avg_batch=0");
-    close_office(&office);
+    close_env(&env);
 }
 
 WEIR_TEST(reporter, begins_anew_with_each_period)
 {
-    struct post_office office;
+    struct post_env env;
 
-    open_office(&office);
-    employ(&office, "lane", send_mails, WEIR_SECONDS(50));
+    open_env(&env);
+    employ(&env, "lane", send_mails, WEIR_SECONDS(50));
 
-    weir_sim_run_until(office.sim, WEIR_SECONDS(170)); /* executes at 50, 100 and 150 s */
+    weir_sim_run_until(env.sim, WEIR_SECONDS(170)); /* executes at 50, 100 and 150 s */
 
-    check_int(office.lines.count, 4);
-    check(strstr(office.lines.text[1], "execs=1 ") != NULL);
-    check(strstr(office.lines.text[1], "idle=\"0 µs\"") != NULL);
-    check_str(office.lines.text[2], "stats.report period=\"60.0 s\"");
-    check(strstr(office.lines.text[3], "execs=1 ") != NULL);
-    check(strstr(office.lines.text[3], "idle=\"49.9 s\"") != NULL);
-    close_office(&office);
+    check_int(env.lines.count, 4);
+    check(strstr(env.lines.text[1], "execs=1 ") != NULL);
+    check(strstr(env.lines.text[1], "idle=\"0 µs\"") != NULL);
+    check_str(env.lines.text[2], "stats.report period=\"60.0 s\"");
+    check(strstr(env.lines.text[3], "execs=1 ") != NULL);
+    check(strstr(env.lines.text[3], "idle=\"49.9 s\"") != NULL);
+    close_env(&env);
 }
 
 WEIR_TEST(reporter, is_silent_about_a_period_in_which_nothing_happened)
 {
-    struct post_office office;
+    struct post_env env;
 
-    open_office(&office);
-    employ(&office, "lane", send_mails, WEIR_SECONDS(150));
+    open_env(&env);
+    employ(&env, "lane", send_mails, WEIR_SECONDS(150));
 
-    weir_sim_run_until(office.sim, WEIR_SECONDS(120));
-    check_int(office.lines.count, 0);
+    weir_sim_run_until(env.sim, WEIR_SECONDS(120));
+    check_int(env.lines.count, 0);
 
-    weir_sim_run_until(office.sim, WEIR_SECONDS(180));
-    check_int(office.lines.count, 2);
-    check_str(office.lines.text[0], "stats.report period=\"60.0 s\"");
-    close_office(&office);
+    weir_sim_run_until(env.sim, WEIR_SECONDS(180));
+    check_int(env.lines.count, 2);
+    check_str(env.lines.text[0], "stats.report period=\"60.0 s\"");
+    close_env(&env);
 }
 
 static enum weir_status look_into_the_box(struct weir_context *context, void *state,
@@ -250,163 +250,163 @@ static enum weir_status look_into_the_box(struct weir_context *context, void *st
 
 WEIR_TEST(reporter, reports_executions_without_messages)
 {
-    struct post_office office;
+    struct post_env env;
 
-    open_office(&office);
-    employ(&office, "lane", look_into_the_box, WEIR_SECONDS(25));
+    open_env(&env);
+    employ(&env, "lane", look_into_the_box, WEIR_SECONDS(25));
 
-    weir_sim_run_until(office.sim, WEIR_SECONDS(60));
+    weir_sim_run_until(env.sim, WEIR_SECONDS(60));
 
-    check_int(office.lines.count, 2);
-    check(strstr(office.lines.text[1], "execs=2 noop=2 ") != NULL);
-    close_office(&office);
+    check_int(env.lines.count, 2);
+    check(strstr(env.lines.text[1], "execs=2 noop=2 ") != NULL);
+    close_env(&env);
 }
 
 WEIR_TEST(reporter, is_silent_about_executions_without_messages_if_asked_for)
 {
-    struct post_office office;
+    struct post_env env;
 
-    open_office_with(&office, true);
-    employ(&office, "lane", look_into_the_box, WEIR_SECONDS(25));
+    open_env_with(&env, true);
+    employ(&env, "lane", look_into_the_box, WEIR_SECONDS(25));
 
-    weir_sim_run_until(office.sim, WEIR_SECONDS(60));
+    weir_sim_run_until(env.sim, WEIR_SECONDS(60));
 
-    close_office(&office);
-    check_int(office.lines.count, 0);
+    close_env(&env);
+    check_int(env.lines.count, 0);
 }
 
 WEIR_TEST(reporter, tells_of_failures_also_when_noops_are_nothing)
 {
-    struct post_office office;
+    struct post_env env;
 
-    open_office_with(&office, true);
-    employ(&office, "lane", send_nothing, WEIR_SECONDS(25));
+    open_env_with(&env, true);
+    employ(&env, "lane", send_nothing, WEIR_SECONDS(25));
 
-    weir_sim_run_until(office.sim, WEIR_SECONDS(60));
+    weir_sim_run_until(env.sim, WEIR_SECONDS(60));
 
-    check_int(office.lines.count, 2);
-    close_office(&office);
+    check_int(env.lines.count, 2);
+    close_env(&env);
 }
 
 WEIR_TEST(reporter, is_silent_about_a_category_in_which_nothing_happened)
 {
-    struct post_office office;
+    struct post_env env;
     const struct weir_listener *listener;
 
-    open_office(&office);
-    check_status(weir_stats_add(office.stats, "sweep", NULL, NULL, &listener, NULL),
+    open_env(&env);
+    check_status(weir_stats_add(env.stats, "sweep", NULL, NULL, &listener, NULL),
                  WEIR_OK);
-    employ(&office, "lane", send_mails, WEIR_SECONDS(25));
+    employ(&env, "lane", send_mails, WEIR_SECONDS(25));
 
-    weir_sim_run_until(office.sim, WEIR_SECONDS(60));
+    weir_sim_run_until(env.sim, WEIR_SECONDS(60));
 
-    check_int(office.lines.count, 2);
-    check(strstr(office.lines.text[1], "category=lane ") != NULL);
-    close_office(&office);
+    check_int(env.lines.count, 2);
+    check(strstr(env.lines.text[1], "category=lane ") != NULL);
+    close_env(&env);
 }
 
 WEIR_TEST(reporter, says_nothing_to_a_log_that_wants_warnings_only)
 {
-    struct post_office office;
+    struct post_env env;
     struct weir_reporter_options options;
 
-    open_office(&office);
-    weir_reporter_destroy(office.reporter);
+    open_env(&env);
+    weir_reporter_destroy(env.reporter);
     weir_reporter_options_init(&options);
-    options.ward = office.ward;
-    options.stats = office.stats;
-    options.log = (struct weir_log){write_line, &office.lines, WEIR_LOG_WARNING};
-    check_status(weir_reporter_create(&options, &office.reporter, NULL), WEIR_OK);
-    employ(&office, "lane", send_mails, WEIR_SECONDS(25));
+    options.ward = env.ward;
+    options.stats = env.stats;
+    options.log = (struct weir_log){write_line, &env.lines, WEIR_LOG_WARNING};
+    check_status(weir_reporter_create(&options, &env.reporter, NULL), WEIR_OK);
+    employ(&env, "lane", send_mails, WEIR_SECONDS(25));
 
-    weir_sim_run_until(office.sim, WEIR_SECONDS(210));
+    weir_sim_run_until(env.sim, WEIR_SECONDS(210));
 
-    check_int(office.lines.count, 0);
-    close_office(&office);
+    check_int(env.lines.count, 0);
+    close_env(&env);
 }
 
 /* --- its end --- */
 
 WEIR_TEST(reporter, reports_a_last_time_when_it_is_destroyed)
 {
-    struct post_office office;
+    struct post_env env;
 
-    open_office(&office);
-    employ(&office, "lane", send_mails, WEIR_SECONDS(25));
-    weir_sim_run_until(office.sim, WEIR_SECONDS(110)); /* reported up to 60 s */
-    check_int(office.lines.count, 2);
+    open_env(&env);
+    employ(&env, "lane", send_mails, WEIR_SECONDS(25));
+    weir_sim_run_until(env.sim, WEIR_SECONDS(110)); /* reported up to 60 s */
+    check_int(env.lines.count, 2);
 
-    weir_reporter_destroy(office.reporter);
-    office.reporter = NULL;
+    weir_reporter_destroy(env.reporter);
+    env.reporter = NULL;
 
-    check_int(office.lines.count, 4);
-    check_str(office.lines.text[2], "stats.report period=\"50.0 s\"");
-    check(strstr(office.lines.text[3], "execs=2 ") != NULL); /* at 75 s and at 100 s */
-    close_office(&office);
+    check_int(env.lines.count, 4);
+    check_str(env.lines.text[2], "stats.report period=\"50.0 s\"");
+    check(strstr(env.lines.text[3], "execs=2 ") != NULL); /* at 75 s and at 100 s */
+    close_env(&env);
 }
 
 WEIR_TEST(reporter, has_no_last_words_when_nothing_happened)
 {
-    struct post_office office;
+    struct post_env env;
 
-    open_office(&office);
-    weir_sim_run_until(office.sim, WEIR_SECONDS(30));
-    weir_reporter_destroy(office.reporter);
-    office.reporter = NULL;
+    open_env(&env);
+    weir_sim_run_until(env.sim, WEIR_SECONDS(30));
+    weir_reporter_destroy(env.reporter);
+    env.reporter = NULL;
 
-    check_int(office.lines.count, 0);
-    close_office(&office);
+    check_int(env.lines.count, 0);
+    close_env(&env);
 }
 
 /* Its worker ends by itself, without the ward being stopped; the mailer goes on. */
 WEIR_TEST(reporter, is_silent_after_it_was_destroyed)
 {
-    struct post_office office;
+    struct post_env env;
 
-    open_office(&office);
-    employ(&office, "lane", send_mails, WEIR_SECONDS(25));
-    weir_reporter_destroy(office.reporter);
-    office.reporter = NULL;
+    open_env(&env);
+    employ(&env, "lane", send_mails, WEIR_SECONDS(25));
+    weir_reporter_destroy(env.reporter);
+    env.reporter = NULL;
 
-    weir_sim_run_until(office.sim, WEIR_SECONDS(310));
+    weir_sim_run_until(env.sim, WEIR_SECONDS(310));
 
-    check_int(office.lines.count, 0);
-    check_int(weir_ward_count(office.ward), 1);
-    close_office(&office);
+    check_int(env.lines.count, 0);
+    check_int(weir_ward_count(env.ward), 1);
+    close_env(&env);
 }
 
 WEIR_TEST(reporter, may_be_destroyed_after_its_ward_was_stopped)
 {
-    struct post_office office;
+    struct post_env env;
 
-    open_office(&office);
-    employ(&office, "lane", send_mails, WEIR_SECONDS(25));
-    weir_sim_run_until(office.sim, WEIR_SECONDS(30));
-    check_int(weir_ward_stop(office.ward, 0), 0);
+    open_env(&env);
+    employ(&env, "lane", send_mails, WEIR_SECONDS(25));
+    weir_sim_run_until(env.sim, WEIR_SECONDS(30));
+    check_int(weir_ward_stop(env.ward, 0), 0);
 
-    weir_reporter_destroy(office.reporter);
-    office.reporter = NULL;
+    weir_reporter_destroy(env.reporter);
+    env.reporter = NULL;
 
-    check_int(office.lines.count, 2);
-    check_str(office.lines.text[0], "stats.report period=\"30.0 s\"");
-    close_office(&office);
+    check_int(env.lines.count, 2);
+    check_str(env.lines.text[0], "stats.report period=\"30.0 s\"");
+    close_env(&env);
 }
 
 WEIR_TEST(reporter, may_be_destroyed_after_its_ward_was_destroyed)
 {
-    struct post_office office;
+    struct post_env env;
 
-    open_office(&office);
-    employ(&office, "lane", send_mails, WEIR_SECONDS(25));
-    weir_sim_run_until(office.sim, WEIR_SECONDS(30));
-    weir_ward_destroy(office.ward);
-    office.ward = NULL;
+    open_env(&env);
+    employ(&env, "lane", send_mails, WEIR_SECONDS(25));
+    weir_sim_run_until(env.sim, WEIR_SECONDS(30));
+    weir_ward_destroy(env.ward);
+    env.ward = NULL;
 
-    weir_reporter_destroy(office.reporter);
-    office.reporter = NULL;
+    weir_reporter_destroy(env.reporter);
+    env.reporter = NULL;
 
-    check_int(office.lines.count, 2);
-    close_office(&office);
+    check_int(env.lines.count, 2);
+    close_env(&env);
 }
 
 WEIR_TEST(reporter, that_is_null_may_be_destroyed)
@@ -418,15 +418,15 @@ WEIR_TEST(reporter, that_is_null_may_be_destroyed)
 
 WEIR_TEST(reporter, is_refused_with_an_interval_out_of_range)
 {
-    struct post_office office;
+    struct post_env env;
     struct weir_reporter *reporter;
     struct weir_reporter_options options;
     struct weir_error error;
 
-    open_office(&office);
+    open_env(&env);
     weir_reporter_options_init(&options);
-    options.ward = office.ward;
-    options.stats = office.stats;
+    options.ward = env.ward;
+    options.stats = env.stats;
 
     options.interval_ns = 0;
     check_status(weir_reporter_create(&options, &reporter, &error), WEIR_INVALID);
@@ -437,43 +437,43 @@ WEIR_TEST(reporter, is_refused_with_an_interval_out_of_range)
     check_status(weir_reporter_create(&options, &reporter, &error), WEIR_INVALID);
     options.interval_ns = WEIR_DURATION_MAX + 1;
     check_status(weir_reporter_create(&options, &reporter, NULL), WEIR_INVALID);
-    check_int(weir_ward_count(office.ward), 1);
-    close_office(&office);
+    check_int(weir_ward_count(env.ward), 1);
+    close_env(&env);
 }
 
 WEIR_TEST(reporter, is_refused_with_a_name_that_no_worker_may_have)
 {
-    struct post_office office;
+    struct post_env env;
     struct weir_reporter *reporter;
     struct weir_reporter_options options;
 
-    open_office(&office);
+    open_env(&env);
     weir_reporter_options_init(&options);
-    options.ward = office.ward;
-    options.stats = office.stats;
+    options.ward = env.ward;
+    options.stats = env.stats;
     options.name = "two words";
 
     check_status(weir_reporter_create(&options, &reporter, NULL), WEIR_INVALID);
     check(reporter == NULL);
-    check_int(weir_ward_count(office.ward), 1);
-    close_office(&office);
+    check_int(weir_ward_count(env.ward), 1);
+    close_env(&env);
 }
 
 WEIR_TEST(reporter, is_refused_by_a_ward_that_was_cancelled)
 {
-    struct post_office office;
+    struct post_env env;
     struct weir_reporter *reporter;
     struct weir_reporter_options options;
 
-    open_office(&office);
-    weir_ward_cancel(office.ward);
+    open_env(&env);
+    weir_ward_cancel(env.ward);
     weir_reporter_options_init(&options);
-    options.ward = office.ward;
-    options.stats = office.stats;
+    options.ward = env.ward;
+    options.stats = env.stats;
 
     check_status(weir_reporter_create(&options, &reporter, NULL), WEIR_CLOSED);
     check(reporter == NULL);
-    close_office(&office);
+    close_env(&env);
 }
 
 static enum weir_status report_once(const struct weir_heap *heap)
@@ -509,7 +509,7 @@ static enum weir_status report_once(const struct weir_heap *heap)
 
 WEIR_TEST(reporter, survives_any_failing_allocation)
 {
-    check_sweep(report_once);
+    check_alloc_failures(report_once);
 }
 
 /* --- on threads --- */

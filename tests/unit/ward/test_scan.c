@@ -426,11 +426,12 @@ WEIR_TEST(scan, goes_on_after_a_bad_partition)
         check_int(probe.ticks[i].partition, i % 4);
         check_int(probe.ticks[i].at_ns, WEIR_SECONDS(i / 4));
     }
-    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_WARNING,
-                            "scanner.tick_failed scanner=engine scan=leases partition=1 "
-                            "text=\"relation is missing\""),
-              2);
-    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_WARNING, ""), 2);
+    check_int(
+        captured_log_count(&scan_fixture.captured_log, WEIR_LOG_WARNING,
+                           "scanner.tick_failed scanner=engine scan=leases partition=1 "
+                           "text=\"relation is missing\""),
+        2);
+    check_int(captured_log_count(&scan_fixture.captured_log, WEIR_LOG_WARNING, ""), 2);
     info = scan_fixture_read(&scan_fixture);
     check_int(info.ticks_failed, 2);
     check_int(info.processed, 16); /* what a failed tick has done counts as well */
@@ -450,8 +451,8 @@ WEIR_TEST(scan, logs_the_error_of_a_global_tick_and_lives)
 
     check_times(&probe, (int64_t[]){0, WEIR_SECONDS(1), WEIR_SECONDS(2)}, 3);
     check_int(
-        journal_count(
-            &scan_fixture.journal, WEIR_LOG_WARNING,
+        captured_log_count(
+            &scan_fixture.captured_log, WEIR_LOG_WARNING,
             "scanner.tick_failed scanner=engine scan=groups text=\"no such table\""),
         3);
     scan_fixture_close(&scan_fixture);
@@ -548,8 +549,8 @@ WEIR_TEST(scan, goes_on_after_a_panicking_partition)
     check_int(probe.ticks[5].partition, 2);
     check_int(probe.ticks[5].at_ns, WEIR_SECONDS(1));
     check_int(cleanups, 2);
-    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_WARNING,
-                            "scan=leases partition=1 text=\"panic: row 7 is odd\""),
+    check_int(captured_log_count(&scan_fixture.captured_log, WEIR_LOG_WARNING,
+                                 "scan=leases partition=1 text=\"panic: row 7 is odd\""),
               2);
     info = scan_fixture_read(&scan_fixture);
     check_int(info.cycles, 2);
@@ -637,9 +638,9 @@ WEIR_TEST(scan, leaves_a_poison_item_alone_for_ten_cycles)
     check_int(info.skipped, 30);
     check_int(info.failing_items, 1);
     check_int(info.failures_untracked, 0);
-    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_ERROR,
-                            "scanner.item_skipped scanner=engine scan=leases "
-                            "item=\"poison\""),
+    check_int(captured_log_count(&scan_fixture.captured_log, WEIR_LOG_ERROR,
+                                 "scanner.item_skipped scanner=engine scan=leases "
+                                 "item=\"poison\""),
               1);
     scan_fixture_close(&scan_fixture);
 }

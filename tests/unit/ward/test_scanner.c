@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "unit/ward/probe.h"
 
 /* Longer than any tick here that is to be waited for. */
@@ -51,8 +51,8 @@ WEIR_TEST(scanner, waits_for_running_ticks_within_the_grace)
 
     check_int(weir_sim_now(scan_fixture.sim), WEIR_SECONDS(4));
     check_int(probe.done, 1);
-    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_INFO,
-                            "scanner.stopped scanner=engine unfinished=0"),
+    check_int(captured_log_count(&scan_fixture.captured_log, WEIR_LOG_INFO,
+                                 "scanner.stopped scanner=engine unfinished=0"),
               1);
     scan_fixture_close(&scan_fixture);
 }
@@ -82,8 +82,8 @@ WEIR_TEST(scanner, counts_exactly_the_scans_that_outlast_the_grace)
     check_int(weir_scanner_read(scan_fixture.scanner, infos, 5), 5);
     for (size_t i = 0; i < 5; i++)
         check_int(infos[i].state, i % 2 == 0 ? WEIR_SCAN_TICKING : WEIR_SCAN_ENDED);
-    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_WARNING,
-                            "scanner.stopped scanner=engine unfinished=3"),
+    check_int(captured_log_count(&scan_fixture.captured_log, WEIR_LOG_WARNING,
+                                 "scanner.stopped scanner=engine unfinished=3"),
               1);
     scan_fixture_close(&scan_fixture);
 }
@@ -111,7 +111,7 @@ WEIR_TEST(scanner, ends_a_tick_that_listens_at_once)
     check_int(info.ticks, 2);
     check_int(info.ticks_failed, 0); /* to give up when asked is no failure ... */
     check_int(info.cycles, 0);       /* ... but no complete cycle either */
-    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_WARNING, ""), 0);
+    check_int(captured_log_count(&scan_fixture.captured_log, WEIR_LOG_WARNING, ""), 0);
     scan_fixture_close(&scan_fixture);
 }
 
@@ -367,10 +367,12 @@ WEIR_TEST(scanner, outlives_its_destruction_until_the_last_tick_returns)
     check_int(a.done, 1);
     check_int(b.done, 1);
     check_int(b.count, 1);
-    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_WARNING, "text=\"too late\""),
+    check_int(captured_log_count(&scan_fixture.captured_log, WEIR_LOG_WARNING,
+                                 "text=\"too late\""),
               2);
-    check_int(
-        journal_count(&scan_fixture.journal, WEIR_LOG_ERROR, "scanner.item_skipped"), 2);
+    check_int(captured_log_count(&scan_fixture.captured_log, WEIR_LOG_ERROR,
+                                 "scanner.item_skipped"),
+              2);
     scan_fixture_close(&scan_fixture); /* nothing is left */
 }
 
@@ -425,5 +427,5 @@ out:
 
 WEIR_TEST(scanner, survives_any_failing_allocation)
 {
-    check_sweep(live_a_whole_life);
+    check_alloc_failures(live_a_whole_life);
 }

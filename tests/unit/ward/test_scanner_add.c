@@ -31,8 +31,8 @@ WEIR_TEST(scanner, logs_how_much_it_starts)
     scan_fixture_add(&scan_fixture, &global);
     scan_fixture_start(&scan_fixture);
 
-    check_int(journal_count(&scan_fixture.journal, WEIR_LOG_INFO,
-                            "scanner.started scanner=engine scans=3 partitions=288"),
+    check_int(captured_log_count(&scan_fixture.captured_log, WEIR_LOG_INFO,
+                                 "scanner.started scanner=engine scans=3 partitions=288"),
               1);
     scan_fixture_close(&scan_fixture);
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 #include "weir/executor.h"
 #include "weir/notifier.h"
@@ -588,7 +588,7 @@ static enum weir_status use_a_registry(const struct weir_heap *heap)
 
 WEIR_TEST(stats, survive_any_failing_allocation)
 {
-    check_sweep(use_a_registry);
+    check_alloc_failures(use_a_registry);
 }
 
 /* --- a real worker --- */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 #include "lib/test.h"
 #include "ward/system.h"
 #include "weir/weir.h"
@@ -134,7 +134,7 @@ static enum weir_status sim_alone(const struct weir_heap *heap)
 
 WEIR_TEST(sweep, creating_a_simulation)
 {
-    check_sweep(sim_alone);
+    check_alloc_failures(sim_alone);
 }
 
 static enum weir_status pool_alone(const struct weir_heap *heap)
@@ -148,7 +148,7 @@ static enum weir_status pool_alone(const struct weir_heap *heap)
 
 WEIR_TEST(sweep, creating_a_pool)
 {
-    check_sweep(pool_alone);
+    check_alloc_failures(pool_alone);
 }
 
 static enum weir_status ward_alone(const struct weir_heap *heap)
@@ -166,7 +166,7 @@ static enum weir_status ward_alone(const struct weir_heap *heap)
 
 WEIR_TEST(sweep, creating_a_ward)
 {
-    check_sweep(ward_alone);
+    check_alloc_failures(ward_alone);
 }
 
 static enum weir_status gate_alone(const struct weir_heap *heap)
@@ -184,7 +184,7 @@ static enum weir_status gate_alone(const struct weir_heap *heap)
 
 WEIR_TEST(sweep, creating_a_gate)
 {
-    check_sweep(gate_alone);
+    check_alloc_failures(gate_alone);
 }
 
 static enum weir_status notifier_alone(const struct weir_heap *heap)
@@ -202,7 +202,7 @@ static enum weir_status notifier_alone(const struct weir_heap *heap)
 
 WEIR_TEST(sweep, creating_a_notifier)
 {
-    check_sweep(notifier_alone);
+    check_alloc_failures(notifier_alone);
 }
 
 /* One that failed has not armed a timer that would fire into nothing. */
@@ -227,7 +227,7 @@ static enum weir_status poker_alone(const struct weir_heap *heap)
 
 WEIR_TEST(sweep, creating_a_poker)
 {
-    check_sweep(poker_alone);
+    check_alloc_failures(poker_alone);
 }
 
 static enum weir_status worker_alone(const struct weir_heap *heap)
@@ -253,7 +253,7 @@ static enum weir_status worker_alone(const struct weir_heap *heap)
 
 WEIR_TEST(sweep, spawning_a_worker)
 {
-    check_sweep(worker_alone);
+    check_alloc_failures(worker_alone);
 }
 
 /* ---- a plant with everything -------------------------------------------------------------------- */
@@ -472,7 +472,7 @@ static enum weir_status whole_plant_in_simulation(const struct weir_heap *heap)
 
 WEIR_TEST(sweep, whole_plant_in_simulation)
 {
-    check_sweep(whole_plant_in_simulation);
+    check_alloc_failures(whole_plant_in_simulation);
 }
 
 /* Cut off where it is, in the middle of several actions, without a stop. */
@@ -495,7 +495,7 @@ static enum weir_status power_cut(const struct weir_heap *heap)
 
 WEIR_TEST(sweep, plant_whose_power_is_cut)
 {
-    check_sweep(power_cut);
+    check_alloc_failures(power_cut);
 }
 
 /* That the plant does what it is for when there is memory; or the sweeps would prove little. */
@@ -561,7 +561,7 @@ static enum weir_status whole_plant_on_threads(const struct weir_heap *heap)
 
 WEIR_TEST(sweep, whole_plant_on_threads)
 {
-    check_sweep(whole_plant_on_threads);
+    check_alloc_failures(whole_plant_on_threads);
 }
 
 /* A thread that was inside an action when its pool went is nobody's to wait for. */
@@ -599,5 +599,5 @@ static enum weir_status pool_goes_first(const struct weir_heap *heap)
 
 WEIR_TEST(sweep, plant_whose_pool_is_destroyed_first)
 {
-    check_sweep(pool_goes_first);
+    check_alloc_failures(pool_goes_first);
 }

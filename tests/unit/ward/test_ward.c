@@ -5,95 +5,99 @@
  */
 #include <string.h>
 
-#include "lib/sweep.h"
-#include "unit/ward/hall.h"
+#include "lib/alloc_failures.h"
+#include "unit/ward/ward_fixture.h"
 
 /* ---- the rows of the table -------------------------------------------------------------- */
 
 WEIR_TEST(ward, stops_three_workers_that_wait_to_be_cancelled)
 {
     struct patient patients[3];
-    struct hall hall;
+    struct ward_fixture ward_fixture;
     memset(patients, 0, sizeof patients);
-    hall_open(&hall);
+    ward_fixture_open(&ward_fixture);
     for (size_t i = 0; i < 3; i++)
-        weir_worker_release(hall_spawn(&hall, "patient", wait_for_cancel, &patients[i]));
-    weir_sim_run_until(hall.sim, MS(10));
-    check_int(weir_ward_count(hall.ward), 3);
+        weir_worker_release(
+            ward_fixture_spawn(&ward_fixture, "patient", wait_for_cancel, &patients[i]));
+    weir_sim_run_until(ward_fixture.sim, MS(10));
+    check_int(weir_ward_count(ward_fixture.ward), 3);
 
-    check_int(weir_ward_stop(hall.ward, WEIR_SECONDS(1)), 0);
+    check_int(weir_ward_stop(ward_fixture.ward, WEIR_SECONDS(1)), 0);
 
-    check_int(weir_ward_count(hall.ward), 0);
-    check_int(weir_sim_now(hall.sim), MS(10));
-    hall_close(&hall);
+    check_int(weir_ward_count(ward_fixture.ward), 0);
+    check_int(weir_sim_now(ward_fixture.sim), MS(10));
+    ward_fixture_close(&ward_fixture);
 }
 
 WEIR_TEST(ward, stops_though_a_worker_panicked)
 {
     struct actor bad = {ACTS(PANIC)};
     struct patient good = {.waits = false};
-    struct hall hall;
-    hall_open(&hall);
-    hall_cast(&hall, "bad", &bad);
-    weir_worker_release(hall_spawn(&hall, "good", wait_for_cancel, &good));
-    weir_sim_run_until(hall.sim, MS(10));
-    check_int(weir_ward_count(hall.ward), 1); /* the other has not noticed */
+    struct ward_fixture ward_fixture;
+    ward_fixture_open(&ward_fixture);
+    ward_fixture_add_worker(&ward_fixture, "bad", &bad);
+    weir_worker_release(
+        ward_fixture_spawn(&ward_fixture, "good", wait_for_cancel, &good));
+    weir_sim_run_until(ward_fixture.sim, MS(10));
+    check_int(weir_ward_count(ward_fixture.ward), 1); /* the other has not noticed */
 
-    check_int(weir_ward_stop(hall.ward, WEIR_SECONDS(1)), 0);
+    check_int(weir_ward_stop(ward_fixture.ward, WEIR_SECONDS(1)), 0);
 
     check(good.finished);
-    hall_close(&hall);
+    ward_fixture_close(&ward_fixture);
 }
 
 WEIR_TEST(ward, that_is_empty_stops)
 {
-    struct hall hall;
-    hall_open(&hall);
+    struct ward_fixture ward_fixture;
+    ward_fixture_open(&ward_fixture);
 
-    check_int(weir_ward_stop(hall.ward, WEIR_SECONDS(1)), 0);
+    check_int(weir_ward_stop(ward_fixture.ward, WEIR_SECONDS(1)), 0);
 
-    check_int(weir_sim_now(hall.sim), 0);
-    hall_close(&hall);
+    check_int(weir_sim_now(ward_fixture.sim), 0);
+    ward_fixture_close(&ward_fixture);
 }
 
 WEIR_TEST(ward, counts_its_workers)
 {
     struct actor actors[3] = {{ACTS(IDLE)}, {ACTS(IDLE)}, {ACTS(IDLE)}};
-    struct hall hall;
-    hall_open(&hall);
+    struct ward_fixture ward_fixture;
+    ward_fixture_open(&ward_fixture);
 
-    check_int(weir_ward_count(hall.ward), 0);
-    hall_cast(&hall, "a", &actors[0]);
-    check_int(weir_ward_count(hall.ward), 1);
-    hall_cast(&hall, "b", &actors[1]);
-    hall_cast(&hall, "c", &actors[2]);
-    check_int(weir_ward_count(hall.ward), 3);
+    check_int(weir_ward_count(ward_fixture.ward), 0);
+    ward_fixture_add_worker(&ward_fixture, "a", &actors[0]);
+    check_int(weir_ward_count(ward_fixture.ward), 1);
+    ward_fixture_add_worker(&ward_fixture, "b", &actors[1]);
+    ward_fixture_add_worker(&ward_fixture, "c", &actors[2]);
+    check_int(weir_ward_count(ward_fixture.ward), 3);
 
-    weir_ward_cancel(hall.ward);
-    check_int(weir_ward_count(hall.ward), 3); /* until they have ended */
-    weir_sim_run_until(hall.sim, MS(1));
-    check_int(weir_ward_count(hall.ward), 0);
-    hall_close(&hall);
+    weir_ward_cancel(ward_fixture.ward);
+    check_int(weir_ward_count(ward_fixture.ward), 3); /* until they have ended */
+    weir_sim_run_until(ward_fixture.sim, MS(1));
+    check_int(weir_ward_count(ward_fixture.ward), 0);
+    ward_fixture_close(&ward_fixture);
 }
 
 WEIR_TEST(ward, lets_every_action_take_its_last_step)
 {
     struct patient patients[3];
-    struct hall hall;
+    struct ward_fixture ward_fixture;
     memset(patients, 0, sizeof patients);
-    hall_open(&hall);
+    ward_fixture_open(&ward_fixture);
     for (size_t i = 0; i < 3; i++) {
         patients[i].last_step_ns = MS(10) * (int64_t)(3 - i);
-        weir_worker_release(hall_spawn(&hall, "patient", wait_for_cancel, &patients[i]));
+        weir_worker_release(
+            ward_fixture_spawn(&ward_fixture, "patient", wait_for_cancel, &patients[i]));
     }
-    weir_sim_run_until(hall.sim, MS(1));
+    weir_sim_run_until(ward_fixture.sim, MS(1));
 
-    check_int(weir_ward_stop(hall.ward, WEIR_SECONDS(1)), 0);
+    check_int(weir_ward_stop(ward_fixture.ward, WEIR_SECONDS(1)), 0);
 
     for (size_t i = 0; i < 3; i++)
         check(patients[i].finished);
-    check_int(weir_sim_now(hall.sim), MS(31)); /* all at once, not one after the other */
-    hall_close(&hall);
+    check_int(weir_sim_now(ward_fixture.sim),
+              MS(31)); /* all at once, not one after the other */
+    ward_fixture_close(&ward_fixture);
 }
 
 /* Destroying cancels and does not wait; the action goes on, and finds itself cancelled. */
@@ -101,36 +105,37 @@ WEIR_TEST(ward, that_is_destroyed_without_a_stop_cancels)
 {
     struct patient patient = {.last_step_ns = MS(10)};
     struct actor idle = {ACTS(IDLE)};
-    struct hall hall;
-    hall_open(&hall);
-    weir_worker_release(hall_spawn(&hall, "patient", wait_for_cancel, &patient));
-    hall_cast(&hall, "idle", &idle);
-    weir_sim_run_until(hall.sim, MS(1));
+    struct ward_fixture ward_fixture;
+    ward_fixture_open(&ward_fixture);
+    weir_worker_release(
+        ward_fixture_spawn(&ward_fixture, "patient", wait_for_cancel, &patient));
+    ward_fixture_add_worker(&ward_fixture, "idle", &idle);
+    weir_sim_run_until(ward_fixture.sim, MS(1));
 
-    weir_ward_destroy(hall.ward);
-    check_int(weir_sim_now(hall.sim), MS(1));
+    weir_ward_destroy(ward_fixture.ward);
+    check_int(weir_sim_now(ward_fixture.sim), MS(1));
     check(!patient.finished);
-    check_int(hall.end_count, 1); /* of the one that was idle */
-    check(weir_sim_run_until_quiet(hall.sim, WEIR_FOREVER));
+    check_int(ward_fixture.end_count, 1); /* of the one that was idle */
+    check(weir_sim_run_until_quiet(ward_fixture.sim, WEIR_FOREVER));
 
     check(patient.finished);
-    check_int(hall.end_count, 2); /* the ward was kept for that long */
-    weir_sim_destroy(hall.sim);
+    check_int(ward_fixture.end_count, 2); /* the ward was kept for that long */
+    weir_sim_destroy(ward_fixture.sim);
 }
 
 WEIR_TEST(ward, may_be_destroyed_after_a_stop)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct hall hall;
-    hall_open(&hall);
-    hall_cast(&hall, "actor", &actor);
-    weir_sim_run_until(hall.sim, MS(1));
-    check_int(weir_ward_stop(hall.ward, WEIR_SECONDS(1)), 0);
+    struct ward_fixture ward_fixture;
+    ward_fixture_open(&ward_fixture);
+    ward_fixture_add_worker(&ward_fixture, "actor", &actor);
+    weir_sim_run_until(ward_fixture.sim, MS(1));
+    check_int(weir_ward_stop(ward_fixture.ward, WEIR_SECONDS(1)), 0);
 
-    weir_ward_destroy(hall.ward);
+    weir_ward_destroy(ward_fixture.ward);
 
-    check_int(hall.end_count, 1); /* told once */
-    weir_sim_destroy(hall.sim);
+    check_int(ward_fixture.end_count, 1); /* told once */
+    weir_sim_destroy(ward_fixture.sim);
 }
 
 /* ---- reports of ends -------------------------------------------------------------------- */
@@ -138,96 +143,97 @@ WEIR_TEST(ward, may_be_destroyed_after_a_stop)
 WEIR_TEST(ward, reports_a_worker_that_finished_with_its_counts)
 {
     struct actor actor = {ACTS(PROCEED, PROCEED, ERROR)};
-    struct hall hall;
-    hall_open(&hall);
-    hall_cast(&hall, "mailer", &actor);
-    weir_sim_run_until(hall.sim, MS(1));
-    check_int(hall.end_count, 0);
+    struct ward_fixture ward_fixture;
+    ward_fixture_open(&ward_fixture);
+    ward_fixture_add_worker(&ward_fixture, "mailer", &actor);
+    weir_sim_run_until(ward_fixture.sim, MS(1));
+    check_int(ward_fixture.end_count, 0);
 
-    check_int(weir_ward_stop(hall.ward, 0), 0);
+    check_int(weir_ward_stop(ward_fixture.ward, 0), 0);
 
-    check_int(hall.end_count, 1);
-    check_str(hall.names[0], "hall/mailer");
-    check_int(hall.ends[0].outcome, WEIR_WORKER_FINISHED);
-    check_str(hall.texts[0], "");
-    check_int(hall.ends[0].executions, 3);
-    check_int(hall.ends[0].failures, 1);
-    hall_close(&hall);
+    check_int(ward_fixture.end_count, 1);
+    check_str(ward_fixture.names[0], "hall/mailer");
+    check_int(ward_fixture.ends[0].outcome, WEIR_WORKER_FINISHED);
+    check_str(ward_fixture.texts[0], "");
+    check_int(ward_fixture.ends[0].executions, 3);
+    check_int(ward_fixture.ends[0].failures, 1);
+    ward_fixture_close(&ward_fixture);
 }
 
 /* At once: whoever watches need not wait for the stop to hear of it. */
 WEIR_TEST(ward, reports_a_panic_at_once_with_its_text)
 {
     struct actor actor = {ACTS(PROCEED, PANIC)};
-    struct hall hall;
-    hall_open(&hall);
-    hall_cast(&hall, "mailer", &actor);
+    struct ward_fixture ward_fixture;
+    ward_fixture_open(&ward_fixture);
+    ward_fixture_add_worker(&ward_fixture, "mailer", &actor);
 
-    weir_sim_run_until(hall.sim, MS(1));
+    weir_sim_run_until(ward_fixture.sim, MS(1));
 
-    check_int(hall.end_count, 1);
-    check_str(hall.names[0], "hall/mailer");
-    check_int(hall.ends[0].outcome, WEIR_WORKER_PANICKED);
-    check_str(hall.texts[0], "panic: call 1 was told to panic");
-    check_int(hall.ends[0].executions, 2);
-    check_int(hall.ends[0].failures, 1);
-    check_int(weir_ward_count(hall.ward), 0);
-    hall_close(&hall);
-    check_int(hall.end_count, 1); /* and only once */
+    check_int(ward_fixture.end_count, 1);
+    check_str(ward_fixture.names[0], "hall/mailer");
+    check_int(ward_fixture.ends[0].outcome, WEIR_WORKER_PANICKED);
+    check_str(ward_fixture.texts[0], "panic: call 1 was told to panic");
+    check_int(ward_fixture.ends[0].executions, 2);
+    check_int(ward_fixture.ends[0].failures, 1);
+    check_int(weir_ward_count(ward_fixture.ward), 0);
+    ward_fixture_close(&ward_fixture);
+    check_int(ward_fixture.end_count, 1); /* and only once */
 }
 
 WEIR_TEST(ward, reports_a_worker_that_never_ran)
 {
     struct actor actor = {ACTS(IDLE)};
-    struct hall hall;
-    hall_open(&hall);
-    hall_cast(&hall, "early", &actor);
+    struct ward_fixture ward_fixture;
+    ward_fixture_open(&ward_fixture);
+    ward_fixture_add_worker(&ward_fixture, "early", &actor);
 
-    check_int(weir_ward_stop(hall.ward, 0), 0);
+    check_int(weir_ward_stop(ward_fixture.ward, 0), 0);
 
     check_int(actor.calls, 0);
-    check_int(hall.end_count, 1);
-    check_int(hall.ends[0].outcome, WEIR_WORKER_FINISHED);
-    check_int(hall.ends[0].executions, 0);
-    hall_close(&hall);
+    check_int(ward_fixture.end_count, 1);
+    check_int(ward_fixture.ends[0].outcome, WEIR_WORKER_FINISHED);
+    check_int(ward_fixture.ends[0].executions, 0);
+    ward_fixture_close(&ward_fixture);
 }
 
 WEIR_TEST(ward, logs_a_finished_worker_at_debug)
 {
     struct actor actor = {ACTS(PROCEED, ERROR)};
-    struct hall hall;
-    hall_open(&hall);
-    hall_cast(&hall, "mailer", &actor);
-    weir_sim_run_until(hall.sim, MS(1));
+    struct ward_fixture ward_fixture;
+    ward_fixture_open(&ward_fixture);
+    ward_fixture_add_worker(&ward_fixture, "mailer", &actor);
+    weir_sim_run_until(ward_fixture.sim, MS(1));
 
-    check_int(weir_ward_stop(hall.ward, 0), 0);
+    check_int(weir_ward_stop(ward_fixture.ward, 0), 0);
 
-    check_int(journal_count(&hall.journal, WEIR_LOG_DEBUG,
-                            "ward.worker_ended ward=hall worker=mailer executions=2 "
-                            "failures=1"),
+    check_int(captured_log_count(&ward_fixture.captured_log, WEIR_LOG_DEBUG,
+                                 "ward.worker_ended ward=hall worker=mailer executions=2 "
+                                 "failures=1"),
               1);
-    check_int(journal_count(&hall.journal, WEIR_LOG_DEBUG,
-                            "ward.stopped ward=hall unfinished=0"),
+    check_int(captured_log_count(&ward_fixture.captured_log, WEIR_LOG_DEBUG,
+                                 "ward.stopped ward=hall unfinished=0"),
               1);
-    check_int(hall.journal.count, 2); /* the runtime says nothing of single executions */
-    hall_close(&hall);
+    check_int(ward_fixture.captured_log.count,
+              2); /* the runtime says nothing of single executions */
+    ward_fixture_close(&ward_fixture);
 }
 
 WEIR_TEST(ward, logs_a_panicked_worker_as_an_error)
 {
     struct actor actor = {ACTS(PANIC)};
-    struct hall hall;
-    hall_open(&hall);
-    hall_cast(&hall, "mailer", &actor);
+    struct ward_fixture ward_fixture;
+    ward_fixture_open(&ward_fixture);
+    ward_fixture_add_worker(&ward_fixture, "mailer", &actor);
 
-    weir_sim_run_until(hall.sim, MS(1));
+    weir_sim_run_until(ward_fixture.sim, MS(1));
 
-    check_int(journal_count(&hall.journal, WEIR_LOG_ERROR,
-                            "ward.worker_panicked ward=hall worker=mailer "
-                            "text=\"panic: call 0 was told to panic\""),
+    check_int(captured_log_count(&ward_fixture.captured_log, WEIR_LOG_ERROR,
+                                 "ward.worker_panicked ward=hall worker=mailer "
+                                 "text=\"panic: call 0 was told to panic\""),
               1);
-    check_int(hall.journal.count, 1);
-    hall_close(&hall);
+    check_int(ward_fixture.captured_log.count, 1);
+    ward_fixture_close(&ward_fixture);
 }
 
 WEIR_TEST(ward, without_a_function_for_ends_tells_the_log_only)
@@ -287,7 +293,7 @@ WEIR_TEST(ward, reports_an_end_after_the_worker_s_on_stop)
 
 /* A host that wants panicked workers back spawns them anew when it hears of their end. */
 struct phoenix {
-    struct hall *hall;
+    struct ward_fixture *ward_fixture;
     struct actor *next;
 };
 
@@ -300,36 +306,36 @@ static void spawn_again(void *state, const struct weir_worker_end *end)
     options.failures_initial = (uint32_t)end->failures;
     options.on_error = WEIR_ON_ERROR_RETRY;
     options.backoff = (struct weir_backoff){MS(1), MS(1), 1.0, 0.0};
-    status = weir_ward_spawn(self->hall->ward, &options, NULL, NULL);
+    status = weir_ward_spawn(self->ward_fixture->ward, &options, NULL, NULL);
     if (end->outcome == WEIR_WORKER_PANICKED && status != WEIR_OK)
-        self->hall->end_count = 99;
+        self->ward_fixture->end_count = 99;
 }
 
 WEIR_TEST(ward, may_be_given_a_new_worker_by_the_report_of_an_end)
 {
     struct actor bad = {ACTS(PANIC)};
     struct actor good = {ACTS(SLEEP(LONG)), .name = "good"};
-    struct hall hall;
-    struct phoenix phoenix = {&hall, &good};
-    hall_open(&hall);
-    weir_ward_destroy(hall.ward);
-    check_status(weir_ward_create(weir_sim_executor(hall.sim),
+    struct ward_fixture ward_fixture;
+    struct phoenix phoenix = {&ward_fixture, &good};
+    ward_fixture_open(&ward_fixture);
+    weir_ward_destroy(ward_fixture.ward);
+    check_status(weir_ward_create(weir_sim_executor(ward_fixture.sim),
                                   &(struct weir_ward_options){.name = "phoenix",
                                                               .on_end = spawn_again,
                                                               .state = &phoenix},
-                                  &hall.ward, NULL),
+                                  &ward_fixture.ward, NULL),
                  WEIR_OK);
-    hall_cast(&hall, "bad", &bad);
+    ward_fixture_add_worker(&ward_fixture, "bad", &bad);
 
-    weir_sim_run_until(hall.sim, MS(10));
+    weir_sim_run_until(ward_fixture.sim, MS(10));
 
     check_int(bad.calls, 1);
     check_int(good.calls, 1);
-    check_int(weir_ward_count(hall.ward), 1);
-    check_int(hall.end_count, 0);
-    check_int(weir_ward_stop(hall.ward, 0),
+    check_int(weir_ward_count(ward_fixture.ward), 1);
+    check_int(ward_fixture.end_count, 0);
+    check_int(weir_ward_stop(ward_fixture.ward, 0),
               0); /* a new one then is refused, and no more */
-    hall_close(&hall);
+    ward_fixture_close(&ward_fixture);
 }
 
 /* ---- handles ---------------------------------------------------------------------------- */
@@ -339,12 +345,13 @@ WEIR_TEST(ward, may_be_outlived_by_the_handle_of_a_worker)
 {
     struct actor actor = {ACTS(PROCEED, ERROR)};
     struct weir_worker_info info;
-    struct hall hall;
-    hall_open(&hall);
-    struct weir_worker *worker = hall_spawn(&hall, "survivor", actor_act, &actor);
-    weir_sim_run_until(hall.sim, MS(1));
+    struct ward_fixture ward_fixture;
+    ward_fixture_open(&ward_fixture);
+    struct weir_worker *worker =
+        ward_fixture_spawn(&ward_fixture, "survivor", actor_act, &actor);
+    weir_sim_run_until(ward_fixture.sim, MS(1));
 
-    hall_close(&hall);
+    ward_fixture_close(&ward_fixture);
 
     check_str(weir_worker_name(worker), "survivor");
     weir_worker_read(worker, &info);
@@ -358,16 +365,16 @@ WEIR_TEST(ward, may_be_outlived_by_the_handle_of_a_worker)
 WEIR_TEST(ward, keeps_a_worker_whose_handle_was_released)
 {
     struct actor actor = {ACTS(SLEEP(MS(10)))};
-    struct hall hall;
-    hall_open(&hall);
+    struct ward_fixture ward_fixture;
+    ward_fixture_open(&ward_fixture);
 
-    weir_worker_release(hall_spawn(&hall, "actor", actor_act, &actor));
+    weir_worker_release(ward_fixture_spawn(&ward_fixture, "actor", actor_act, &actor));
     weir_worker_release(NULL);
-    weir_sim_run_until(hall.sim, MS(25));
+    weir_sim_run_until(ward_fixture.sim, MS(25));
 
     check_int(actor.calls, 3);
-    check_int(weir_ward_count(hall.ward), 1);
-    hall_close(&hall);
+    check_int(weir_ward_count(ward_fixture.ward), 1);
+    ward_fixture_close(&ward_fixture);
 }
 
 /* ---- reading ---------------------------------------------------------------------------- */
@@ -376,14 +383,15 @@ WEIR_TEST(ward, shows_its_workers_in_the_order_they_were_spawned)
 {
     struct actor actors[3] = {{ACTS(IDLE)}, {ACTS(SLEEP(MS(10)))}, {ACTS(IDLE)}};
     struct weir_worker_info infos[4];
-    struct hall hall;
-    hall_open(&hall);
-    hall_cast(&hall, "first", &actors[0]);
-    struct weir_worker *second = hall_spawn(&hall, "second", actor_act, &actors[1]);
-    hall_cast(&hall, "third", &actors[2]);
-    weir_sim_run_until(hall.sim, MS(1));
+    struct ward_fixture ward_fixture;
+    ward_fixture_open(&ward_fixture);
+    ward_fixture_add_worker(&ward_fixture, "first", &actors[0]);
+    struct weir_worker *second =
+        ward_fixture_spawn(&ward_fixture, "second", actor_act, &actors[1]);
+    ward_fixture_add_worker(&ward_fixture, "third", &actors[2]);
+    weir_sim_run_until(ward_fixture.sim, MS(1));
 
-    check_int(weir_ward_read(hall.ward, infos, 4), 3);
+    check_int(weir_ward_read(ward_fixture.ward, infos, 4), 3);
     check_str(infos[0].name, "first");
     check_str(infos[1].name, "second");
     check_str(infos[2].name, "third");
@@ -392,30 +400,31 @@ WEIR_TEST(ward, shows_its_workers_in_the_order_they_were_spawned)
     check_int(infos[1].due_ns, MS(10));
 
     weir_worker_cancel(second);
-    weir_sim_run_until(hall.sim, MS(2));
-    check_int(weir_ward_read(hall.ward, infos, 4), 2); /* one that ended is gone */
+    weir_sim_run_until(ward_fixture.sim, MS(2));
+    check_int(weir_ward_read(ward_fixture.ward, infos, 4),
+              2); /* one that ended is gone */
     check_str(infos[1].name, "third");
     weir_worker_release(second);
-    hall_close(&hall);
+    ward_fixture_close(&ward_fixture);
 }
 
 WEIR_TEST(ward, shows_no_more_workers_than_there_is_room_for)
 {
     struct actor actors[3] = {{ACTS(IDLE)}, {ACTS(IDLE)}, {ACTS(IDLE)}};
     struct weir_worker_info infos[3];
-    struct hall hall;
-    hall_open(&hall);
-    hall_cast(&hall, "first", &actors[0]);
-    hall_cast(&hall, "second", &actors[1]);
-    hall_cast(&hall, "third", &actors[2]);
+    struct ward_fixture ward_fixture;
+    ward_fixture_open(&ward_fixture);
+    ward_fixture_add_worker(&ward_fixture, "first", &actors[0]);
+    ward_fixture_add_worker(&ward_fixture, "second", &actors[1]);
+    ward_fixture_add_worker(&ward_fixture, "third", &actors[2]);
     memset(infos, 'x', sizeof infos);
 
-    check_int(weir_ward_read(hall.ward, infos, 2), 3);
-    check_int(weir_ward_read(hall.ward, NULL, 0), 3);
+    check_int(weir_ward_read(ward_fixture.ward, infos, 2), 3);
+    check_int(weir_ward_read(ward_fixture.ward, NULL, 0), 3);
 
     check_str(infos[1].name, "second");
     check(infos[2].name[0] == 'x');
-    hall_close(&hall);
+    ward_fixture_close(&ward_fixture);
 }
 
 /* ---- life cycle ------------------------------------------------------------------------- */
@@ -467,5 +476,5 @@ static enum weir_status live_and_die(const struct weir_heap *heap)
 
 WEIR_TEST(ward, survives_any_failing_allocation)
 {
-    check_sweep(live_and_die);
+    check_alloc_failures(live_and_die);
 }

@@ -8,7 +8,7 @@
 #include "unit/ward/worker_fixture.h"
 
 /* A ward in simulation, on a heap that counts. */
-struct office {
+struct env {
     struct weir_faulty_heap heap;
     struct weir_sim *sim;
     struct weir_ward *ward;
@@ -18,7 +18,7 @@ struct office {
 
 static const struct act ONLY_IDLE[] = {{.kind = ACT_IDLE}};
 
-static void office_open(struct office *self)
+static void env_open(struct env *self)
 {
     struct weir_sim_options options = {.heap = &self->heap.heap, .seed = 1};
 
@@ -33,7 +33,7 @@ static void office_open(struct office *self)
     self->options = script_options(&self->actor);
 }
 
-static void office_close(struct office *self)
+static void env_close(struct env *self)
 {
     weir_ward_destroy(self->ward);
     weir_sim_destroy(self->sim);
@@ -47,13 +47,13 @@ WEIR_TEST(spawn, accepts_the_longest_name_and_copies_it)
     char name[WEIR_WORKER_NAME_SIZE_MAX + 1];
     struct weir_worker_info info;
     struct weir_worker *worker;
-    struct office office;
-    office_open(&office);
+    struct env env;
+    env_open(&env);
     memset(name, '~', sizeof name);
     name[WEIR_WORKER_NAME_SIZE_MAX] = '\0';
-    office.options.name = name;
+    env.options.name = name;
 
-    check_status(weir_ward_spawn(office.ward, &office.options, &worker, NULL), WEIR_OK);
+    check_status(weir_ward_spawn(env.ward, &env.options, &worker, NULL), WEIR_OK);
     memset(name, 'x', sizeof name - 1);
 
     check_int(strlen(weir_worker_name(worker)), WEIR_WORKER_NAME_SIZE_MAX);
@@ -61,7 +61,7 @@ WEIR_TEST(spawn, accepts_the_longest_name_and_copies_it)
     weir_worker_read(worker, &info);
     check_str(info.name, weir_worker_name(worker));
     weir_worker_release(worker);
-    office_close(&office);
+    env_close(&env);
 }
 
 /* Spawned as options_init() left it, with a name and an action, a worker works. */
@@ -70,8 +70,8 @@ WEIR_TEST(spawn, accepts_the_defaults)
     struct actor actor = {ACTS(IDLE)};
     struct weir_worker_options options;
     struct weir_worker_info info;
-    struct office office;
-    office_open(&office);
+    struct env env;
+    env_open(&env);
     weir_worker_options_init(&options);
     check_int(options.notifier_count, 0);
     check_int(options.listener_count, 0);
@@ -86,29 +86,29 @@ WEIR_TEST(spawn, accepts_the_defaults)
     options.action = actor_act;
     options.state = &actor;
 
-    check_status(weir_ward_spawn(office.ward, &options, NULL, NULL), WEIR_OK);
-    weir_sim_run_until(office.sim, WEIR_HOURS(1));
+    check_status(weir_ward_spawn(env.ward, &options, NULL, NULL), WEIR_OK);
+    weir_sim_run_until(env.sim, WEIR_HOURS(1));
 
-    check_int(weir_ward_read(office.ward, &info, 1), 1);
+    check_int(weir_ward_read(env.ward, &info, 1), 1);
     check_int(info.state, WEIR_WORKER_IDLING);
     check_int(actor.calls, 0);
-    office_close(&office);
+    env_close(&env);
 }
 
 /* Lists of no elements may be NULL or point anywhere: nobody looks. */
 WEIR_TEST(spawn, does_not_look_at_empty_lists)
 {
-    struct office office;
-    office_open(&office);
-    office.options.notifiers = (struct weir_notifier *const *)(uintptr_t)1;
-    office.options.listeners = (const struct weir_listener *const *)(uintptr_t)1;
-    office.options.state = &office.actor;
+    struct env env;
+    env_open(&env);
+    env.options.notifiers = (struct weir_notifier *const *)(uintptr_t)1;
+    env.options.listeners = (const struct weir_listener *const *)(uintptr_t)1;
+    env.options.state = &env.actor;
 
-    check_status(weir_ward_spawn(office.ward, &office.options, NULL, NULL), WEIR_OK);
+    check_status(weir_ward_spawn(env.ward, &env.options, NULL, NULL), WEIR_OK);
 
-    weir_sim_run_until(office.sim, MS(1));
-    check_int(weir_ward_count(office.ward), 1);
-    office_close(&office);
+    weir_sim_run_until(env.sim, MS(1));
+    check_int(weir_ward_count(env.ward), 1);
+    env_close(&env);
 }
 
 /* ---- after the end ---------------------------------------------------------------------- */
@@ -120,33 +120,31 @@ static void spawn_too_late(void (*end)(struct weir_ward *))
     struct weir_notifier *bell;
     struct weir_gate *gate;
     struct weir_error error;
-    struct office office;
+    struct env env;
     int64_t outstanding;
-    office_open(&office);
-    check_status(weir_notifier_create(weir_sim_executor(office.sim), &bell), WEIR_OK);
-    check_status(weir_gate_create(weir_sim_executor(office.sim), 1, &gate, NULL),
-                 WEIR_OK);
+    env_open(&env);
+    check_status(weir_notifier_create(weir_sim_executor(env.sim), &bell), WEIR_OK);
+    check_status(weir_gate_create(weir_sim_executor(env.sim), 1, &gate, NULL), WEIR_OK);
     weir_notifier_notify_one(bell);
-    office.options.notifiers = &bell;
-    office.options.notifier_count = 1;
-    office.options.shared = gate;
+    env.options.notifiers = &bell;
+    env.options.notifier_count = 1;
+    env.options.shared = gate;
 
-    end(office.ward);
-    outstanding = office.heap.outstanding;
-    check_status(weir_ward_spawn(office.ward, &office.options, &worker, &error),
-                 WEIR_CLOSED);
+    end(env.ward);
+    outstanding = env.heap.outstanding;
+    check_status(weir_ward_spawn(env.ward, &env.options, &worker, &error), WEIR_CLOSED);
     check(worker == NULL);
     check_str(error.text, "spawn worker \"clerk\": ward \"office\" was stopped");
-    check_status(weir_ward_spawn(office.ward, &office.options, NULL, NULL), WEIR_CLOSED);
-    check_int(office.heap.outstanding, outstanding);
-    check_int(weir_ward_count(office.ward), 0);
-    weir_sim_run_until(office.sim, WEIR_SECONDS(1));
+    check_status(weir_ward_spawn(env.ward, &env.options, NULL, NULL), WEIR_CLOSED);
+    check_int(env.heap.outstanding, outstanding);
+    check_int(weir_ward_count(env.ward), 0);
+    weir_sim_run_until(env.sim, WEIR_SECONDS(1));
 
-    check_int(office.actor.calls, 0);
+    check_int(env.actor.calls, 0);
     check(weir_notifier_stored(bell));
     weir_gate_destroy(gate);
     weir_notifier_destroy(bell);
-    office_close(&office);
+    env_close(&env);
 }
 
 static void stop(struct weir_ward *ward)

@@ -5,14 +5,14 @@
 #include <sched.h>
 #include <string.h>
 
-#include "unit/ward/scribe.h"
+#include "unit/ward/event_recorder.h"
 #include "unit/ward/worker_fixture.h"
 
 /* A scene with one listener that writes everything down. */
 struct told {
     struct worker_fixture worker_fixture;
     struct page page;
-    struct scribe scribe;
+    struct event_recorder event_recorder;
     const struct weir_listener *listeners[1];
 };
 
@@ -20,7 +20,7 @@ static void told_open(struct told *self, struct actor *actor)
 {
     memset(self, 0, sizeof *self);
     worker_fixture_open(&self->worker_fixture, IN_SIMULATION, actor);
-    self->listeners[0] = scribe_open(&self->scribe, "", &self->page);
+    self->listeners[0] = event_recorder_open(&self->event_recorder, "", &self->page);
     self->worker_fixture.options.listeners = self->listeners;
     self->worker_fixture.options.listener_count = 1;
 }
@@ -80,10 +80,10 @@ WEIR_TEST(listener, is_told_in_the_order_of_the_list)
     struct actor actor = {ACTS(IDLE)};
     struct worker_fixture worker_fixture;
     struct page page = {.size = 0};
-    struct scribe a;
-    struct scribe b;
-    const struct weir_listener *both[] = {scribe_open(&a, "A", &page),
-                                          scribe_open(&b, "B", &page)};
+    struct event_recorder a;
+    struct event_recorder b;
+    const struct weir_listener *both[] = {event_recorder_open(&a, "A", &page),
+                                          event_recorder_open(&b, "B", &page)};
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
     worker_fixture.options.listeners = both;
     worker_fixture.options.listener_count = 2;
@@ -107,10 +107,10 @@ WEIR_TEST(listener, hears_each_event_right_after_the_one_before_it_in_the_list)
     struct actor actor = {ACTS(PROCEED, SLEEP(MS(10)), ERROR, IDLE)};
     struct worker_fixture worker_fixture;
     struct page page = {.size = 0};
-    struct scribe a;
-    struct scribe b;
-    const struct weir_listener *both[] = {scribe_open(&a, "A", &page),
-                                          scribe_open(&b, "B", &page)};
+    struct event_recorder a;
+    struct event_recorder b;
+    const struct weir_listener *both[] = {event_recorder_open(&a, "A", &page),
+                                          event_recorder_open(&b, "B", &page)};
     worker_fixture_open(&worker_fixture, IN_SIMULATION, &actor);
     worker_fixture.options.listeners = both;
     worker_fixture.options.listener_count = 2;
@@ -558,8 +558,9 @@ WEIR_TEST(listener, hears_every_event_in_order_on_threads_too)
     struct actor actor = {ACTS(PROCEED, SLEEP(0), ERROR, SLEEP(LONG))};
     struct worker_fixture worker_fixture;
     struct page page = {.size = 0};
-    struct scribe scribe;
-    const struct weir_listener *listeners[] = {scribe_open(&scribe, "", &page)};
+    struct event_recorder event_recorder;
+    const struct weir_listener *listeners[] = {
+        event_recorder_open(&event_recorder, "", &page)};
     char words[256];
     worker_fixture_open(&worker_fixture, ON_THREADS, &actor);
     worker_fixture.options.backoff = (struct weir_backoff){MS(1), MS(1), 1.0, 0.0};

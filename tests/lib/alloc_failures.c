@@ -1,7 +1,7 @@
 /*
- * sweep.c - the n-th allocation fails, for n until success.
+ * alloc_failures.c - the n-th allocation fails, for n until success.
  */
-#include "lib/sweep.h"
+#include "lib/alloc_failures.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -17,12 +17,12 @@ enum shortage { ONE_FAILS, ALL_LATER_FAIL_TOO };
 struct sweep {
     const char *file;
     int line;
-    weir_sweep_fn scenario;
+    weir_alloc_failures_fn scenario;
 };
 
 static bool run_once(const struct sweep *self, uint64_t fail_at, enum shortage shortage);
 
-void weir_sweep_run(const char *file, int line, weir_sweep_fn scenario)
+void weir_alloc_failures_run(const char *file, int line, weir_alloc_failures_fn scenario)
 {
     struct sweep sweep = {file, line, scenario};
     uint64_t n = 1;

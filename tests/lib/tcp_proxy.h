@@ -1,5 +1,5 @@
 /*
- * wire.h - a wire to a server that can be cut at the right moment.
+ * tcp_proxy.h - a wire to a server that can be cut at the right moment.
  *
  *   client --- wire ---> server
  *
@@ -13,30 +13,30 @@
  * Threads  The test's; the wire has one of its own.
  * Failure  Fails the running test.
  */
-#ifndef WEIR_TEST_WIRE_H
-#define WEIR_TEST_WIRE_H
+#ifndef WEIR_TEST_TCP_PROXY_H
+#define WEIR_TEST_TCP_PROXY_H
 
 #include <stdint.h>
 
-struct wire;
+struct tcp_proxy;
 
-enum wire_mode {
-    WIRE_CARRIES,
-    WIRE_LOSES_NEXT_REQUEST, /* the server never hears of it */
-    WIRE_LOSES_NEXT_ANSWER,  /* the server has done it */
-    WIRE_SWALLOWS            /* nothing arrives, either way, until it is closed */
+enum tcp_proxy_mode {
+    TCP_PROXY_CARRIES,
+    TCP_PROXY_LOSES_NEXT_REQUEST, /* the server never hears of it */
+    TCP_PROXY_LOSES_NEXT_ANSWER,  /* the server has done it */
+    TCP_PROXY_SWALLOWS            /* nothing arrives, either way, until it is closed */
 };
 
 /* A wire to a port of this machine. Owes one close. */
-struct wire *wire_open(uint16_t server_port);
-void wire_close(struct wire *self);
+struct tcp_proxy *tcp_proxy_open(uint16_t server_port);
+void tcp_proxy_close(struct tcp_proxy *self);
 
-uint16_t wire_port(const struct wire *self);
+uint16_t tcp_proxy_port(const struct tcp_proxy *self);
 
 /* From now on; it carries again, for new connections, once something was lost. */
-void wire_set_mode(struct wire *self, enum wire_mode mode);
+void tcp_proxy_set_mode(struct tcp_proxy *self, enum tcp_proxy_mode mode);
 
 /* Connections that are made from now on lead to this port. */
-void wire_lead_to(struct wire *self, uint16_t server_port);
+void tcp_proxy_lead_to(struct tcp_proxy *self, uint16_t server_port);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * sweep.h - runs a scenario again and again, without memory at a different place each time.
+ * alloc_failures.h - runs a scenario again and again, without memory at a different place each time.
  *
  *   static enum weir_status fill_and_empty(const struct weir_heap *heap);
  *
  *   WEIR_TEST(map, survives_any_failing_allocation)
  *   {
- *       check_sweep(fill_and_empty);
+ *       check_alloc_failures(fill_and_empty);
  *   }
  *
  * Out of memory is a status, at every single allocation: no crash, nothing leaked. Nobody
@@ -22,16 +22,17 @@
  *          piece of memory); when the run without failure is not WEIR_OK; and when the
  *          scenario never allocates, since nothing was tested then.
  */
-#ifndef WEIR_TEST_SWEEP_H
-#define WEIR_TEST_SWEEP_H
+#ifndef WEIR_TEST_ALLOC_FAILURES_H
+#define WEIR_TEST_ALLOC_FAILURES_H
 
 #include <weir/heap.h>
 #include <weir/status.h>
 
-typedef enum weir_status (*weir_sweep_fn)(const struct weir_heap *heap);
+typedef enum weir_status (*weir_alloc_failures_fn)(const struct weir_heap *heap);
 
-#define check_sweep(scenario) weir_sweep_run(__FILE__, __LINE__, (scenario))
+#define check_alloc_failures(scenario)                                                   \
+    weir_alloc_failures_run(__FILE__, __LINE__, (scenario))
 
-void weir_sweep_run(const char *file, int line, weir_sweep_fn scenario);
+void weir_alloc_failures_run(const char *file, int line, weir_alloc_failures_fn scenario);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * wire.c - see wire.h. One thread polls all sockets and copies from one to the other.
+ * tcp_proxy.c - see tcp_proxy.h. One thread polls all sockets and copies from one to the other.
  */
-#include "lib/wire.h"
+#include "lib/tcp_proxy.h"
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -24,7 +24,7 @@ struct call {
     int sockets[2]; /* by enum end; -1: there is no call */
 };
 
-struct wire {
+struct tcp_proxy {
     _Atomic uint16_t server_port;
     uint16_t port;
     int listener;
@@ -35,9 +35,9 @@ struct wire {
 };
 
 static void *carry(void *argument);
-static void take_call(struct wire *self);
+static void take_call(struct tcp_proxy *self);
 static void hang_up(struct call *call);
-static void hand_on(struct wire *self, struct call *call, enum end from);
+static void hand_on(struct tcp_proxy *self, struct call *call, enum end from);
 
 static struct sockaddr_in loopback(uint16_t port)
 {
@@ -46,9 +46,9 @@ static struct sockaddr_in loopback(uint16_t port)
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-struct wire *wire_open(uint16_t server_port)
+struct tcp_proxy *tcp_proxy_open(uint16_t server_port)
 {
-    struct wire *self = calloc(1, sizeof *self);
+    struct tcp_proxy *self = calloc(1, sizeof *self);
     struct sockaddr_in address = loopback(0);
     socklen_t size = sizeof address;
 
@@ -67,7 +67,7 @@ struct wire *wire_open(uint16_t server_port)
     return self;
 }
 
-void wire_close(struct wire *self)
+void tcp_proxy_close(struct tcp_proxy *self)
 {
     close(self->stop[1]);
     pthread_join(self->thread, NULL);
@@ -78,24 +78,24 @@ void wire_close(struct wire *self)
     free(self);
 }
 
-uint16_t wire_port(const struct wire *self)
+uint16_t tcp_proxy_port(const struct tcp_proxy *self)
 {
     return self->port;
 }
 
-void wire_set_mode(struct wire *self, enum wire_mode mode)
+void tcp_proxy_set_mode(struct tcp_proxy *self, enum tcp_proxy_mode mode)
 {
     self->mode = mode;
 }
 
-void wire_lead_to(struct wire *self, uint16_t server_port)
+void tcp_proxy_lead_to(struct tcp_proxy *self, uint16_t server_port)
 {
     self->server_port = server_port;
 }
 
 static void *carry(void *argument)
 {
-    struct wire *self = argument;
+    struct tcp_proxy *self = argument;
 
     for (;;) {
         struct pollfd polled[2 + CALLS_MAX * 2] = {
@@ -104,7 +104,7 @@ static void *carry(void *argument)
         };
 
         for (int i = 0; i < CALLS_MAX * 2; i++)
-            polled[2 + i] = (struct pollfd){.fd = self->mode == WIRE_SWALLOWS
+            polled[2 + i] = (struct pollfd){.fd = self->mode == TCP_PROXY_SWALLOWS
                                                       ? -1
                                                       : self->calls[i / 2].sockets[i % 2],
                                             .events = POLLIN};
@@ -113,7 +113,7 @@ static void *carry(void *argument)
         if (polled[0].revents != 0)
             return NULL;
         for (int i = 0; i < CALLS_MAX * 2; i++)
-            if (polled[2 + i].revents != 0 && self->mode != WIRE_SWALLOWS &&
+            if (polled[2 + i].revents != 0 && self->mode != TCP_PROXY_SWALLOWS &&
                 self->calls[i / 2].sockets[i % 2] >= 0)
                 hand_on(self, &self->calls[i / 2], (enum end)(i % 2));
         if (polled[1].revents != 0)
@@ -121,7 +121,7 @@ static void *carry(void *argument)
     }
 }
 
-static void take_call(struct wire *self)
+static void take_call(struct tcp_proxy *self)
 {
     struct sockaddr_in address = loopback(self->server_port);
     struct call call = {{accept(self->listener, NULL, NULL),
@@ -162,16 +162,16 @@ static bool send_all(int out, const char *bytes, size_t size)
     return true;
 }
 
-static void hand_on(struct wire *self, struct call *call, enum end from)
+static void hand_on(struct tcp_proxy *self, struct call *call, enum end from)
 {
-    enum wire_mode lost =
-        from == CLIENT ? WIRE_LOSES_NEXT_REQUEST : WIRE_LOSES_NEXT_ANSWER;
+    enum tcp_proxy_mode lost =
+        from == CLIENT ? TCP_PROXY_LOSES_NEXT_REQUEST : TCP_PROXY_LOSES_NEXT_ANSWER;
     char buffer[BUFFER_SIZE];
     ssize_t size = recv(call->sockets[from], buffer, sizeof buffer, 0);
     int expected = (int)lost;
 
     if (size <= 0 ||
-        atomic_compare_exchange_strong(&self->mode, &expected, WIRE_CARRIES) ||
+        atomic_compare_exchange_strong(&self->mode, &expected, TCP_PROXY_CARRIES) ||
         !send_all(call->sockets[from == CLIENT ? SERVER : CLIENT], buffer, (size_t)size))
         hang_up(call);
 }

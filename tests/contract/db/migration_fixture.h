@@ -1,5 +1,5 @@
 /*
- * shelf.h - a small schema for the tests of migrations, in four steps and three dialects.
+ * migration_fixture.h - a small schema for the tests of migrations, in four steps and three dialects.
  *
  *   1  {p}_item with an index
  *   2  a column more, and {p}_mark, which has one row
@@ -8,17 +8,17 @@
  *
  * On MariaDB each statement may be repeated, as migrate.h demands.
  */
-#ifndef WEIR_TEST_SHELF_H
-#define WEIR_TEST_SHELF_H
+#ifndef WEIR_TEST_MIGRATION_FIXTURE_H
+#define WEIR_TEST_MIGRATION_FIXTURE_H
 
 #include "db/migrate.h"
 #include "lib/engines.h"
 
-enum { SHELF_NEWEST = 4 };
+enum { MIGRATION_FIXTURE_NEWEST = 4 };
 
 #define STATEMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static const struct weir_migration SHELF_MIGRATIONS[] = {
+static const struct weir_migration MIGRATION_FIXTURE_MIGRATIONS[] = {
     {1,
      1,
      "items",
@@ -77,13 +77,15 @@ static const struct weir_migration SHELF_MIGRATIONS[] = {
 };
 
 /* What a library knows that ends with this number. */
-static inline struct weir_schema shelf_up_to(uint32_t number)
+static inline struct weir_schema migration_fixture_up_to(uint32_t number)
 {
-    return (struct weir_schema){.migrations = SHELF_MIGRATIONS, .count = number};
+    return (struct weir_schema){.migrations = MIGRATION_FIXTURE_MIGRATIONS,
+                                .count = number};
 }
 
 /* A weir_db with a prefix. Owes one weir_db_destroy(). */
-static inline struct weir_db *shelf_open(struct fixture *fixture, const char *prefix)
+static inline struct weir_db *migration_fixture_open(struct fixture *fixture,
+                                                     const char *prefix)
 {
     struct weir_db_options options = fixture_options(fixture);
 
@@ -92,11 +94,11 @@ static inline struct weir_db *shelf_open(struct fixture *fixture, const char *pr
 }
 
 /* Migrate with this prefix, which must work; returns what was there before. */
-static inline uint32_t shelf_migrate(struct fixture *fixture, const char *prefix,
-                                     uint32_t number)
+static inline uint32_t migration_fixture_migrate(struct fixture *fixture,
+                                                 const char *prefix, uint32_t number)
 {
-    struct weir_schema schema = shelf_up_to(number);
-    struct weir_db *db = shelf_open(fixture, prefix);
+    struct weir_schema schema = migration_fixture_up_to(number);
+    struct weir_db *db = migration_fixture_open(fixture, prefix);
     uint32_t from = 99;
     uint32_t to = 99;
 
@@ -106,11 +108,11 @@ static inline uint32_t shelf_migrate(struct fixture *fixture, const char *prefix
     return from;
 }
 
-static inline enum weir_status shelf_check(struct fixture *fixture, const char *prefix,
-                                           uint32_t number)
+static inline enum weir_status
+migration_fixture_check(struct fixture *fixture, const char *prefix, uint32_t number)
 {
-    struct weir_schema schema = shelf_up_to(number);
-    struct weir_db *db = shelf_open(fixture, prefix);
+    struct weir_schema schema = migration_fixture_up_to(number);
+    struct weir_db *db = migration_fixture_open(fixture, prefix);
     struct weir_connection *connection = NULL;
     enum weir_status status;
 
@@ -122,8 +124,8 @@ static inline enum weir_status shelf_check(struct fixture *fixture, const char *
 }
 
 /* An integer asked from outside; `%s` in the text is the prefix, at most four times. */
-static inline int64_t shelf_ask(struct fixture *fixture, const char *text,
-                                const char *prefix)
+static inline int64_t migration_fixture_ask(struct fixture *fixture, const char *text,
+                                            const char *prefix)
 {
     char sql[1024];
     size_t size = 0;
@@ -142,20 +144,23 @@ static inline int64_t shelf_ask(struct fixture *fixture, const char *text,
 }
 
 /* Everything is there, once. */
-static inline void shelf_is_whole(struct fixture *fixture, const char *prefix)
+static inline void migration_fixture_is_whole(struct fixture *fixture, const char *prefix)
 {
-    check_int(shelf_ask(fixture, "SELECT count(*) FROM %s_schema", prefix), SHELF_NEWEST);
-    check_int(shelf_ask(fixture, "SELECT value FROM %s_mark", prefix), 1);
-    check_int(shelf_ask(fixture, "SELECT count(weight) FROM %s_item", prefix), 0);
+    check_int(migration_fixture_ask(fixture, "SELECT count(*) FROM %s_schema", prefix),
+              MIGRATION_FIXTURE_NEWEST);
+    check_int(migration_fixture_ask(fixture, "SELECT value FROM %s_mark", prefix), 1);
+    check_int(migration_fixture_ask(fixture, "SELECT count(weight) FROM %s_item", prefix),
+              0);
     if (fixture->engine != WEIR_SQLITE)
-        check_int(shelf_ask(fixture, "SELECT %s_next(41)", prefix), 42);
-    check_db(shelf_check(fixture, prefix, SHELF_NEWEST), WEIR_OK);
+        check_int(migration_fixture_ask(fixture, "SELECT %s_next(41)", prefix), 42);
+    check_db(migration_fixture_check(fixture, prefix, MIGRATION_FIXTURE_NEWEST), WEIR_OK);
 }
 
 /* Tables whose names begin with the prefix. */
-static inline int64_t shelf_count_tables(struct fixture *fixture, const char *prefix)
+static inline int64_t migration_fixture_count_tables(struct fixture *fixture,
+                                                     const char *prefix)
 {
-    return shelf_ask(
+    return migration_fixture_ask(
         fixture,
         fixture_choose(fixture,
                        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "

@@ -1,21 +1,21 @@
 /*
- * bell.h - a wake whose notifier has a worker, and another process that commits.
+ * wake_fixture.h - a wake whose notifier has a worker, and another process that commits.
  *
- *   struct bell bell;
- *   struct neighbour neighbour;
+ *   struct wake_fixture bell;
+ *   struct other_process neighbour;
  *
- *   neighbour_move_in(&neighbour, fixture);           first: it is forked
- *   bell_hang(&bell, fixture);
- *   neighbour_do(&neighbour, COMMIT_AND_TELL);
+ *   other_process_move_in(&neighbour, fixture);           first: it is forked
+ *   wake_fixture_hang(&bell, fixture);
+ *   other_process_do(&neighbour, COMMIT_AND_TELL);
  *   wait_until(atomic_load(&bell.seen) == 1);         the worker has read so many rows
- *   bell_take_down(&bell);
- *   neighbour_move_out(&neighbour);
+ *   wake_fixture_take_down(&bell);
+ *   other_process_move_out(&neighbour);
  *
  * The worker reads the table each time it is signalled and rewards the wake when something was
  * new. Nothing else reads it: what is seen was seen because of a signal.
  */
-#ifndef WEIR_TEST_BELL_H
-#define WEIR_TEST_BELL_H
+#ifndef WEIR_TEST_WAKE_FIXTURE_H
+#define WEIR_TEST_WAKE_FIXTURE_H
 
 #include <stdatomic.h>
 #include <string.h>
@@ -46,15 +46,15 @@ enum order {
     TELL_ANOTHER = 'o'     /* weir_wake_send() to another channel */
 };
 
-struct neighbour {
+struct other_process {
     struct fixture *fixture;
     pid_t pid;
     int orders[2];
     int answers[2];
 };
 
-static inline enum weir_status neighbour_obey(struct weir_connection *connection,
-                                              enum order order)
+static inline enum weir_status other_process_obey(struct weir_connection *connection,
+                                                  enum order order)
 {
     enum weir_status status = WEIR_OK;
 
@@ -73,9 +73,9 @@ static inline enum weir_status neighbour_obey(struct weir_connection *connection
 }
 
 /* In the child: obey until the parent hangs up. A database that is gone is asked again. */
-static inline int neighbour_live(void *argument)
+static inline int other_process_live(void *argument)
 {
-    struct neighbour *self = argument;
+    struct other_process *self = argument;
     struct weir_db_options options = fixture_options(self->fixture);
     struct weir_db *db;
     char order;
@@ -90,7 +90,7 @@ static inline int neighbour_live(void *argument)
         do {
             status = weir_db_acquire(db, &connection, NULL);
             if (status == WEIR_OK)
-                status = neighbour_obey(connection, (enum order)order);
+                status = other_process_obey(connection, (enum order)order);
             weir_db_release(db, connection);
         } while (weir_status_class(status) == WEIR_CLASS_RETRY && usleep(5000) == 0);
         if (status != WEIR_OK)
@@ -105,38 +105,39 @@ static inline int neighbour_live(void *argument)
 }
 
 /* Before there is any thread in the test. */
-static inline void neighbour_move_in(struct neighbour *self, struct fixture *fixture)
+static inline void other_process_move_in(struct other_process *self,
+                                         struct fixture *fixture)
 {
     self->fixture = fixture;
     check_int(pipe2(self->orders, O_CLOEXEC), 0);
     check_int(pipe2(self->answers, O_CLOEXEC), 0);
-    self->pid = child_start(neighbour_live, self);
+    self->pid = child_start(other_process_live, self);
     (void)close(self->orders[0]);
     (void)close(self->answers[1]);
 }
 
 /* Give an order without waiting, and wait for the oldest one to be obeyed. */
-static inline void neighbour_tell(struct neighbour *self, enum order order)
+static inline void other_process_tell(struct other_process *self, enum order order)
 {
     char byte = (char)order;
 
     check_int(write(self->orders[1], &byte, 1), 1);
 }
 
-static inline void neighbour_await(struct neighbour *self)
+static inline void other_process_await(struct other_process *self)
 {
     char byte;
 
     check_int(read(self->answers[0], &byte, 1), 1);
 }
 
-static inline void neighbour_do(struct neighbour *self, enum order order)
+static inline void other_process_do(struct other_process *self, enum order order)
 {
-    neighbour_tell(self, order);
-    neighbour_await(self);
+    other_process_tell(self, order);
+    other_process_await(self);
 }
 
-static inline void neighbour_move_out(struct neighbour *self)
+static inline void other_process_move_out(struct other_process *self)
 {
     (void)close(self->orders[1]);
     check_int(child_wait(self->pid), 0);
@@ -145,7 +146,7 @@ static inline void neighbour_move_out(struct neighbour *self)
 
 /* ---- this process ------------------------------------------------------------------------- */
 
-struct bell {
+struct wake_fixture {
     struct weir_db *db; /* whose table the worker reads */
     struct weir_executor *executor;
     struct weir_ward *ward;
@@ -154,11 +155,11 @@ struct bell {
     _Atomic int64_t seen; /* rows */
 };
 
-static inline enum weir_status bell_ring(struct weir_context *context, void *state,
-                                         struct weir_directive *out,
-                                         struct weir_error *error)
+static inline enum weir_status wake_fixture_ring(struct weir_context *context,
+                                                 void *state, struct weir_directive *out,
+                                                 struct weir_error *error)
 {
-    struct bell *self = state;
+    struct wake_fixture *self = state;
     struct weir_connection *connection;
     int64_t count = 0;
     enum weir_status status = weir_db_acquire(self->db, &connection, error);
@@ -176,12 +177,12 @@ static inline enum weir_status bell_ring(struct weir_context *context, void *sta
 }
 
 /* The notifier, without a wake. */
-static inline void bell_make(struct bell *self, struct weir_db *db)
+static inline void wake_fixture_make(struct wake_fixture *self, struct weir_db *db)
 {
     struct weir_executor_options executor;
     struct weir_ward_options ward = {.name = "bells"};
 
-    *self = (struct bell){.db = db};
+    *self = (struct wake_fixture){.db = db};
     weir_executor_options_init(&executor);
     executor.threads = 1;
     check_status(weir_executor_create(&executor, &self->executor, NULL), WEIR_OK);
@@ -189,7 +190,7 @@ static inline void bell_make(struct bell *self, struct weir_db *db)
     check_status(weir_notifier_create(self->executor, &self->notifier), WEIR_OK);
 }
 
-static inline struct weir_wake_options bell_options(struct bell *self)
+static inline struct weir_wake_options wake_fixture_options(struct wake_fixture *self)
 {
     struct weir_wake_options options;
 
@@ -200,7 +201,8 @@ static inline struct weir_wake_options bell_options(struct bell *self)
 }
 
 /* The wake, and then the worker, which knows it. */
-static inline void bell_start(struct bell *self, const struct weir_wake_options *options)
+static inline void wake_fixture_start(struct wake_fixture *self,
+                                      const struct weir_wake_options *options)
 {
     struct weir_worker_options worker;
     struct weir_error error;
@@ -208,7 +210,7 @@ static inline void bell_start(struct bell *self, const struct weir_wake_options 
     check_status(weir_wake_start(options, &self->wake, &error), WEIR_OK);
     weir_worker_options_init(&worker);
     worker.name = "ringer";
-    worker.action = bell_ring;
+    worker.action = wake_fixture_ring;
     worker.state = self;
     worker.notifiers = &self->notifier;
     worker.notifier_count = 1;
@@ -216,7 +218,7 @@ static inline void bell_start(struct bell *self, const struct weir_wake_options 
     check_status(weir_ward_spawn(self->ward, &worker, NULL, &error), WEIR_OK);
 }
 
-static inline struct weir_wake_info bell_info(struct bell *self)
+static inline struct weir_wake_info wake_fixture_info(struct wake_fixture *self)
 {
     struct weir_wake_info info;
 
@@ -225,26 +227,27 @@ static inline struct weir_wake_info bell_info(struct bell *self)
 }
 
 /* Nothing is on its way to the worker: it stands in line. */
-static inline bool bell_is_quiet(struct bell *self)
+static inline bool wake_fixture_is_quiet(struct wake_fixture *self)
 {
     return weir_notifier_waiting(self->notifier) == 1;
 }
 
 /* A bell with these polls. Where there are hints, it waits until they arrive. */
-static inline void bell_hang(struct bell *self, struct weir_db *db, int64_t poll_ns)
+static inline void wake_fixture_hang(struct wake_fixture *self, struct weir_db *db,
+                                     int64_t poll_ns)
 {
     struct weir_wake_options options;
 
-    bell_make(self, db);
-    options = bell_options(self);
+    wake_fixture_make(self, db);
+    options = wake_fixture_options(self);
     options.poll_ns = poll_ns;
-    bell_start(self, &options);
+    wake_fixture_start(self, &options);
     if (weir_db_engine(db) != WEIR_MARIADB)
-        wait_until(bell_info(self).listening);
-    wait_until(bell_is_quiet(self));
+        wait_until(wake_fixture_info(self).listening);
+    wait_until(wake_fixture_is_quiet(self));
 }
 
-static inline void bell_take_down(struct bell *self)
+static inline void wake_fixture_take_down(struct wake_fixture *self)
 {
     check_int(weir_ward_stop(self->ward, WEIR_SECONDS(60)), 0);
     weir_wake_stop(self->wake);

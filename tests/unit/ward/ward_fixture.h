@@ -1,29 +1,29 @@
 /*
- * hall.h - a ward in simulation that remembers what it was told about the ends of its
+ * ward_fixture.h - a ward in simulation that remembers what it was told about the ends of its
  * workers, and actions that end in their own time.
  *
- *   struct hall hall;
+ *   struct ward_fixture hall;
  *   struct patient patient = {.last_step_ns = MS(10)};
  *
- *   hall_open(&hall);
- *   weir_worker_release(hall_spawn(&hall, "patient", wait_for_cancel, &patient));
+ *   ward_fixture_open(&hall);
+ *   weir_worker_release(ward_fixture_spawn(&hall, "patient", wait_for_cancel, &patient));
  *   check_int(weir_ward_stop(hall.ward, WEIR_SECONDS(1)), 0);
  *   check_str(hall.names[0], "hall/patient");
- *   hall_close(&hall);
+ *   ward_fixture_close(&hall);
  */
-#ifndef WEIR_TEST_HALL_H
-#define WEIR_TEST_HALL_H
+#ifndef WEIR_TEST_WARD_FIXTURE_H
+#define WEIR_TEST_WARD_FIXTURE_H
 
 #include <stdio.h>
 #include <string.h>
 
-#include "unit/ward/journal.h"
+#include "unit/ward/captured_log.h"
 #include "unit/ward/worker_fixture.h"
 
 enum { ENDS_MAX = 8 };
 
-struct hall {
-    struct journal journal;
+struct ward_fixture {
+    struct captured_log captured_log;
     struct weir_sim *sim;
     struct weir_ward *ward;
     size_t end_count;
@@ -34,7 +34,7 @@ struct hall {
 
 static inline void remember_end(void *state, const struct weir_worker_end *end)
 {
-    struct hall *self = state;
+    struct ward_fixture *self = state;
     size_t i = self->end_count++;
 
     if (i >= ENDS_MAX)
@@ -44,12 +44,12 @@ static inline void remember_end(void *state, const struct weir_worker_end *end)
     snprintf(self->texts[i], sizeof self->texts[i], "%s", end->text);
 }
 
-static inline void hall_open(struct hall *self)
+static inline void ward_fixture_open(struct ward_fixture *self)
 {
     struct weir_sim_options options = {.seed = 1};
 
     memset(self, 0, sizeof *self);
-    options.log = journal_open(&self->journal);
+    options.log = captured_log_open(&self->captured_log);
     check_status(weir_sim_create(&options, &self->sim, NULL), WEIR_OK);
     check_status(weir_ward_create(weir_sim_executor(self->sim),
                                   &(struct weir_ward_options){.name = "hall",
@@ -60,8 +60,9 @@ static inline void hall_open(struct hall *self)
 }
 
 /* Spawn an actor that runs at once. */
-static inline struct weir_worker *hall_spawn(struct hall *self, const char *name,
-                                             weir_action_fn action, void *state)
+static inline struct weir_worker *ward_fixture_spawn(struct ward_fixture *self,
+                                                     const char *name,
+                                                     weir_action_fn action, void *state)
 {
     struct actor nobody = {.name = name};
     struct weir_worker_options options = script_options(&nobody);
@@ -79,12 +80,13 @@ static inline struct weir_worker *hall_spawn(struct hall *self, const char *name
     return worker;
 }
 
-static inline void hall_cast(struct hall *self, const char *name, struct actor *actor)
+static inline void ward_fixture_add_worker(struct ward_fixture *self, const char *name,
+                                           struct actor *actor)
 {
-    weir_worker_release(hall_spawn(self, name, actor_act, actor));
+    weir_worker_release(ward_fixture_spawn(self, name, actor_act, actor));
 }
 
-static inline void hall_close(struct hall *self)
+static inline void ward_fixture_close(struct ward_fixture *self)
 {
     weir_ward_destroy(self->ward);
     weir_sim_destroy(self->sim);

@@ -1,7 +1,7 @@
 /*
- * place.c - see place.h.
+ * temp_dir.c - see temp_dir.h.
  */
-#include "lib/place.h"
+#include "lib/temp_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,16 +22,16 @@
 
 static pid_t owner; /* the process whose folders these are: not one forked by a test */
 static bool ours;
-static char run_folder[PLACE_SIZE];
-static char program_folder[PLACE_SIZE + 16];
-static char disk_folder[PLACE_SIZE];
+static char run_folder[TEMP_DIR_SIZE];
+static char program_folder[TEMP_DIR_SIZE + 16];
+static char disk_folder[TEMP_DIR_SIZE];
 static void (*before_end)(void);
 
 static void make_temporary(char *folder);
 static void keep_watch_over(const char *folder);
 static void end_places(void);
 
-const char *place_of_run(void)
+const char *temp_dir_of_run(void)
 {
     const char *given = getenv("WEIR_RUN_DIR");
     const char *parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : getenv("TMPDIR");
@@ -47,16 +47,16 @@ const char *place_of_run(void)
                           parent != NULL ? parent : "/tmp");
     else
         length = snprintf(run_folder, sizeof run_folder, "%s", given);
-    check(length > 0 && length < PLACE_SIZE);
+    check(length > 0 && length < TEMP_DIR_SIZE);
     if (ours)
         make_temporary(run_folder);
     atexit(end_places);
     return run_folder;
 }
 
-const char *place_of_program(void)
+const char *temp_dir_of_program(void)
 {
-    const char *run = place_of_run();
+    const char *run = temp_dir_of_run();
 
     if (program_folder[0] != '\0')
         return program_folder;
@@ -67,33 +67,33 @@ const char *place_of_program(void)
     return program_folder;
 }
 
-const char *place_on_disk(void)
+const char *temp_dir_on_disk(void)
 {
     const char *parent = getenv("TMPDIR");
     int length;
 
-    (void)place_of_run();
+    (void)temp_dir_of_run();
     if (disk_folder[0] != '\0')
         return disk_folder;
     length = snprintf(disk_folder, sizeof disk_folder, "%s/weir-XXXXXX",
                       parent != NULL && parent[0] != '\0' ? parent : "/var/tmp");
-    check(length > 0 && length < PLACE_SIZE);
+    check(length > 0 && length < TEMP_DIR_SIZE);
     make_temporary(disk_folder);
     return disk_folder;
 }
 
-bool place_is_ours(void)
+bool temp_dir_is_ours(void)
 {
-    (void)place_of_run();
+    (void)temp_dir_of_run();
     return ours;
 }
 
-void place_before_end(void (*end)(void))
+void temp_dir_before_end(void (*end)(void))
 {
     before_end = end;
 }
 
-void place_remove(const char *path)
+void temp_dir_remove(const char *path)
 {
     pid_t pid = fork();
 
@@ -149,9 +149,9 @@ static void end_places(void)
     if (before_end != NULL)
         before_end();
     if (program_folder[0] != '\0')
-        place_remove(program_folder);
+        temp_dir_remove(program_folder);
     if (disk_folder[0] != '\0')
-        place_remove(disk_folder);
+        temp_dir_remove(disk_folder);
     if (ours)
-        place_remove(run_folder);
+        temp_dir_remove(run_folder);
 }
