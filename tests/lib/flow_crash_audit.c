@@ -84,7 +84,7 @@ static void audit_draft(struct audit *self, uint32_t number)
 }
 
 /* A whole parcel that nobody knows of; returns the number behind it. */
-static uint32_t audit_parcel(struct audit *self, uint32_t first)
+static uint32_t audit_submission(struct audit *self, uint32_t first)
 {
     const struct flow_crash_draft *drafts = self->run->shared->drafts;
     uint32_t count = atomic_load(&self->run->shared->draft_count);
@@ -92,7 +92,7 @@ static uint32_t audit_parcel(struct audit *self, uint32_t first)
     uint32_t doubted = 0;
     uint32_t found = 0;
 
-    for (; end < count && drafts[end].parcel == drafts[first].parcel; end++) {
+    for (; end < count && drafts[end].submission == drafts[first].submission; end++) {
         doubted += atomic_load(&drafts[end].fate) == FLOW_CRASH_DOUBT;
         found += self->found[end] > 0;
     }
@@ -124,7 +124,7 @@ static void audit_submissions(struct audit *self)
     for (uint32_t i = 0; i < count; i++)
         audit_draft(self, i);
     for (uint32_t i = 0; i < count;)
-        i = audit_parcel(self, i);
+        i = audit_submission(self, i);
     if (other_ids > 0)
         tell(self, FLOW_CRASH_E1, NULL, "%" PRIu32 " times another id was told",
              other_ids);

@@ -110,25 +110,26 @@ static void forget_permanent(struct flow_crash_shared *shared)
 }
 
 /* A parcel of several drafts that was committed, not one of the first. */
-static uint32_t find_parcel(struct flow_crash_shared *shared)
+static uint32_t find_submission(struct flow_crash_shared *shared)
 {
     uint32_t count = atomic_load(&shared->draft_count);
     uint32_t i = count / 2;
 
     while (i + 1 < count &&
            (atomic_load(&shared->drafts[i].fate) != FLOW_CRASH_COMMITTED ||
-            shared->drafts[i + 1].parcel != shared->drafts[i].parcel))
+            shared->drafts[i + 1].submission != shared->drafts[i].submission))
         i++;
-    return shared->drafts[i].parcel;
+    return shared->drafts[i].submission;
 }
 
-static void halve_parcel(struct flow_crash *self)
+static void halve_submission(struct flow_crash *self)
 {
     struct flow_crash_shared *shared = self->shared;
-    uint32_t first = find_parcel(shared);
+    uint32_t first = find_submission(shared);
     char sql[256];
 
-    for (uint32_t i = first; shared->drafts[i].parcel == first && i < first + 1000; i++)
+    for (uint32_t i = first; shared->drafts[i].submission == first && i < first + 1000;
+         i++)
         atomic_store(&shared->drafts[i].fate, FLOW_CRASH_DOUBT);
     (void)snprintf(sql, sizeof sql,
                    "DELETE FROM {p}_execution WHERE no IN (SELECT no FROM {p}_input"
@@ -163,7 +164,7 @@ static void end_in_silence(struct flow_crash *self)
     struct weir_flow_options options;
     struct weir_flow *flow;
 
-    shared->drafts[number].parcel = number;
+    shared->drafts[number].submission = number;
     atomic_store(&shared->drafts[number].fate, FLOW_CRASH_COMMITTED);
     weir_flow_options_init(&options);
     options.db = fixture->db;
@@ -207,7 +208,7 @@ void flow_crash_tamper(struct flow_crash *self, enum flow_crash_plant plant)
         atomic_store(&find_draft(shared)->fate, FLOW_CRASH_NOTHING);
         break;
     case FLOW_CRASH_HALF:
-        halve_parcel(self);
+        halve_submission(self);
         break;
     case FLOW_CRASH_OTHER_ID:
         find_draft(shared)->id.uuid[0] ^= 1;

@@ -43,13 +43,13 @@ enum flow_crash_fate {
 /* An execution to be, by its number. All else follows from seed and number. */
 struct flow_crash_draft {
     _Atomic uint8_t fate;
-    _Atomic bool told; /* its id */
-    uint32_t parcel;   /* number of the first one of its transaction */
+    _Atomic bool told;   /* its id */
+    uint32_t submission; /* number of the first one of its transaction */
     struct weir_execution_id id;
 };
 
 /* A transaction of a submitter: numbers in a row. */
-struct flow_crash_parcel {
+struct flow_crash_submission {
     _Atomic uint32_t count; /* 0: nothing is being submitted */
     uint32_t first;
     uint32_t repeats; /* calls that were made after one in doubt */
@@ -98,7 +98,7 @@ struct flow_crash_shared {
     _Atomic uint32_t committed;
     _Atomic uint32_t resubmitted;
     _Atomic uint32_t other_ids; /* told for a draft that had one */
-    struct flow_crash_parcel parcels[FLOW_CRASH_SUBMITTERS];
+    struct flow_crash_submission parcels[FLOW_CRASH_SUBMITTERS];
     _Atomic uint32_t draft_count;
     struct flow_crash_draft drafts[FLOW_CRASH_DRAFTS_MAX];
     _Atomic size_t claim_count;

@@ -13,16 +13,16 @@
 #include "lib/flow_crash_shared.h"
 #include "lib/order_shared.h"
 
-enum { PARCEL_MAX = 120, SMALL_MAX = 15, CALLS_MAX = 3 };
+enum { SUBMISSION_MAX = 120, SMALL_MAX = 15, CALLS_MAX = 3 };
 
 struct submitter {
     struct flow_crash *run;
     struct flow_crash_client client;
-    struct flow_crash_parcel *parcel; /* of this seat */
-    struct flow_crash_work flow_fixture[PARCEL_MAX];
-    struct weir_execution_draft drafts[PARCEL_MAX];
-    struct weir_submission answers[PARCEL_MAX];
-    uint32_t numbers[PARCEL_MAX]; /* of the last call */
+    struct flow_crash_submission *submission; /* of this seat */
+    struct flow_crash_work flow_fixture[SUBMISSION_MAX];
+    struct weir_execution_draft drafts[SUBMISSION_MAX];
+    struct weir_submission answers[SUBMISSION_MAX];
+    uint32_t numbers[SUBMISSION_MAX]; /* of the last call */
     uint32_t count;
     struct weir_error error;
 };
@@ -86,8 +86,8 @@ static void set_fate(struct submitter *self, uint32_t number, enum flow_crash_fa
 /* Of the whole parcel. */
 static void set_fates(struct submitter *self, enum flow_crash_fate fate)
 {
-    for (uint32_t i = 0; i < self->parcel->count; i++)
-        set_fate(self, self->parcel->first + i, fate);
+    for (uint32_t i = 0; i < self->submission->count; i++)
+        set_fate(self, self->submission->first + i, fate);
 }
 
 /* Some of it was there when it was submitted again, so all is, or none was; those without key and id
@@ -106,26 +106,26 @@ static void conclude(struct submitter *self)
 /* Until there is an answer. After a second doubt nothing can be said of those without key and id. */
 static void find_out(struct submitter *self)
 {
-    struct flow_crash_parcel *parcel = self->parcel;
+    struct flow_crash_submission *submission = self->submission;
     enum weir_status status;
 
     self->count = 0;
-    for (uint32_t i = 0; i < parcel->count; i++) {
-        if (flow_crash_has_identity(parcel->first + i))
-            name_draft(self, parcel->first + i);
+    for (uint32_t i = 0; i < submission->count; i++) {
+        if (flow_crash_has_identity(submission->first + i))
+            name_draft(self, submission->first + i);
     }
     if (self->count == 0)
         return;
     do {
-        parcel->repeats++;
+        submission->repeats++;
         status = call(self, NULL);
         if (!flow_crash_went_well(self->run, "submit again", status, &self->error)) {
-            parcel->repeats -= status != WEIR_IN_DOUBT;
+            submission->repeats -= status != WEIR_IN_DOUBT;
             order_rest_us(5000);
         }
     } while (status != WEIR_OK);
     note_ids(self);
-    if (parcel->repeats == 1)
+    if (submission->repeats == 1)
         conclude(self);
     for (uint32_t i = 0; i < self->count; i++)
         set_fate(self, self->numbers[i], FLOW_CRASH_COMMITTED);
@@ -144,20 +144,20 @@ static void end_commit(struct submitter *self, const char *what, enum weir_statu
 
 /* ---- parcels --------------------------------------------------------------------------------- */
 
-static void make_parcel(struct submitter *self)
+static void make_submission(struct submitter *self)
 {
     struct flow_crash *run = self->run;
-    uint32_t most = flow_crash_roll(run, 8) == 0 ? PARCEL_MAX : SMALL_MAX;
+    uint32_t most = flow_crash_roll(run, 8) == 0 ? SUBMISSION_MAX : SMALL_MAX;
     uint32_t count = 1 + flow_crash_roll(run, most);
     uint32_t first = atomic_fetch_add(&run->shared->draft_count, count);
 
     if (first + count > FLOW_CRASH_DRAFTS_MAX)
         flow_crash_give_up(run, "there is no room for more drafts");
     for (uint32_t i = 0; i < count; i++)
-        draft_of(self, first + i)->parcel = first;
-    self->parcel->first = first;
-    self->parcel->repeats = 0;
-    atomic_store(&self->parcel->count, count);
+        draft_of(self, first + i)->submission = first;
+    self->submission->first = first;
+    self->submission->repeats = 0;
+    atomic_store(&self->submission->count, count);
 }
 
 /* A call that is a transaction by itself. */
@@ -165,7 +165,7 @@ static void submit_alone(struct submitter *self)
 {
     enum weir_status status;
 
-    name_drafts(self, self->parcel->first, self->parcel->count);
+    name_drafts(self, self->submission->first, self->submission->count);
     set_fates(self, FLOW_CRASH_DOUBT);
     status = call(self, NULL);
     if (status == WEIR_OK)
@@ -178,8 +178,8 @@ static void submit_alone(struct submitter *self)
 static enum weir_status submit_inside(struct submitter *self,
                                       struct weir_connection *connection)
 {
-    uint32_t left = self->parcel->count;
-    uint32_t next = self->parcel->first;
+    uint32_t left = self->submission->count;
+    uint32_t next = self->submission->first;
     enum weir_status status = WEIR_OK;
 
     for (int i = 0; i < CALLS_MAX && left > 0 && status == WEIR_OK; i++) {
@@ -273,8 +273,8 @@ static void submit_again(struct submitter *self)
 
 static bool is_in_doubt(struct submitter *self)
 {
-    for (uint32_t i = 0; i < self->parcel->count; i++) {
-        if (atomic_load(&draft_of(self, self->parcel->first + i)->fate) ==
+    for (uint32_t i = 0; i < self->submission->count; i++) {
+        if (atomic_load(&draft_of(self, self->submission->first + i)->fate) ==
             FLOW_CRASH_DOUBT)
             return true;
     }
@@ -286,10 +286,10 @@ static void take_over(struct submitter *self)
 {
     if (is_in_doubt(self))
         find_out(self);
-    atomic_store(&self->parcel->count, 0);
+    atomic_store(&self->submission->count, 0);
 }
 
-static void submit_parcel(struct submitter *self)
+static void submit_submission(struct submitter *self)
 {
     uint32_t luck = flow_crash_roll(self->run, 10);
 
@@ -310,9 +310,9 @@ static void submit_all(struct submitter *self)
             order_rest_us(5000);
             continue;
         }
-        make_parcel(self);
-        submit_parcel(self);
-        atomic_store(&self->parcel->count, 0);
+        make_submission(self);
+        submit_submission(self);
+        atomic_store(&self->submission->count, 0);
         if (flow_crash_roll(run, 4) == 0)
             submit_again(self);
     }
@@ -323,7 +323,7 @@ void flow_crash_submit(struct flow_crash *run)
     static struct submitter self; /* large */
 
     self.run = run;
-    self.parcel = &run->shared->parcels[run->process_slot];
+    self.submission = &run->shared->parcels[run->process_slot];
     weir_error_clear(&self.error);
     flow_crash_open(run, &self.client);
     atomic_store(&run->shared->ready[run->process_slot], true);

@@ -595,14 +595,14 @@ static void read_one(struct flow_actor *self, const struct weir_execution_id *id
     flow_actor_end(self, status);
 }
 
-struct listing {
+struct list_call {
     struct weir_execution_id ids[FLOW_KNOWN_MAX];
     size_t count;
 };
 
 static void note_id(void *state, const struct weir_execution_info *info)
 {
-    struct listing *self = state;
+    struct list_call *self = state;
 
     if (self->count < FLOW_KNOWN_MAX)
         self->ids[self->count++] = info->id;
@@ -611,16 +611,16 @@ static void note_id(void *state, const struct weir_execution_info *info)
 void flow_actor_read_all(struct flow_actor *self)
 {
     struct weir_execution_filter filter = {.count = 5};
-    struct listing listing = {.count = 0};
+    struct list_call list_call = {.count = 0};
 
     do {
         int64_t next = 0;
 
-        if (weir_flow_list(self->process->flow, &filter, note_id, &listing, &next,
+        if (weir_flow_list(self->process->flow, &filter, note_id, &list_call, &next,
                            NULL) != WEIR_OK)
             event_log_violate(&sim_of(self)->event_log, "nothing can be listed");
         filter.before = next;
     } while (filter.before != 0);
-    for (size_t i = 0; i < listing.count; i++)
-        read_one(self, &listing.ids[i]);
+    for (size_t i = 0; i < list_call.count; i++)
+        read_one(self, &list_call.ids[i]);
 }

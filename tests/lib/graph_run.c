@@ -12,7 +12,7 @@ enum { HEAL_STEPS_MAX = 2000, OPEN_ATTEMPTS = 500 };
 
 #define JUMP_US 20000000
 
-static const char *const DEED_NAMES[] = {
+static const char *const ACTION_NAMES[] = {
     "extend", "claim",       "complete", "fail", "abandon",  "cancel",     "replay",
     "revoke", "cancel_flow", "dispatch", "tidy", "backstop", "time passes"};
 
@@ -106,18 +106,18 @@ static void begin_again(struct graph_run *self)
 
 /* Claims of what was taken from its worker are of no use any more, and neither are those that were
  * settled. */
-static void forget_claims(struct graph_run *self, const struct graph_deed *deed,
+static void forget_claims(struct graph_run *self, const struct graph_action *action,
                           bool done)
 {
-    if (deed->kind == COMPLETE || deed->kind == FAIL || deed->kind == ABANDON)
-        self->held[deed->node] = false;
-    if (deed->kind == REVOKE && done)
-        self->held[deed->node] = false;
-    for (int i = 0; i < self->model.node_count && deed->kind == TIME_PASSES; i++)
+    if (action->kind == COMPLETE || action->kind == FAIL || action->kind == ABANDON)
+        self->held[action->node] = false;
+    if (action->kind == REVOKE && done)
+        self->held[action->node] = false;
+    for (int i = 0; i < self->model.node_count && action->kind == TIME_PASSES; i++)
         self->held[i] = false;
 }
 
-static bool repeats_well(enum graph_deed_kind kind)
+static bool repeats_well(enum graph_action_kind kind)
 {
     return kind == EXTEND || kind == COMPLETE || kind == FAIL || kind == ABANDON ||
            kind == CANCEL || kind == CANCEL_FLOW;
@@ -140,14 +140,14 @@ static bool is_after(struct graph_run *self, const struct graph_model *after)
 }
 
 /* A dispatcher that ended in the middle of it has finished some of its rounds. */
-static void find_round(struct graph_run *self, const struct graph_deed *deed)
+static void find_round(struct graph_run *self, const struct graph_action *action)
 {
     static struct graph_model then;
     char text[EVENT_LOG_TEXT_SIZE];
 
     for (int rounds = 1; rounds < ROUNDS_MAX; rounds++) {
         then = self->model;
-        if (graph_run_dispatch(&then, deed, rounds) < rounds)
+        if (graph_run_dispatch(&then, action, rounds) < rounds)
             return;
         if (graph_run_looks_like(self, &then, text)) {
             self->model = then;
@@ -157,24 +157,24 @@ static void find_round(struct graph_run *self, const struct graph_deed *deed)
 }
 
 /* *status is what came of it in the end. */
-static void answer_fault(struct graph_run *self, struct graph_deed *deed,
+static void answer_fault(struct graph_run *self, struct graph_action *action,
                          enum weir_status *status, enum weir_status expected,
                          const struct graph_model *after)
 {
     begin_again(self);
     if (!fine(self) || weir_status_class(*status) != WEIR_CLASS_RETRY)
         return;
-    if (repeats_well(deed->kind) && graph_run_one_in(self, 2)) {
-        *status = graph_run_perform(self, deed);
+    if (repeats_well(action->kind) && graph_run_one_in(self, 2)) {
+        *status = graph_run_perform(self, action);
         return;
     }
     *status = expected;
-    if (deed->kind == DISPATCH && !is_after(self, after))
-        find_round(self, deed);
+    if (action->kind == DISPATCH && !is_after(self, after))
+        find_round(self, action);
     if (expected == WEIR_OK && !has_happened(self, after))
         *status = WEIR_LOST;
-    else if (deed->kind == CLAIM)
-        self->held[deed->node] = false; /* whoever had it will not know */
+    else if (action->kind == CLAIM)
+        self->held[action->node] = false; /* whoever had it will not know */
 }
 
 static void count(struct graph_run *self, const struct graph_model *after)
@@ -189,7 +189,7 @@ static void count(struct graph_run *self, const struct graph_model *after)
     }
 }
 
-static void step(struct graph_run *self, struct graph_deed *deed, bool safe)
+static void step(struct graph_run *self, struct graph_action *action, bool safe)
 {
     static struct graph_model after;
     char text[EVENT_LOG_TEXT_SIZE];
@@ -197,41 +197,42 @@ static void step(struct graph_run *self, struct graph_deed *deed, bool safe)
     enum weir_status status;
 
     self->step_ns += WEIR_SECONDS(1);
-    if (deed->kind == DISPATCH)
-        graph_run_list_groups(self, deed);
+    if (action->kind == DISPATCH)
+        graph_run_list_groups(self, action);
     if (!fine(self))
         return;
     after = self->model;
-    expected = graph_run_expect(self, &after, deed);
+    expected = graph_run_expect(self, &after, action);
     if (!safe)
-        arm(self, deed->kind >= DISPATCH);
-    status = graph_run_perform(self, deed);
+        arm(self, action->kind >= DISPATCH);
+    status = graph_run_perform(self, action);
     self->fault = NO_FAULT;
     if (self->struck) {
         event_log_note(&self->event_log, "world", "a call of the database fails: %s",
                        weir_status_name(status));
-        answer_fault(self, deed, &status, expected, &after);
+        answer_fault(self, action, &status, expected, &after);
     }
-    if (deed->kind == CANCEL_FLOW && !self->struck && deed->cancelled != deed->meant)
+    if (action->kind == CANCEL_FLOW && !self->struck &&
+        action->cancelled != action->meant)
         event_log_violate(&self->event_log, "%zu members were cancelled, not %zu",
-                          deed->cancelled, deed->meant);
+                          action->cancelled, action->meant);
     self->struck = false;
-    event_log_note(&self->event_log, DEED_NAMES[deed->kind], "%d: %s", deed->node,
+    event_log_note(&self->event_log, ACTION_NAMES[action->kind], "%d: %s", action->node,
                    weir_status_name(status));
-    if (deed->kind != BACKSTOP && self->plan.nodes > DEEP)
-        (void)graph_run_perform(self, &(struct graph_deed){.kind = BACKSTOP});
+    if (action->kind != BACKSTOP && self->plan.nodes > DEEP)
+        (void)graph_run_perform(self, &(struct graph_action){.kind = BACKSTOP});
     if (status != WEIR_LOST && status != expected)
         event_log_violate(&self->event_log, "%s of %d: %s, not %s",
-                          DEED_NAMES[deed->kind], deed->node, weir_status_name(status),
-                          weir_status_name(expected));
+                          ACTION_NAMES[action->kind], action->node,
+                          weir_status_name(status), weir_status_name(expected));
     if (status == WEIR_OK && expected == WEIR_OK) {
         count(self, &after);
         self->model = after;
     }
-    forget_claims(self, deed, status == WEIR_OK);
+    forget_claims(self, action, status == WEIR_OK);
     if (fine(self) && !graph_run_looks_like(self, &self->model, text))
-        event_log_violate(&self->event_log, "%s of %d: %s", DEED_NAMES[deed->kind],
-                          deed->node, text);
+        event_log_violate(&self->event_log, "%s of %d: %s", ACTION_NAMES[action->kind],
+                          action->node, text);
     self->outcome.steps++;
 }
 
@@ -247,13 +248,13 @@ static void turn_clock(struct graph_run *self)
 
 static void live_in_chaos(struct graph_run *self)
 {
-    static struct graph_deed deed;
+    static struct graph_action action;
 
     for (uint32_t i = 0; i < self->plan.steps && fine(self); i++) {
-        deed = (struct graph_deed){.kind = BACKSTOP};
+        action = (struct graph_action){.kind = BACKSTOP};
         turn_clock(self);
-        graph_run_choose(self, &deed);
-        step(self, &deed, deed.kind == TIME_PASSES);
+        graph_run_choose(self, &action);
+        step(self, &action, action.kind == TIME_PASSES);
     }
 }
 
@@ -273,16 +274,16 @@ static void check_waits(struct graph_run *self, int node)
 
 static void heal(struct graph_run *self)
 {
-    static struct graph_deed deed;
+    static struct graph_action action;
     int steps = 0;
 
     event_log_note(&self->event_log, "world", "heals");
-    for (deed = (struct graph_deed){.kind = BACKSTOP};
-         fine(self) && graph_run_choose_healing(self, &deed);
-         deed = (struct graph_deed){.kind = BACKSTOP}) {
-        if (deed.kind == CANCEL)
-            check_waits(self, deed.node);
-        step(self, &deed, true);
+    for (action = (struct graph_action){.kind = BACKSTOP};
+         fine(self) && graph_run_choose_healing(self, &action);
+         action = (struct graph_action){.kind = BACKSTOP}) {
+        if (action.kind == CANCEL)
+            check_waits(self, action.node);
+        step(self, &action, true);
         if (++steps == HEAL_STEPS_MAX)
             event_log_violate(&self->event_log, "it does not end");
     }
@@ -312,7 +313,7 @@ void graph_run_destroy(struct graph_run *self)
 static void begin(struct graph_run *self)
 {
     struct weir_graph_draft draft = {.kind = "random"};
-    static struct graph_deed deed;
+    static struct graph_action action;
 
     open_flow(self);
     if (!fine(self))
@@ -320,12 +321,12 @@ static void begin(struct graph_run *self)
     if (weir_graph_create(self->flow, &draft, &self->id, NULL) != WEIR_OK)
         event_log_violate(&self->event_log, "no flow");
     weir_graph_mint(self->flow, &self->id, self->ids, GRAPH_NODES_MAX);
-    deed = (struct graph_deed){.kind = EXTEND};
-    graph_run_choose_extension(self, &deed, (int)self->plan.nodes,
+    action = (struct graph_action){.kind = EXTEND};
+    graph_run_choose_extension(self, &action, (int)self->plan.nodes,
                                self->plan.nodes > DEEP);
-    step(self, &deed, false);
+    step(self, &action, false);
     while (fine(self) && self->model.node_count == 0)
-        step(self, &deed, true); /* it was lost in a crash */
+        step(self, &action, true); /* it was lost in a crash */
 }
 
 void graph_run_go(struct graph_run *self, const struct graph_ground *ground)

@@ -21,32 +21,33 @@ static void make_member(struct graph_run *self, int index, struct graph_node *ou
     out->cancel_remaining = graph_run_one_in(self, 2);
 }
 
-static bool is_there(const struct graph_run *self, const struct graph_deed *deed,
+static bool is_there(const struct graph_run *self, const struct graph_action *action,
                      int from, int to)
 {
     for (int i = 0; i < self->model.link_count; i++) {
         if (self->model.links[i].from == from && self->model.links[i].to == to)
             return true;
     }
-    for (int i = 0; i < deed->links; i++) {
-        if (deed->link[i].from == from && deed->link[i].to == to)
+    for (int i = 0; i < action->links; i++) {
+        if (action->link[i].from == from && action->link[i].to == to)
             return true;
     }
     return false;
 }
 
-static void add_link(struct graph_run *self, struct graph_deed *deed, int from, int to)
+static void add_link(struct graph_run *self, struct graph_action *action, int from,
+                     int to)
 {
-    if (from == to || deed->links == LINKS_MAX ||
-        self->model.link_count + deed->links == GRAPH_EDGES_MAX ||
-        is_there(self, deed, from, to))
+    if (from == to || action->links == LINKS_MAX ||
+        self->model.link_count + action->links == GRAPH_EDGES_MAX ||
+        is_there(self, action, from, to))
         return;
-    deed->link[deed->links++] = (struct graph_link){
+    action->link[action->links++] = (struct graph_link){
         .from = from, .to = to, .passes_data = graph_run_one_in(self, 3)};
 }
 
 /* Edges lead from smaller numbers to larger ones, but for some that are tried later. */
-void graph_run_choose_extension(struct graph_run *self, struct graph_deed *deed,
+void graph_run_choose_extension(struct graph_run *self, struct graph_action *action,
                                 int members, bool chain)
 {
     int first = self->model.node_count;
@@ -55,33 +56,33 @@ void graph_run_choose_extension(struct graph_run *self, struct graph_deed *deed,
     for (int i = 0; i < members && first + i < GRAPH_NODES_MAX; i++) {
         int node = first + i;
 
-        make_member(self, node, &deed->nodes[i], &deed->joins[i]);
-        deed->members++;
+        make_member(self, node, &action->nodes[i], &action->joins[i]);
+        action->members++;
         if (chain && node > 0)
-            add_link(self, deed, node - 1, node);
+            add_link(self, action, node - 1, node);
         else if (node > 0 && !graph_run_one_in(self, 5)) {
             for (int j = (int)graph_run_below(self, (uint32_t)width + 1); j >= 0; j--)
-                add_link(self, deed, (int)graph_run_below(self, (uint32_t)node), node);
+                add_link(self, action, (int)graph_run_below(self, (uint32_t)node), node);
         }
     }
     if (first > 0 && graph_run_one_in(self, 2)) {
-        uint32_t all = (uint32_t)(first + deed->members);
+        uint32_t all = (uint32_t)(first + action->members);
 
-        add_link(self, deed, (int)graph_run_below(self, all),
+        add_link(self, action, (int)graph_run_below(self, all),
                  (int)graph_run_below(self, (uint32_t)first));
     }
     /* A policy is said together with the first edge. */
-    for (int i = 0; i < deed->members; i++) {
+    for (int i = 0; i < action->members; i++) {
         bool led_to = false;
 
-        for (int j = 0; j < deed->links; j++)
-            led_to |= deed->link[j].to == first + i;
-        if (deed->joins[i] && led_to)
+        for (int j = 0; j < action->links; j++)
+            led_to |= action->link[j].to == first + i;
+        if (action->joins[i] && led_to)
             continue;
-        deed->joins[i] = false;
-        deed->nodes[i].policy = WEIR_JOIN_ALL;
-        deed->nodes[i].quorum = 0;
-        deed->nodes[i].cancel_remaining = false;
+        action->joins[i] = false;
+        action->nodes[i].policy = WEIR_JOIN_ALL;
+        action->nodes[i].quorum = 0;
+        action->nodes[i].cancel_remaining = false;
     }
 }
 
@@ -112,81 +113,81 @@ static int choose_held(struct graph_run *self)
     return -1;
 }
 
-static void choose_work(struct graph_run *self, struct graph_deed *deed)
+static void choose_work(struct graph_run *self, struct graph_action *action)
 {
     int held = choose_held(self);
 
     if (held < 0 || graph_run_one_in(self, 2)) {
-        deed->kind = CLAIM;
-        deed->node = graph_run_one_in(self, 8)
-                         ? (int)graph_run_below(self, (uint32_t)self->model.node_count)
-                         : choose_node(self, GRAPH_READY);
+        action->kind = CLAIM;
+        action->node = graph_run_one_in(self, 8)
+                           ? (int)graph_run_below(self, (uint32_t)self->model.node_count)
+                           : choose_node(self, GRAPH_READY);
         return;
     }
-    deed->node = held;
-    deed->kind = COMPLETE;
-    deed->result = graph_run_one_in(self, 4) ? 0 : 1 + (int)graph_run_below(self, 900);
+    action->node = held;
+    action->kind = COMPLETE;
+    action->result = graph_run_one_in(self, 4) ? 0 : 1 + (int)graph_run_below(self, 900);
     if (graph_run_may(self, GRAPH_FAILURES) && graph_run_one_in(self, 3)) {
-        deed->kind = graph_run_one_in(self, 4) ? ABANDON : FAIL;
-        deed->permanent = graph_run_one_in(self, 3);
-        deed->result = 0;
+        action->kind = graph_run_one_in(self, 4) ? ABANDON : FAIL;
+        action->permanent = graph_run_one_in(self, 3);
+        action->result = 0;
     }
 }
 
-void graph_run_choose(struct graph_run *self, struct graph_deed *deed)
+void graph_run_choose(struct graph_run *self, struct graph_action *action)
 {
     uint32_t dice = graph_run_below(self, 100);
 
-    deed->node = (int)graph_run_below(self, (uint32_t)self->model.node_count);
+    action->node = (int)graph_run_below(self, (uint32_t)self->model.node_count);
     if (dice < 4 && graph_run_may(self, GRAPH_CANCELS)) {
-        deed->kind = CANCEL;
+        action->kind = CANCEL;
     } else if (dice < 12 && graph_run_may(self, GRAPH_REPLAYS)) {
-        deed->kind = REPLAY;
+        action->kind = REPLAY;
         if (!graph_run_one_in(self, 3))
-            deed->node = choose_node(self, graph_run_one_in(self, 2) ? GRAPH_SKIPPED
-                                                                     : GRAPH_FAILED);
+            action->node = choose_node(self, graph_run_one_in(self, 2) ? GRAPH_SKIPPED
+                                                                       : GRAPH_FAILED);
     } else if (dice < 15 && graph_run_may(self, GRAPH_REVOKES)) {
-        deed->kind = REVOKE;
-        deed->node = choose_node(self, GRAPH_RUNS);
+        action->kind = REVOKE;
+        action->node = choose_node(self, GRAPH_RUNS);
     } else if (dice < 22 && graph_run_may(self, GRAPH_EXTENSIONS) &&
                self->model.node_count < GRAPH_NODES_MAX - 4) {
-        deed->kind = EXTEND;
-        graph_run_choose_extension(self, deed, (int)graph_run_below(self, 4), false);
+        action->kind = EXTEND;
+        graph_run_choose_extension(self, action, (int)graph_run_below(self, 4), false);
     } else if (dice < 23 && graph_run_may(self, GRAPH_FLOW_CANCELS)) {
-        deed->kind = CANCEL_FLOW;
-        deed->policy = (enum weir_graph_cancel_policy)graph_run_below(self, 3);
+        action->kind = CANCEL_FLOW;
+        action->policy = (enum weir_graph_cancel_policy)graph_run_below(self, 3);
     } else if (dice < 32) {
-        deed->kind = DISPATCH;
+        action->kind = DISPATCH;
     } else if (dice < 35) {
-        deed->kind = TIDY;
+        action->kind = TIDY;
     } else if (dice < 36) {
-        deed->kind = BACKSTOP;
+        action->kind = BACKSTOP;
     } else if (dice < 38 && graph_run_may(self, GRAPH_DEADLINES) &&
                self->ground->turn_clock != NULL) {
-        deed->kind = TIME_PASSES;
+        action->kind = TIME_PASSES;
     } else {
-        choose_work(self, deed);
+        choose_work(self, action);
     }
 }
 
 /* What is to be done next so that all ends; false: nothing. */
-bool graph_run_choose_healing(struct graph_run *self, struct graph_deed *deed)
+bool graph_run_choose_healing(struct graph_run *self, struct graph_action *action)
 {
     for (int i = 0; i < self->model.node_count; i++) {
         const struct graph_node *node = &self->model.nodes[i];
 
-        deed->node = i;
-        deed->kind = node->cancelling             ? DISPATCH
-                     : node->state == GRAPH_READY ? CLAIM
-                     : self->held[i]              ? COMPLETE
-                                                  : REVOKE;
+        action->node = i;
+        action->kind = node->cancelling             ? DISPATCH
+                       : node->state == GRAPH_READY ? CLAIM
+                       : self->held[i]              ? COMPLETE
+                                                    : REVOKE;
         if (node->cancelling || node->state == GRAPH_READY || node->state == GRAPH_RUNS)
             return true;
     }
     /* What waits still waits for a replay that will not come. */
     for (int i = 0; i < self->model.node_count; i++) {
-        deed->node = i;
-        deed->kind = CANCEL;
+        action->node = i;
+        action->kind = CANCEL;
         if (self->model.nodes[i].state == GRAPH_WAITS)
             return true;
     }

@@ -271,24 +271,24 @@ bool graph_run_looks_like(struct graph_run *self, const struct graph_model *mode
 
 static void note_group(struct graph_run *self, struct weir_rows *rows, void *state)
 {
-    struct graph_deed *deed = state;
+    struct graph_action *action = state;
     int node = node_of(self, (const uint8_t *)weir_rows_bytes(rows, 0).data);
 
     if (node < 0)
         event_log_violate(&self->event_log, "siblings of another flow are left");
-    else if (deed->group_count < GRAPH_NODES_MAX)
-        deed->groups[deed->group_count++] = node;
+    else if (action->group_count < GRAPH_NODES_MAX)
+        action->groups[action->group_count++] = node;
 }
 
-void graph_run_list_groups(struct graph_run *self, struct graph_deed *deed)
+void graph_run_list_groups(struct graph_run *self, struct graph_action *action)
 {
-    deed->group_count = 0;
-    visit_rows(self, &SQL_CANCELLING, weir_integer(GRAPH_NODES_MAX), note_group, deed);
+    action->group_count = 0;
+    visit_rows(self, &SQL_CANCELLING, weir_integer(GRAPH_NODES_MAX), note_group, action);
 }
 
 /* ---- what is done --------------------------------------------------------------------------- */
 
-static enum weir_status extend(struct graph_run *self, const struct graph_deed *deed)
+static enum weir_status extend(struct graph_run *self, const struct graph_action *action)
 {
     static struct weir_execution_draft drafts[MEMBERS_MAX];
     static struct weir_execution_policy policies[MEMBERS_MAX];
@@ -299,16 +299,16 @@ static enum weir_status extend(struct graph_run *self, const struct graph_deed *
     static char names[MEMBERS_MAX][16];
     int first = self->model.node_count;
     struct weir_graph_extension extension = {.members = drafts,
-                                             .member_count = (size_t)deed->members,
+                                             .member_count = (size_t)action->members,
                                              .edges = edges,
-                                             .edge_count = (size_t)deed->links,
+                                             .edge_count = (size_t)action->links,
                                              .joins = joins,
                                              .revision = -1};
 
-    for (int i = 0; i < deed->members; i++) {
+    for (int i = 0; i < action->members; i++) {
         format_lane(first + i, lanes[i], sizeof lanes[i]);
         weir_execution_policy_init(&policies[i]);
-        policies[i].retries_max = deed->nodes[i].retries_max;
+        policies[i].retries_max = action->nodes[i].retries_max;
         policies[i].backoff_initial_ms = 0;
         policies[i].replays_max = 1000;
         policies[i].reclaims_max = 1000000;
@@ -318,18 +318,19 @@ static enum weir_status extend(struct graph_run *self, const struct graph_deed *
             .kind = "step",
             .name = name_of(first + i, names[i], sizeof names[i]),
             .input = inputs[i],
-            .input_size = format_text(deed->nodes[i].input, inputs[i], sizeof inputs[i]),
+            .input_size =
+                format_text(action->nodes[i].input, inputs[i], sizeof inputs[i]),
             .policy = &policies[i],
-            .deadline_ms = deed->nodes[i].deadline ? DEADLINE_MS : 0};
+            .deadline_ms = action->nodes[i].deadline ? DEADLINE_MS : 0};
     }
-    for (int i = 0; i < deed->links; i++)
-        edges[i] = (struct weir_graph_edge){.from = self->ids[deed->link[i].from],
-                                            .to = self->ids[deed->link[i].to],
-                                            .passes_data = deed->link[i].passes_data};
-    for (int i = 0; i < deed->members; i++) {
-        const struct graph_node *node = &deed->nodes[i];
+    for (int i = 0; i < action->links; i++)
+        edges[i] = (struct weir_graph_edge){.from = self->ids[action->link[i].from],
+                                            .to = self->ids[action->link[i].to],
+                                            .passes_data = action->link[i].passes_data};
+    for (int i = 0; i < action->members; i++) {
+        const struct graph_node *node = &action->nodes[i];
 
-        if (deed->joins[i])
+        if (action->joins[i])
             joins[extension.join_count++] =
                 (struct weir_graph_join){.to = self->ids[first + i],
                                          .policy = node->policy,
@@ -465,19 +466,19 @@ static enum weir_status claim(struct graph_run *self, int node)
     return status == WEIR_OK && count == 0 ? WEIR_NO_ROW : status;
 }
 
-static enum weir_status settle(struct graph_run *self, const struct graph_deed *deed)
+static enum weir_status settle(struct graph_run *self, const struct graph_action *action)
 {
     char text[32];
-    struct weir_settlement settlement = {.claim = self->claims[deed->node],
-                                         .verb =
-                                             deed->kind == COMPLETE ? WEIR_SETTLE_COMPLETE
-                                             : deed->kind == FAIL   ? WEIR_SETTLE_FAIL
-                                                                    : WEIR_SETTLE_ABANDON,
-                                         .reason = "because",
-                                         .permanent = deed->permanent};
+    struct weir_settlement settlement = {
+        .claim = self->claims[action->node],
+        .verb = action->kind == COMPLETE ? WEIR_SETTLE_COMPLETE
+                : action->kind == FAIL   ? WEIR_SETTLE_FAIL
+                                         : WEIR_SETTLE_ABANDON,
+        .reason = "because",
+        .permanent = action->permanent};
     enum weir_status status;
 
-    settlement.result_size = format_text(deed->result, text, sizeof text);
+    settlement.result_size = format_text(action->result, text, sizeof text);
     settlement.result = settlement.result_size > 0 ? text : NULL;
     status = weir_flow_settle(self->flow, &settlement, 1, NULL);
     return status == WEIR_OK ? settlement.status : status;
@@ -531,26 +532,26 @@ static enum weir_status let_time_pass(struct graph_run *self)
     return status == WEIR_OK ? tick(self, &weir_lease_expiry) : status;
 }
 
-enum weir_status graph_run_perform(struct graph_run *self, struct graph_deed *deed)
+enum weir_status graph_run_perform(struct graph_run *self, struct graph_action *action)
 {
-    switch (deed->kind) {
+    switch (action->kind) {
     case EXTEND:
-        return extend(self, deed);
+        return extend(self, action);
     case CLAIM:
-        return claim(self, deed->node);
+        return claim(self, action->node);
     case COMPLETE:
     case FAIL:
     case ABANDON:
-        return settle(self, deed);
+        return settle(self, action);
     case CANCEL:
-        return weir_flow_cancel(self->flow, &self->ids[deed->node], "no", NULL);
+        return weir_flow_cancel(self->flow, &self->ids[action->node], "no", NULL);
     case REPLAY:
-        return weir_flow_replay(self->flow, &self->ids[deed->node], NULL);
+        return weir_flow_replay(self->flow, &self->ids[action->node], NULL);
     case REVOKE:
-        return revoke(self, deed->node);
+        return revoke(self, action->node);
     case CANCEL_FLOW:
-        return weir_graph_cancel(self->flow, &self->id, deed->policy, "no",
-                                 &deed->cancelled, NULL);
+        return weir_graph_cancel(self->flow, &self->id, action->policy, "no",
+                                 &action->cancelled, NULL);
     case DISPATCH:
         return tick(self, &weir_edge_cancel_dispatcher);
     case TIDY:

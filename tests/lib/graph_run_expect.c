@@ -14,7 +14,7 @@ static struct graph_set only(int node)
 }
 
 static enum weir_status expect_extension(struct graph_model *model,
-                                         const struct graph_deed *deed)
+                                         const struct graph_action *action)
 {
     int old_nodes = model->node_count;
     int old_links = model->link_count;
@@ -22,13 +22,13 @@ static enum weir_status expect_extension(struct graph_model *model,
 
     if (model->cancelled)
         return WEIR_CLOSED;
-    for (int i = 0; i < deed->members; i++)
-        model->nodes[model->node_count++] = deed->nodes[i];
-    for (int i = 0; i < deed->links; i++) {
-        const struct graph_node *to = &model->nodes[deed->link[i].to];
+    for (int i = 0; i < action->members; i++)
+        model->nodes[model->node_count++] = action->nodes[i];
+    for (int i = 0; i < action->links; i++) {
+        const struct graph_node *to = &model->nodes[action->link[i].to];
 
-        model->links[model->link_count++] = deed->link[i];
-        refused |= deed->link[i].to < old_nodes &&
+        model->links[model->link_count++] = action->link[i];
+        refused |= action->link[i].to < old_nodes &&
                    (to->attempts > 0 || to->state > GRAPH_READY ||
                     to->group != WEIR_GROUP_PENDING);
     }
@@ -37,42 +37,42 @@ static enum weir_status expect_extension(struct graph_model *model,
     if (refused)
         return WEIR_MISMATCH;
     graph_model_extend(model, old_links);
-    model->revision += deed->members > 0 || deed->links > 0;
+    model->revision += action->members > 0 || action->links > 0;
     return WEIR_OK;
 }
 
 static enum weir_status expect_settlement(struct graph_model *model,
-                                          const struct graph_deed *deed, bool held)
+                                          const struct graph_action *action, bool held)
 {
-    struct graph_set one = only(deed->node);
-    struct graph_node *node = &model->nodes[deed->node];
+    struct graph_set one = only(action->node);
+    struct graph_node *node = &model->nodes[action->node];
 
     if (!held || node->state != GRAPH_RUNS)
         return WEIR_FENCED;
-    if (deed->kind == FAIL) {
-        graph_model_fail(model, deed->node, deed->permanent);
+    if (action->kind == FAIL) {
+        graph_model_fail(model, action->node, action->permanent);
         return WEIR_OK;
     }
-    if (deed->kind == COMPLETE)
-        node->result = deed->result;
+    if (action->kind == COMPLETE)
+        node->result = action->result;
     graph_model_end(model, &one,
-                    deed->kind == COMPLETE ? GRAPH_SUCCEEDED : GRAPH_CANCELLED);
+                    action->kind == COMPLETE ? GRAPH_SUCCEEDED : GRAPH_CANCELLED);
     return WEIR_OK;
 }
 
-static void expect_cancel_of_flow(struct graph_model *model, struct graph_deed *deed)
+static void expect_cancel_of_flow(struct graph_model *model, struct graph_action *action)
 {
     struct graph_set set = {{false}};
 
-    deed->meant = 0;
+    action->meant = 0;
     if (graph_model_state(model) != WEIR_GRAPH_OPEN)
         return;
     for (int i = 0; i < model->node_count; i++) {
         set.has[i] =
             !graph_model_is_over(model, i) &&
-            (deed->policy == WEIR_CANCEL_ALL ||
-             (deed->policy == WEIR_CANCEL_PENDING && model->nodes[i].attempts == 0));
-        deed->meant += set.has[i];
+            (action->policy == WEIR_CANCEL_ALL ||
+             (action->policy == WEIR_CANCEL_PENDING && model->nodes[i].attempts == 0));
+        action->meant += set.has[i];
     }
     graph_model_end(model, &set, GRAPH_CANCELLED);
     model->cancelled = true;
@@ -106,14 +106,14 @@ static int list_cancelling(const struct graph_model *model, int *out)
 
 /* Round after round, each a transaction: what is cancelled may decide other joins. Those that are
  * decided together come in the order of their members. */
-int graph_run_dispatch(struct graph_model *model, const struct graph_deed *deed,
+int graph_run_dispatch(struct graph_model *model, const struct graph_action *action,
                        int rounds)
 {
     int groups[GRAPH_NODES_MAX];
-    int count = deed->group_count;
+    int count = action->group_count;
     int round = 0;
 
-    memcpy(groups, deed->groups, sizeof groups);
+    memcpy(groups, action->groups, sizeof groups);
     while (round < rounds && graph_model_dispatch(model, groups, count)) {
         round++;
         count = list_cancelling(model, groups);
@@ -123,14 +123,14 @@ int graph_run_dispatch(struct graph_model *model, const struct graph_deed *deed,
 
 /* What must be answered; and if it is WEIR_OK, how it is then. */
 enum weir_status graph_run_expect(const struct graph_run *self, struct graph_model *model,
-                                  struct graph_deed *deed)
+                                  struct graph_action *action)
 {
-    struct graph_set one = only(deed->node);
-    struct graph_node *node = &model->nodes[deed->node];
+    struct graph_set one = only(action->node);
+    struct graph_node *node = &model->nodes[action->node];
 
-    switch (deed->kind) {
+    switch (action->kind) {
     case EXTEND:
-        return expect_extension(model, deed);
+        return expect_extension(model, action);
     case CLAIM:
         if (node->state != GRAPH_READY)
             return WEIR_NO_ROW;
@@ -140,16 +140,16 @@ enum weir_status graph_run_expect(const struct graph_run *self, struct graph_mod
     case COMPLETE:
     case FAIL:
     case ABANDON:
-        return expect_settlement(model, deed, self->held[deed->node]);
+        return expect_settlement(model, action, self->held[action->node]);
     case CANCEL:
-        if (graph_model_is_over(model, deed->node))
+        if (graph_model_is_over(model, action->node))
             return node->state == GRAPH_CANCELLED ? WEIR_OK : WEIR_MISMATCH;
         graph_model_end(model, &one, GRAPH_CANCELLED);
         return WEIR_OK;
     case REPLAY:
-        if (!graph_model_is_over(model, deed->node))
+        if (!graph_model_is_over(model, action->node))
             return WEIR_MISMATCH;
-        graph_model_replay(model, deed->node);
+        graph_model_replay(model, action->node);
         return WEIR_OK;
     case REVOKE:
         if (node->state != GRAPH_RUNS)
@@ -157,10 +157,10 @@ enum weir_status graph_run_expect(const struct graph_run *self, struct graph_mod
         node->state = GRAPH_READY;
         return WEIR_OK;
     case CANCEL_FLOW:
-        expect_cancel_of_flow(model, deed);
+        expect_cancel_of_flow(model, action);
         return WEIR_OK;
     case DISPATCH:
-        (void)graph_run_dispatch(model, deed, ROUNDS_MAX);
+        (void)graph_run_dispatch(model, action, ROUNDS_MAX);
         graph_model_tidy(model);
         return WEIR_OK;
     case TIDY:

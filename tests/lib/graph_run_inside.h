@@ -21,7 +21,7 @@ enum {
     ROUNDS_MAX = GRAPH_NODES_MAX /* of a dispatcher */
 };
 
-enum graph_deed_kind {
+enum graph_action_kind {
     EXTEND,
     CLAIM,
     COMPLETE,
@@ -37,8 +37,8 @@ enum graph_deed_kind {
     TIME_PASSES
 };
 
-struct graph_deed {
-    enum graph_deed_kind kind;
+struct graph_action {
+    enum graph_action_kind kind;
     int node;
     bool permanent;
     int result; /* COMPLETE */
@@ -88,22 +88,22 @@ bool graph_run_may(const struct graph_run *self, enum graph_chance chance);
 /* ---- graph_run_choose.c ---- */
 
 /* What is done next, as the dice fall. Of a deed that is all zero. */
-void graph_run_choose(struct graph_run *self, struct graph_deed *out);
+void graph_run_choose(struct graph_run *self, struct graph_action *out);
 
 /* So that all comes to an end; false: it has. */
-bool graph_run_choose_healing(struct graph_run *self, struct graph_deed *out);
+bool graph_run_choose_healing(struct graph_run *self, struct graph_action *out);
 
 /* `members` more of them, in a chain or not. */
-void graph_run_choose_extension(struct graph_run *self, struct graph_deed *out,
+void graph_run_choose_extension(struct graph_run *self, struct graph_action *out,
                                 int members, bool chain);
 
 /* ---- graph_run_engine.c ---- */
 
 /* Do it. WEIR_NO_ROW: there was nobody to claim or to revoke. */
-enum weir_status graph_run_perform(struct graph_run *self, struct graph_deed *deed);
+enum weir_status graph_run_perform(struct graph_run *self, struct graph_action *action);
 
 /* The groups with siblings to cancel, in the order in which a dispatcher finds them. */
-void graph_run_list_groups(struct graph_run *self, struct graph_deed *deed);
+void graph_run_list_groups(struct graph_run *self, struct graph_action *action);
 
 /* Whether all is as the model says; if not, *difference (of EVENT_LOG_TEXT_SIZE) says why. */
 bool graph_run_looks_like(struct graph_run *self, const struct graph_model *model,
@@ -113,10 +113,10 @@ bool graph_run_looks_like(struct graph_run *self, const struct graph_model *mode
 
 /* What must be answered; and if that is WEIR_OK, how it is then. */
 enum weir_status graph_run_expect(const struct graph_run *self, struct graph_model *model,
-                                  struct graph_deed *deed);
+                                  struct graph_action *action);
 
 /* A dispatcher that works for so many rounds, each a transaction; returns how many it takes. */
-int graph_run_dispatch(struct graph_model *model, const struct graph_deed *deed,
+int graph_run_dispatch(struct graph_model *model, const struct graph_action *action,
                        int rounds);
 
 #endif

@@ -16,7 +16,7 @@
 #include "db/touch_file.h"
 
 /* A folder, a database whose URL names it, and a bell there. */
-struct post {
+struct consumer {
     struct fixture there;
     char folder[64];
     char path[WEIR_TOUCH_FILE_PATH_SIZE];
@@ -26,9 +26,9 @@ struct post {
     _Atomic int complaints; /* in the log, that a signal could not be sent */
 };
 
-static void post_open(struct post *self, struct fixture *fixture);
-static void post_listen(struct post *self, int64_t poll_ns, int64_t poll_min_ns);
-static void post_close(struct post *self);
+static void consumer_open(struct consumer *self, struct fixture *fixture);
+static void consumer_listen(struct consumer *self, int64_t poll_ns, int64_t poll_min_ns);
+static void consumer_close(struct consumer *self);
 static int64_t now_ms(void);
 static int count_files(void);
 
@@ -36,96 +36,96 @@ static int count_files(void);
 
 MARIADB_TEST(wake, hears_the_signals_of_another_process)
 {
-    struct post post;
+    struct consumer consumer;
 
-    post_open(&post, fixture);
-    post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
+    consumer_open(&consumer, fixture);
+    consumer_listen(&consumer, WEIR_HOURS(1), WEIR_HOURS(1));
 
     for (int i = 1; i <= 20; i++) {
-        other_process_do(&post.other_process, COMMIT_AND_TELL);
-        wait_until(atomic_load(&post.wake_fixture.seen) == i);
+        other_process_do(&consumer.other_process, COMMIT_AND_TELL);
+        wait_until(atomic_load(&consumer.wake_fixture.seen) == i);
     }
 
-    post_close(&post);
+    consumer_close(&consumer);
 }
 
 /* Nobody waits for the other one. Some signals come while nobody listens, after the one before. */
 MARIADB_TEST(wake, misses_no_last_signal_of_many)
 {
     enum { ROUNDS = 10, COMMITS = 20 };
-    struct post post;
+    struct consumer consumer;
 
-    post_open(&post, fixture);
-    post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
+    consumer_open(&consumer, fixture);
+    consumer_listen(&consumer, WEIR_HOURS(1), WEIR_HOURS(1));
 
     for (int round = 1; round <= ROUNDS; round++) {
         for (int i = 0; i < COMMITS; i++)
-            other_process_tell(&post.other_process, COMMIT_AND_TELL);
+            other_process_tell(&consumer.other_process, COMMIT_AND_TELL);
         for (int i = 0; i < COMMITS; i++)
-            other_process_await(&post.other_process);
-        wait_until(atomic_load(&post.wake_fixture.seen) == (int64_t)round * COMMITS);
+            other_process_await(&consumer.other_process);
+        wait_until(atomic_load(&consumer.wake_fixture.seen) == (int64_t)round * COMMITS);
     }
 
-    post_close(&post);
+    consumer_close(&consumer);
 }
 
 /* One every two milliseconds, however many come. */
 MARIADB_TEST(wake, makes_a_few_looks_of_many_signals)
 {
     int64_t begun_ms;
-    struct post post;
+    struct consumer consumer;
 
-    post_open(&post, fixture);
-    post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
+    consumer_open(&consumer, fixture);
+    consumer_listen(&consumer, WEIR_HOURS(1), WEIR_HOURS(1));
     begun_ms = now_ms();
 
     for (int i = 0; i < 10000; i++)
-        weir_wake_signal(post.db, "weir");
+        weir_wake_signal(consumer.db, "weir");
 
-    check_in_range(wake_fixture_info(&post.wake_fixture).hints, 0,
+    check_in_range(wake_fixture_info(&consumer.wake_fixture).hints, 0,
                    (now_ms() - begun_ms) / 2 + 2);
-    wait_until(wake_fixture_info(&post.wake_fixture).hints > 0);
-    post_close(&post);
+    wait_until(wake_fixture_info(&consumer.wake_fixture).hints > 0);
+    consumer_close(&consumer);
 }
 
 MARIADB_TEST(wake, hears_no_signals_of_other_channels)
 {
     char other[WEIR_TOUCH_FILE_PATH_SIZE];
-    struct post post;
+    struct consumer consumer;
 
-    post_open(&post, fixture);
-    post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
+    consumer_open(&consumer, fixture);
+    consumer_listen(&consumer, WEIR_HOURS(1), WEIR_HOURS(1));
 
-    weir_wake_signal(post.db, "another");
-    other_process_do(&post.other_process, COMMIT_AND_TELL);
+    weir_wake_signal(consumer.db, "another");
+    other_process_do(&consumer.other_process, COMMIT_AND_TELL);
 
-    wait_until(atomic_load(&post.wake_fixture.seen) == 1);
-    check_int(wake_fixture_info(&post.wake_fixture).hints, 1);
-    weir_touch_file_path(post.folder, weir_db_config(post.db)->url.database, "another",
-                         other);
+    wait_until(atomic_load(&consumer.wake_fixture.seen) == 1);
+    check_int(wake_fixture_info(&consumer.wake_fixture).hints, 1);
+    weir_touch_file_path(consumer.folder, weir_db_config(consumer.db)->url.database,
+                         "another", other);
     check_int(unlink(other), 0);
-    post_close(&post);
+    consumer_close(&consumer);
 }
 
 /* The signals are thrown away just where they arrive. */
 MARIADB_TEST(wake, loses_one_poll_interval_with_a_signal)
 {
     struct weir_fault_points points;
-    struct post post;
+    struct consumer consumer;
 
-    post_open(&post, fixture);
+    consumer_open(&consumer, fixture);
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "watch.deaf", 1);
-    weir_db_set_fault_points(post.db, &points);
-    post_listen(&post, WEIR_MILLISECONDS(100), WEIR_MILLISECONDS(100));
+    weir_db_set_fault_points(consumer.db, &points);
+    consumer_listen(&consumer, WEIR_MILLISECONDS(100), WEIR_MILLISECONDS(100));
 
     for (int i = 1; i <= 5; i++) {
-        other_process_do(&post.other_process, COMMIT_AND_TELL);
-        wait_until(atomic_load(&post.wake_fixture.seen) == i);
+        other_process_do(&consumer.other_process, COMMIT_AND_TELL);
+        wait_until(atomic_load(&consumer.wake_fixture.seen) == i);
     }
 
-    check_int(wake_fixture_info(&post.wake_fixture).hints, 0);
-    post_close(&post);
+    check_int(wake_fixture_info(&consumer.wake_fixture).hints, 0);
+    consumer_close(&consumer);
 }
 
 /* Who commits on another host is not heard. So it polls as if nobody was: 1 ms and doubling, and
@@ -134,24 +134,24 @@ MARIADB_TEST(wake, polls_adaptively_beside_the_signals)
 {
     int64_t begun_ms = now_ms();
     uint64_t polls;
-    struct post post;
+    struct consumer consumer;
 
-    post_open(&post, fixture);
-    post_listen(&post, WEIR_HOURS(1), WEIR_MILLISECONDS(1));
+    consumer_open(&consumer, fixture);
+    consumer_listen(&consumer, WEIR_HOURS(1), WEIR_MILLISECONDS(1));
 
-    wait_until(wake_fixture_info(&post.wake_fixture).polls >=
+    wait_until(wake_fixture_info(&consumer.wake_fixture).polls >=
                11); /* 2 + 4 + ... + 1024 ms */
     check_in_range(now_ms() - begun_ms, 500, INT64_MAX);
-    check(wake_fixture_info(&post.wake_fixture).listening);
+    check(wake_fixture_info(&consumer.wake_fixture).listening);
 
     /* Left alone, four more would take half a minute. */
-    polls = wake_fixture_info(&post.wake_fixture).polls;
-    weir_wake_reward(post.wake_fixture.wake);
+    polls = wake_fixture_info(&consumer.wake_fixture).polls;
+    weir_wake_reward(consumer.wake_fixture.wake);
     begun_ms = now_ms();
-    wait_until(wake_fixture_info(&post.wake_fixture).polls >= polls + 4);
+    wait_until(wake_fixture_info(&consumer.wake_fixture).polls >= polls + 4);
     check_in_range(now_ms() - begun_ms, 0, 20000);
 
-    post_close(&post);
+    consumer_close(&consumer);
 }
 
 /* ---- the folder --------------------------------------------------------------------------- */
@@ -175,71 +175,71 @@ MARIADB_TEST(wake, names_a_signal_folder_that_is_missing)
 
 MARIADB_TEST(wake, hears_signals_again_when_the_file_was_removed)
 {
-    struct post post;
+    struct consumer consumer;
 
-    post_open(&post, fixture);
-    post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
+    consumer_open(&consumer, fixture);
+    consumer_listen(&consumer, WEIR_HOURS(1), WEIR_HOURS(1));
 
     for (unsigned i = 1; i <= 3; i++) {
-        check_int(unlink(post.path), 0);
-        wait_until(wake_fixture_info(&post.wake_fixture).reconnects == i &&
-                   wake_fixture_info(&post.wake_fixture).listening);
-        other_process_do(&post.other_process, COMMIT_AND_TELL);
-        wait_until(atomic_load(&post.wake_fixture.seen) == i);
+        check_int(unlink(consumer.path), 0);
+        wait_until(wake_fixture_info(&consumer.wake_fixture).reconnects == i &&
+                   wake_fixture_info(&consumer.wake_fixture).listening);
+        other_process_do(&consumer.other_process, COMMIT_AND_TELL);
+        wait_until(atomic_load(&consumer.wake_fixture.seen) == i);
     }
 
-    post_close(&post);
+    consumer_close(&consumer);
 }
 
 /* Nobody fails, it is polled, and it is all well again when there is a folder again. */
 MARIADB_TEST(wake, lives_without_its_signal_folder)
 {
-    struct post post;
+    struct consumer consumer;
 
-    post_open(&post, fixture);
-    post_listen(&post, WEIR_MILLISECONDS(50), WEIR_MILLISECONDS(2));
-    check_int(unlink(post.path), 0);
-    (void)rmdir(post.folder); /* it may have made another file already: */
-    while (access(post.folder, F_OK) == 0) {
-        (void)unlink(post.path);
-        (void)rmdir(post.folder);
+    consumer_open(&consumer, fixture);
+    consumer_listen(&consumer, WEIR_MILLISECONDS(50), WEIR_MILLISECONDS(2));
+    check_int(unlink(consumer.path), 0);
+    (void)rmdir(consumer.folder); /* it may have made another file already: */
+    while (access(consumer.folder, F_OK) == 0) {
+        (void)unlink(consumer.path);
+        (void)rmdir(consumer.folder);
     }
-    wait_until(!wake_fixture_info(&post.wake_fixture).listening);
+    wait_until(!wake_fixture_info(&consumer.wake_fixture).listening);
 
     for (int i = 1; i <= 5; i++) {
-        other_process_do(&post.other_process, COMMIT_AND_TELL);
-        weir_wake_signal(post.db, "weir");
-        wait_until(atomic_load(&post.wake_fixture.seen) == i);
+        other_process_do(&consumer.other_process, COMMIT_AND_TELL);
+        weir_wake_signal(consumer.db, "weir");
+        wait_until(atomic_load(&consumer.wake_fixture.seen) == i);
     }
-    check_int(atomic_load(&post.complaints), 1);
+    check_int(atomic_load(&consumer.complaints), 1);
 
-    check_int(mkdir(post.folder, 0700), 0);
-    wait_until(wake_fixture_info(&post.wake_fixture).listening);
-    weir_wake_signal(post.db, "weir");
-    wait_until(wake_fixture_info(&post.wake_fixture).hints > 0);
-    post_close(&post);
+    check_int(mkdir(consumer.folder, 0700), 0);
+    wait_until(wake_fixture_info(&consumer.wake_fixture).listening);
+    weir_wake_signal(consumer.db, "weir");
+    wait_until(wake_fixture_info(&consumer.wake_fixture).hints > 0);
+    consumer_close(&consumer);
 }
 
 /* The file that was watched is still there, under another name. */
 MARIADB_TEST(wake, hears_signals_in_a_folder_that_took_the_place)
 {
     char aside[80];
-    struct post post;
+    struct consumer consumer;
 
-    post_open(&post, fixture);
-    post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
-    snprintf(aside, sizeof aside, "%s.aside", post.folder);
+    consumer_open(&consumer, fixture);
+    consumer_listen(&consumer, WEIR_HOURS(1), WEIR_HOURS(1));
+    snprintf(aside, sizeof aside, "%s.aside", consumer.folder);
 
-    check_int(rename(post.folder, aside), 0);
-    check_int(mkdir(post.folder, 0700), 0);
+    check_int(rename(consumer.folder, aside), 0);
+    check_int(mkdir(consumer.folder, 0700), 0);
 
-    wait_until(wake_fixture_info(&post.wake_fixture).reconnects == 1);
-    other_process_do(&post.other_process, COMMIT_AND_TELL);
-    wait_until(atomic_load(&post.wake_fixture.seen) == 1);
-    post_close(&post);
-    check_int(rename(aside, post.folder), 0);
-    (void)unlink(post.path);
-    check_int(rmdir(post.folder), 0);
+    wait_until(wake_fixture_info(&consumer.wake_fixture).reconnects == 1);
+    other_process_do(&consumer.other_process, COMMIT_AND_TELL);
+    wait_until(atomic_load(&consumer.wake_fixture.seen) == 1);
+    consumer_close(&consumer);
+    check_int(rename(aside, consumer.folder), 0);
+    (void)unlink(consumer.path);
+    check_int(rmdir(consumer.folder), 0);
 }
 
 /* ---- starting and stopping ---------------------------------------------------------------- */
@@ -249,12 +249,12 @@ MARIADB_TEST(wake, keeps_no_file_open_that_it_watched)
     struct weir_wake_options options;
     struct weir_wake_info info;
     struct weir_wake *wake;
-    struct post post;
+    struct consumer consumer;
     int files;
 
-    post_open(&post, fixture);
-    post_listen(&post, WEIR_HOURS(1), WEIR_HOURS(1));
-    options = wake_fixture_options(&post.wake_fixture);
+    consumer_open(&consumer, fixture);
+    consumer_listen(&consumer, WEIR_HOURS(1), WEIR_HOURS(1));
+    options = wake_fixture_options(&consumer.wake_fixture);
     files = count_files();
 
     for (int i = 0; i < 20; i++) {
@@ -263,28 +263,28 @@ MARIADB_TEST(wake, keeps_no_file_open_that_it_watched)
         weir_wake_stop(wake);
     }
 
-    wait_until(wake_fixture_is_quiet(&post.wake_fixture));
+    wait_until(wake_fixture_is_quiet(&consumer.wake_fixture));
     check_int(count_files(), files);
-    post_close(&post);
+    consumer_close(&consumer);
 }
 
 /* ---- helpers ------------------------------------------------------------------------------ */
 
 static void count_complaint(void *state, enum weir_log_level level, const char *line)
 {
-    struct post *self = state;
+    struct consumer *self = state;
 
     if (level == WEIR_LOG_WARNING && strncmp(line, "wake.not_signalled ", 19) == 0)
         atomic_fetch_add(&self->complaints, 1);
 }
 
 /* The neighbour is forked: before there are threads or connections. */
-static void post_open(struct post *self, struct fixture *fixture)
+static void consumer_open(struct consumer *self, struct fixture *fixture)
 {
     struct weir_db_options options;
     struct weir_connection *connection;
 
-    *self = (struct post){.there = *fixture};
+    *self = (struct consumer){.there = *fixture};
     snprintf(self->folder, sizeof self->folder, "%.40s/signal-XXXXXX", server_folder());
     check(mkdtemp(self->folder) != NULL);
     snprintf(self->there.url, sizeof self->there.url, "%.400s?signal=%s", fixture->url,
@@ -303,7 +303,7 @@ static void post_open(struct post *self, struct fixture *fixture)
 }
 
 /* Until it hears. */
-static void post_listen(struct post *self, int64_t poll_ns, int64_t poll_min_ns)
+static void consumer_listen(struct consumer *self, int64_t poll_ns, int64_t poll_min_ns)
 {
     struct weir_wake_options options;
 
@@ -316,7 +316,7 @@ static void post_listen(struct post *self, int64_t poll_ns, int64_t poll_min_ns)
     wait_until(wake_fixture_is_quiet(&self->wake_fixture));
 }
 
-static void post_close(struct post *self)
+static void consumer_close(struct consumer *self)
 {
     wake_fixture_take_down(&self->wake_fixture);
     weir_db_set_fault_points(self->db, NULL);

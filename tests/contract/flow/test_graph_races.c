@@ -130,7 +130,7 @@ FLOW_POSTGRESQL_TEST(extend, by_an_id_that_is_removed_meanwhile_adds_a_member)
 }
 
 /* What was claimed, and with which inputs. */
-struct haul {
+struct claims {
     size_t count;
     char inputs[2][8];
 };
@@ -141,7 +141,7 @@ static enum weir_status claim_two(struct weir_flow *flow, void *argument,
     const char *lane = "b";
     const struct weir_claim_options options = flow_fixture_claimant(&lane, "anna");
     struct weir_claimed *claimed = NULL;
-    struct haul *self = argument;
+    struct claims *self = argument;
     enum weir_status status =
         weir_flow_claim(flow, &options, 2, &claimed, &self->count, error);
 
@@ -173,7 +173,7 @@ FLOW_POSTGRESQL_TEST(claim, comes_with_the_input_that_the_execution_has_when_it_
     struct weir_flow *flow = flow_fixture_open(fixture);
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_execution_draft first = flow_fixture_draft("b");
-    struct haul haul = {.count = 0};
+    struct claims claims = {.count = 0};
     struct peer worker;
     struct graph graph;
 
@@ -189,16 +189,16 @@ FLOW_POSTGRESQL_TEST(claim, comes_with_the_input_that_the_execution_has_when_it_
     make_tags_wait(fixture);
     peer_open(&worker, fixture);
     fixture_execute(fixture, connection, "SELECT pg_advisory_lock(7)");
-    peer_begin(&worker, claim_two, &haul);
+    peer_begin(&worker, claim_two, &claims);
     peer_await_lock(&worker);
 
     graph_add(&graph, "", "a>>b");
     fixture_execute(fixture, connection, "SELECT pg_advisory_unlock(7)");
 
     check_status(peer_end(&worker), WEIR_OK);
-    check_int(haul.count, 2);
-    check_str(haul.inputs[0], "own");
-    check_str(haul.inputs[1], "ok");
+    check_int(claims.count, 2);
+    check_str(claims.inputs[0], "own");
+    check_str(claims.inputs[1], "ok");
     peer_close(&worker);
     fixture_give(fixture, connection);
     weir_flow_destroy(flow);

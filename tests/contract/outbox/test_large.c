@@ -202,7 +202,7 @@ static void close_env(struct env *self)
     (void)pthread_mutex_destroy(&self->lock);
 }
 
-struct errand {
+struct call {
     struct env *env;
     size_t count;
     int64_t before[PARTITIONS]; /* what was sent earlier */
@@ -213,18 +213,18 @@ static enum weir_status send_all(struct weir_outbox *outbox,
                                  struct weir_connection *connection, void *argument,
                                  struct weir_error *error)
 {
-    struct errand *errand = argument;
+    struct call *call = argument;
     static char payloads[TOGETHER][PAYLOAD_SIZE];
     struct weir_draft drafts[TOGETHER];
     enum weir_status status = WEIR_OK;
 
-    memcpy(errand->env->sent, errand->before, sizeof errand->before); /* if run again */
-    for (size_t done = 0; done < errand->count && status == WEIR_OK; done += TOGETHER) {
+    memcpy(call->env->sent, call->before, sizeof call->before); /* if run again */
+    for (size_t done = 0; done < call->count && status == WEIR_OK; done += TOGETHER) {
         for (size_t i = 0; i < TOGETHER; i++) {
             int32_t partition = (int32_t)((done + i) % PARTITIONS);
 
-            errand->env->sent[partition]++;
-            memcpy(payloads[i], &errand->env->sent[partition], sizeof(int64_t));
+            call->env->sent[partition]++;
+            memcpy(payloads[i], &call->env->sent[partition], sizeof(int64_t));
             drafts[i] = (struct weir_draft){.route = weir_route_to_partition(partition),
                                             .type = "n",
                                             .payload = payloads[i],
@@ -240,10 +240,10 @@ static enum weir_status send_all(struct weir_outbox *outbox,
 static void send(struct env *self, size_t count)
 {
     struct fixture *fixture = self->fixture;
-    struct errand errand = {.env = self, .count = count};
+    struct call call = {.env = self, .count = count};
 
-    memcpy(errand.before, self->sent, sizeof errand.before);
-    check_db(weir_outbox_transact(self->outbox, send_all, &errand, &fixture->error),
+    memcpy(call.before, self->sent, sizeof call.before);
+    check_db(weir_outbox_transact(self->outbox, send_all, &call, &fixture->error),
              WEIR_OK);
 }
 

@@ -10,17 +10,17 @@
 #include "weir/context.h"
 
 /* A queue with one partition, a handler that may be changed, and so many messages. */
-struct post {
+struct consumer {
     struct weir_outbox *outbox;
     struct recorder *recorder;
 };
 
-static struct post post_open(struct fixture *fixture, const char *name,
-                             const struct weir_handler_options *handler,
-                             struct recorder *recorder)
+static struct consumer consumer_open(struct fixture *fixture, const char *name,
+                                     const struct weir_handler_options *handler,
+                                     struct recorder *recorder)
 {
-    struct post self = {.outbox = outbox_fixture_outbox(fixture, name),
-                        .recorder = recorder};
+    struct consumer self = {.outbox = outbox_fixture_outbox(fixture, name),
+                            .recorder = recorder};
 
     outbox_fixture_queue(fixture, self.outbox, "orders", 1);
     outbox_fixture_add(fixture, self.outbox, handler);
@@ -67,21 +67,21 @@ OUTBOX_TEST(leased, retry_keeps_the_position_and_the_reason)
     struct recorder *recorder = recorder_new();
     struct weir_tuning tuning = never_again();
     struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
-    struct post post;
+    struct consumer consumer;
 
     handler.tuning = &tuning;
-    post = post_open(fixture, "anna", &handler, recorder);
+    consumer = consumer_open(fixture, "anna", &handler, recorder);
     recorder_answer(recorder, 0, ALWAYS, ANSWER_RETRY);
-    outbox_fixture_send(fixture, post.outbox, "orders", 0, 2);
-    outbox_fixture_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, consumer.outbox, "orders", 0, 2);
+    outbox_fixture_start(fixture, consumer.outbox);
 
-    wait_until(look(fixture, post.outbox).attempts == 1);
-    check_int(look(fixture, post.outbox).seq, 0);
-    check_int(look(fixture, post.outbox).waiting, 2);
-    check_str(look(fixture, post.outbox).last_error, "message 1 must wait");
-    outbox_fixture_stop(post.outbox);
-    check_str(look(fixture, post.outbox).owner, "");
-    weir_outbox_destroy(post.outbox);
+    wait_until(look(fixture, consumer.outbox).attempts == 1);
+    check_int(look(fixture, consumer.outbox).seq, 0);
+    check_int(look(fixture, consumer.outbox).waiting, 2);
+    check_str(look(fixture, consumer.outbox).last_error, "message 1 must wait");
+    outbox_fixture_stop(consumer.outbox);
+    check_str(look(fixture, consumer.outbox).owner, "");
+    weir_outbox_destroy(consumer.outbox);
 }
 
 OUTBOX_TEST(leased, reject_moves_on_and_leaves_a_dead_letter)
@@ -105,17 +105,18 @@ static void reject_one(struct fixture *fixture, int64_t bad, size_t count)
 {
     struct recorder *recorder = recorder_new();
     struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
-    struct post post = post_open(fixture, "anna", &handler, recorder);
+    struct consumer consumer = consumer_open(fixture, "anna", &handler, recorder);
 
     recorder_answer(recorder, bad, ALWAYS, ANSWER_REJECT);
-    outbox_fixture_send(fixture, post.outbox, "orders", 0, count);
-    outbox_fixture_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, consumer.outbox, "orders", 0, count);
+    outbox_fixture_start(fixture, consumer.outbox);
 
-    wait_until(look(fixture, post.outbox).seq == (int64_t)count);
-    check_int(outbox_fixture_queue_view(fixture, post.outbox, "orders").dead_letters, 1);
+    wait_until(look(fixture, consumer.outbox).seq == (int64_t)count);
+    check_int(outbox_fixture_queue_view(fixture, consumer.outbox, "orders").dead_letters,
+              1);
     for (size_t i = 1; i <= count; i++)
         check_int(recorder_times(recorder, 0, (int64_t)i), 1);
-    outbox_fixture_close(post.outbox);
+    outbox_fixture_close(consumer.outbox);
 }
 
 OUTBOX_TEST(leased, reject_in_the_middle_of_five_leaves_one_dead_letter)
@@ -133,20 +134,21 @@ OUTBOX_TEST(leased, retry_in_the_middle_keeps_what_was_done)
     struct recorder *recorder = recorder_new();
     struct weir_tuning tuning = never_again();
     struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
-    struct post post;
+    struct consumer consumer;
 
     handler.tuning = &tuning;
-    post = post_open(fixture, "anna", &handler, recorder);
+    consumer = consumer_open(fixture, "anna", &handler, recorder);
     recorder_answer(recorder, 2, ALWAYS, ANSWER_RETRY);
-    outbox_fixture_send(fixture, post.outbox, "orders", 0, 3);
-    outbox_fixture_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, consumer.outbox, "orders", 0, 3);
+    outbox_fixture_start(fixture, consumer.outbox);
 
-    wait_until(look(fixture, post.outbox).seq == 1);
-    check_int(look(fixture, post.outbox).attempts, 1);
-    check_str(look(fixture, post.outbox).last_error, "message 2 must wait");
-    check_int(outbox_fixture_queue_view(fixture, post.outbox, "orders").dead_letters, 0);
+    wait_until(look(fixture, consumer.outbox).seq == 1);
+    check_int(look(fixture, consumer.outbox).attempts, 1);
+    check_str(look(fixture, consumer.outbox).last_error, "message 2 must wait");
+    check_int(outbox_fixture_queue_view(fixture, consumer.outbox, "orders").dead_letters,
+              0);
     check_int(recorder_times(recorder, 0, 3), 0);
-    outbox_fixture_close(post.outbox);
+    outbox_fixture_close(consumer.outbox);
 }
 
 OUTBOX_TEST(leased, calls_a_message_handler_once_per_message)
@@ -167,15 +169,15 @@ OUTBOX_TEST(leased, gives_a_batch_handler_all_that_wait)
     struct recorder *recorder = recorder_new();
     struct weir_handler_options handler =
         outbox_fixture_batch_handler("orders", recorder);
-    struct post post = post_open(fixture, "anna", &handler, recorder);
+    struct consumer consumer = consumer_open(fixture, "anna", &handler, recorder);
 
-    outbox_fixture_send(fixture, post.outbox, "orders", 0, 5);
-    outbox_fixture_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, consumer.outbox, "orders", 0, 5);
+    outbox_fixture_start(fixture, consumer.outbox);
 
-    wait_until(look(fixture, post.outbox).seq == 5);
+    wait_until(look(fixture, consumer.outbox).seq == 5);
     check_int(recorder_calls(recorder), 1);
     check_int(recorder_delivery(recorder, 0).batch, 5);
-    outbox_fixture_close(post.outbox);
+    outbox_fixture_close(consumer.outbox);
 }
 
 OUTBOX_TEST(leased, panic_is_a_retry)
@@ -198,17 +200,18 @@ OUTBOX_TEST(leased, panic_is_shown_as_the_last_error)
     struct recorder *recorder = recorder_new();
     struct weir_tuning tuning = never_again();
     struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
-    struct post post;
+    struct consumer consumer;
 
     handler.tuning = &tuning;
-    post = post_open(fixture, "anna", &handler, recorder);
+    consumer = consumer_open(fixture, "anna", &handler, recorder);
     recorder_answer(recorder, 1, ALWAYS, ANSWER_PANIC);
-    outbox_fixture_send(fixture, post.outbox, "orders", 0, 1);
-    outbox_fixture_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, consumer.outbox, "orders", 0, 1);
+    outbox_fixture_start(fixture, consumer.outbox);
 
-    wait_until(look(fixture, post.outbox).attempts == 1);
-    check(strstr(look(fixture, post.outbox).last_error, "message 1 is too much") != NULL);
-    outbox_fixture_close(post.outbox);
+    wait_until(look(fixture, consumer.outbox).attempts == 1);
+    check(strstr(look(fixture, consumer.outbox).last_error, "message 1 is too much") !=
+          NULL);
+    outbox_fixture_close(consumer.outbox);
 }
 
 /* ---- batch handlers ------------------------------------------------------------------------ */
@@ -228,14 +231,14 @@ static enum weir_outcome answer_without_acks(struct weir_context *context, void 
 static struct weir_outbox *answering(struct fixture *fixture, enum weir_outcome *answer)
 {
     struct weir_handler_options handler = outbox_fixture_batch_handler("orders", NULL);
-    struct post post;
+    struct consumer consumer;
 
     handler.on_batch = answer_without_acks;
     handler.state = answer;
-    post = post_open(fixture, "anna", &handler, NULL);
-    outbox_fixture_send(fixture, post.outbox, "orders", 0, 3);
-    outbox_fixture_start(fixture, post.outbox);
-    return post.outbox;
+    consumer = consumer_open(fixture, "anna", &handler, NULL);
+    outbox_fixture_send(fixture, consumer.outbox, "orders", 0, 3);
+    outbox_fixture_start(fixture, consumer.outbox);
+    return consumer.outbox;
 }
 
 OUTBOX_TEST(leased, done_of_a_batch_without_acks_is_done_with_all)
@@ -287,7 +290,7 @@ OUTBOX_TEST(leased, ack_of_more_than_was_given_is_refused_and_loses_nothing)
     static struct greedy greedy;
     struct weir_handler_options handler = outbox_fixture_batch_handler("orders", NULL);
     struct weir_tuning tuning = outbox_fixture_tuning();
-    struct post post;
+    struct consumer consumer;
 
     greedy.recorder = recorder_new();
     greedy.refused = 0;
@@ -295,14 +298,14 @@ OUTBOX_TEST(leased, ack_of_more_than_was_given_is_refused_and_loses_nothing)
     handler.on_batch = ack_tens;
     handler.state = &greedy;
     handler.tuning = &tuning;
-    post = post_open(fixture, "anna", &handler, greedy.recorder);
-    outbox_fixture_send(fixture, post.outbox, "orders", 0, 27);
-    outbox_fixture_start(fixture, post.outbox);
+    consumer = consumer_open(fixture, "anna", &handler, greedy.recorder);
+    outbox_fixture_send(fixture, consumer.outbox, "orders", 0, 27);
+    outbox_fixture_start(fixture, consumer.outbox);
 
-    wait_until(look(fixture, post.outbox).seq == 27);
+    wait_until(look(fixture, consumer.outbox).seq == 27);
     check_int(greedy.refused, 1);
     check_int(recorder_count(greedy.recorder), 27);
-    outbox_fixture_close(post.outbox);
+    outbox_fixture_close(consumer.outbox);
 }
 
 /* Two of five, and then it panics. */
@@ -329,18 +332,18 @@ OUTBOX_TEST(leased, acks_stay_whatever_becomes_of_the_rest)
     struct weir_handler_options handler =
         outbox_fixture_batch_handler("orders", recorder);
     struct weir_tuning tuning = never_again();
-    struct post post;
+    struct consumer consumer;
 
     handler.on_batch = ack_two_and_panic;
     handler.tuning = &tuning;
-    post = post_open(fixture, "anna", &handler, recorder);
-    outbox_fixture_send(fixture, post.outbox, "orders", 0, 5);
-    outbox_fixture_start(fixture, post.outbox);
+    consumer = consumer_open(fixture, "anna", &handler, recorder);
+    outbox_fixture_send(fixture, consumer.outbox, "orders", 0, 5);
+    outbox_fixture_start(fixture, consumer.outbox);
 
-    wait_until(look(fixture, post.outbox).seq == 2);
-    check_int(look(fixture, post.outbox).attempts, 1);
-    check_int(look(fixture, post.outbox).waiting, 3);
-    outbox_fixture_close(post.outbox);
+    wait_until(look(fixture, consumer.outbox).seq == 2);
+    check_int(look(fixture, consumer.outbox).attempts, 1);
+    check_int(look(fixture, consumer.outbox).waiting, 3);
+    outbox_fixture_close(consumer.outbox);
 }
 
 /* ---- leases ------------------------------------------------------------------------------ */
@@ -370,20 +373,20 @@ OUTBOX_TEST(lease, of_less_than_a_second_is_renewed_while_the_handler_runs)
     struct recorder *first = recorder_new();
     struct recorder *second = recorder_new();
     struct weir_handler_options handler = outbox_fixture_handler("orders", first);
-    struct post anna;
-    struct post bert;
+    struct consumer anna;
+    struct consumer bert;
     int64_t begun_ns;
 
     handler.lease.duration_ns = WEIR_MILLISECONDS(900);
     handler.lease.headroom_ns = 0;
     handler.budget_ns = WEIR_MINUTES(1);
-    anna = post_open(fixture, "anna", &handler, first);
+    anna = consumer_open(fixture, "anna", &handler, first);
     recorder_answer(first, 1, 1, ANSWER_BLOCK);
     outbox_fixture_start(fixture, anna.outbox);
     outbox_fixture_send(fixture, anna.outbox, "orders", 0, 2);
     wait_until(recorder_count(first) == 1);
     handler.state = second;
-    bert = post_open(fixture, "bert", &handler, second);
+    bert = consumer_open(fixture, "bert", &handler, second);
     outbox_fixture_start(fixture, bert.outbox);
 
     begun_ns = weir_clock_now_ns();
@@ -400,8 +403,8 @@ OUTBOX_TEST(lease, of_less_than_a_second_is_renewed_while_the_handler_runs)
 }
 
 /* Its budget is over, so the lease is let go and somebody else begins. */
-static void lose_partition_to(struct fixture *fixture, struct post *anna,
-                              struct post *bert, struct recorder *recorder)
+static void lose_partition_to(struct fixture *fixture, struct consumer *anna,
+                              struct consumer *bert, struct recorder *recorder)
 {
     struct weir_handler_options handler;
 
@@ -409,25 +412,26 @@ static void lose_partition_to(struct fixture *fixture, struct post *anna,
     bert->recorder = recorder;
     handler = outbox_fixture_handler("orders", anna->recorder);
     outbox_fixture_short_lease(&handler);
-    *anna = post_open(fixture, "anna", &handler, anna->recorder);
+    *anna = consumer_open(fixture, "anna", &handler, anna->recorder);
     recorder_answer(anna->recorder, 1, 1, ANSWER_BLOCK);
     outbox_fixture_send(fixture, anna->outbox, "orders", 0, 3);
     outbox_fixture_start(fixture, anna->outbox);
     wait_until(recorder_count(anna->recorder) == 1);
     handler = outbox_fixture_handler("orders", bert->recorder);
-    *bert = post_open(fixture, "bert", &handler, bert->recorder);
+    *bert = consumer_open(fixture, "bert", &handler, bert->recorder);
     outbox_fixture_start(fixture, bert->outbox);
 }
 
-static void lose_partition(struct fixture *fixture, struct post *anna, struct post *bert)
+static void lose_partition(struct fixture *fixture, struct consumer *anna,
+                           struct consumer *bert)
 {
     lose_partition_to(fixture, anna, bert, recorder_new());
 }
 
 OUTBOX_TEST(lease, of_a_handler_that_is_over_its_budget_goes_to_another)
 {
-    struct post anna;
-    struct post bert;
+    struct consumer anna;
+    struct consumer bert;
 
     lose_partition(fixture, &anna, &bert);
 
@@ -441,8 +445,8 @@ OUTBOX_TEST(lease, of_a_handler_that_is_over_its_budget_goes_to_another)
 
 OUTBOX_TEST(lease, once_lost_makes_a_late_answer_count_for_nothing)
 {
-    struct post anna;
-    struct post bert;
+    struct consumer anna;
+    struct consumer bert;
 
     lose_partition(fixture, &anna, &bert);
     wait_until(look(fixture, bert.outbox).seq == 3);
@@ -463,19 +467,19 @@ OUTBOX_TEST(lease, over_its_budget_is_told_to_the_handler)
 {
     struct recorder *recorder = recorder_new();
     struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
-    struct post post;
+    struct consumer consumer;
 
     outbox_fixture_short_lease(&handler);
-    post = post_open(fixture, "anna", &handler, recorder);
+    consumer = consumer_open(fixture, "anna", &handler, recorder);
     recorder_answer(recorder, 1, 1, ANSWER_HEED);
-    outbox_fixture_send(fixture, post.outbox, "orders", 0, 1);
-    outbox_fixture_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, consumer.outbox, "orders", 0, 1);
+    outbox_fixture_start(fixture, consumer.outbox);
 
-    wait_until(look(fixture, post.outbox).seq == 1);
+    wait_until(look(fixture, consumer.outbox).seq == 1);
     check(recorder_times(recorder, 0, 1) >= 2);
     check(recorder_delivery(recorder, 0).budget_ns <= WEIR_MILLISECONDS(100));
     check(recorder_delivery(recorder, 1).attempts >= 1);
-    outbox_fixture_close(post.outbox);
+    outbox_fixture_close(consumer.outbox);
 }
 
 /* A handler that came back too late gets its partition again when nobody else wants it. */
@@ -483,21 +487,21 @@ OUTBOX_TEST(lease, that_ran_out_is_taken_again_when_the_handler_is_back)
 {
     struct recorder *recorder = recorder_new();
     struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
-    struct post post;
+    struct consumer consumer;
 
     outbox_fixture_short_lease(&handler);
-    post = post_open(fixture, "anna", &handler, recorder);
+    consumer = consumer_open(fixture, "anna", &handler, recorder);
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK);
-    outbox_fixture_send(fixture, post.outbox, "orders", 0, 2);
-    outbox_fixture_start(fixture, post.outbox);
+    outbox_fixture_send(fixture, consumer.outbox, "orders", 0, 2);
+    outbox_fixture_start(fixture, consumer.outbox);
     wait_until(recorder_count(recorder) == 1);
-    wait_until(look(fixture, post.outbox).lease_left_us == 0);
+    wait_until(look(fixture, consumer.outbox).lease_left_us == 0);
 
     recorder_release(recorder);
 
-    wait_until(look(fixture, post.outbox).seq == 2);
+    wait_until(look(fixture, consumer.outbox).seq == 2);
     check(recorder_times(recorder, 0, 1) >= 2);
-    outbox_fixture_close(post.outbox);
+    outbox_fixture_close(consumer.outbox);
 }
 
 /* Each message takes 30 ms, a call has 100 ms: the rest of a batch comes in the next call. */
@@ -516,18 +520,18 @@ OUTBOX_TEST(lease, budget_that_ends_within_a_batch_leaves_the_rest_for_the_next)
 {
     struct recorder *recorder = recorder_new();
     struct weir_handler_options handler = outbox_fixture_handler("orders", recorder);
-    struct post post;
+    struct consumer consumer;
 
     handler.on_message = take_a_while;
     handler.budget_ns = WEIR_MILLISECONDS(100);
-    post = post_open(fixture, "anna", &handler, recorder);
-    outbox_fixture_send(fixture, post.outbox, "orders", 0, 20);
-    outbox_fixture_start(fixture, post.outbox);
+    consumer = consumer_open(fixture, "anna", &handler, recorder);
+    outbox_fixture_send(fixture, consumer.outbox, "orders", 0, 20);
+    outbox_fixture_start(fixture, consumer.outbox);
 
-    wait_until(look(fixture, post.outbox).seq == 20);
+    wait_until(look(fixture, consumer.outbox).seq == 20);
     check(recorder_calls(recorder) >= 5);
     check(recorder_in_order(recorder, 0, 20));
-    outbox_fixture_close(post.outbox);
+    outbox_fixture_close(consumer.outbox);
 }
 
 OUTBOX_TEST(lease, is_shown_with_owner_and_time)
@@ -548,8 +552,8 @@ OUTBOX_TEST(lease, is_shown_with_owner_and_time)
 OUTBOX_TEST(crash, leaves_a_trace_that_counts_no_attempt)
 {
     struct recorder *recorder = recorder_new();
-    struct post anna;
-    struct post bert;
+    struct consumer anna;
+    struct consumer bert;
 
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK);
     lose_partition_to(fixture, &anna, &bert, recorder);
@@ -566,8 +570,8 @@ OUTBOX_TEST(crash, leaves_a_trace_that_counts_no_attempt)
 
 OUTBOX_TEST(crash, is_forgotten_when_the_message_is_done)
 {
-    struct post anna;
-    struct post bert;
+    struct consumer anna;
+    struct consumer bert;
 
     lose_partition(fixture, &anna, &bert);
 
@@ -583,8 +587,8 @@ OUTBOX_TEST(crash, is_forgotten_when_the_message_is_done)
 /* Three wait, but only the one that may have killed its process is tried. */
 OUTBOX_TEST(crash, corners_the_message_at_the_head)
 {
-    struct post anna;
-    struct post bert;
+    struct consumer anna;
+    struct consumer bert;
 
     lose_partition(fixture, &anna, &bert);
 
@@ -601,14 +605,14 @@ OUTBOX_TEST(crash, is_counted_when_the_message_was_called_alone)
     enum { OWNERS = 4 };
     struct recorder *recorders[OWNERS];
     static const char *const names[OWNERS] = {"anna", "bert", "carl", "dora"};
-    struct post posts[OWNERS];
+    struct consumer posts[OWNERS];
 
     for (int i = 0; i < OWNERS; i++) {
         struct weir_handler_options handler =
             outbox_fixture_handler("orders", recorders[i] = recorder_new());
 
         outbox_fixture_short_lease(&handler);
-        posts[i] = post_open(fixture, names[i], &handler, recorders[i]);
+        posts[i] = consumer_open(fixture, names[i], &handler, recorders[i]);
         if (i == 0)
             outbox_fixture_send(fixture, posts[0].outbox, "orders", 0, 1);
         if (i < OWNERS - 1)

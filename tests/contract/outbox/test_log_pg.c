@@ -489,25 +489,25 @@ static int count_rings(PGconn *listener, PGconn *other)
 }
 
 /* Somebody who listens, and how often "bell" rings for an append of one and an append of two. */
-struct belfry {
+struct notifiers {
     struct weir_outbox_log log;
     struct weir_connection *connection;
     PGconn *listener;
     PGconn *other;
 };
 
-static struct belfry belfry_open(struct fixture *fixture)
+static struct notifiers notifiers_open(struct fixture *fixture)
 {
-    struct belfry self = {.log = pg_log_open(fixture),
-                          .connection = fixture_take(fixture),
-                          .listener = pg_outbox_connect(fixture),
-                          .other = pg_outbox_connect(fixture)};
+    struct notifiers self = {.log = pg_log_open(fixture),
+                             .connection = fixture_take(fixture),
+                             .listener = pg_outbox_connect(fixture),
+                             .other = pg_outbox_connect(fixture)};
 
     run_natively(self.listener, "LISTEN bell");
     return self;
 }
 
-static int belfry_append(struct fixture *fixture, struct belfry *self)
+static int notifiers_append(struct fixture *fixture, struct notifiers *self)
 {
     struct weir_log_entry entries[2] = {pg_log_entry(64, "a"), pg_log_entry(64, "b")};
 
@@ -518,14 +518,14 @@ static int belfry_append(struct fixture *fixture, struct belfry *self)
     return count_rings(self->listener, self->other);
 }
 
-static void belfry_say(struct fixture *fixture, struct belfry *self, bool watching)
+static void notifiers_say(struct fixture *fixture, struct notifiers *self, bool watching)
 {
     check_db(self->log.ops->say_watching(&self->log, self->connection, watching,
                                          &fixture->error),
              WEIR_OK);
 }
 
-static void belfry_close(struct fixture *fixture, struct belfry *self)
+static void notifiers_close(struct fixture *fixture, struct notifiers *self)
 {
     PQfinish(self->listener);
     PQfinish(self->other);
@@ -546,32 +546,32 @@ static void say_watching_at(struct fixture *fixture, int seconds)
 
 OUTBOX_POSTGRESQL_TEST(append_pg, notifies_only_while_nobody_watches)
 {
-    struct belfry belfry = belfry_open(fixture);
+    struct notifiers notifiers = notifiers_open(fixture);
 
-    check_int(belfry_append(fixture, &belfry), 2);
-    belfry_say(fixture, &belfry, true);
-    check_int(belfry_append(fixture, &belfry), 0);
-    belfry_say(fixture, &belfry, false);
-    check_int(belfry_append(fixture, &belfry), 2);
-    belfry_close(fixture, &belfry);
+    check_int(notifiers_append(fixture, &notifiers), 2);
+    notifiers_say(fixture, &notifiers, true);
+    check_int(notifiers_append(fixture, &notifiers), 0);
+    notifiers_say(fixture, &notifiers, false);
+    check_int(notifiers_append(fixture, &notifiers), 2);
+    notifiers_close(fixture, &notifiers);
 }
 
 OUTBOX_POSTGRESQL_TEST(append_pg, notifies_when_whoever_watched_has_not_said_so_for_long)
 {
-    struct belfry belfry = belfry_open(fixture);
+    struct notifiers notifiers = notifiers_open(fixture);
 
     say_watching_at(fixture, -60);
-    check_int(belfry_append(fixture, &belfry), 2);
-    belfry_close(fixture, &belfry);
+    check_int(notifiers_append(fixture, &notifiers), 2);
+    notifiers_close(fixture, &notifiers);
 }
 
 OUTBOX_POSTGRESQL_TEST(append_pg, notifies_when_the_clock_was_set_back)
 {
-    struct belfry belfry = belfry_open(fixture);
+    struct notifiers notifiers = notifiers_open(fixture);
 
     say_watching_at(fixture, 3600);
-    check_int(belfry_append(fixture, &belfry), 2);
-    belfry_close(fixture, &belfry);
+    check_int(notifiers_append(fixture, &notifiers), 2);
+    notifiers_close(fixture, &notifiers);
 }
 
 OUTBOX_POSTGRESQL_TEST(cut, notifies_whoever_listens)

@@ -25,7 +25,7 @@ struct producer {
     int orders[2];
 };
 
-struct post {
+struct consumer {
     char folder[64];
     char path[WEIR_TOUCH_FILE_PATH_SIZE];
     struct producer producer;
@@ -34,61 +34,62 @@ struct post {
     struct recorder *recorder;
 };
 
-static void post_open(struct post *self, struct fixture *fixture);
-static void post_start(struct post *self, struct fixture *fixture);
-static void post_close(struct post *self);
-static void send_one(struct post *self);
-static struct weir_wake_info info(struct post *self);
+static void consumer_open(struct consumer *self, struct fixture *fixture);
+static void consumer_start(struct consumer *self, struct fixture *fixture);
+static void consumer_close(struct consumer *self);
+static void send_one(struct consumer *self);
+static struct weir_wake_info info(struct consumer *self);
 
 /* ---- the claims --------------------------------------------------------------------------- */
 
 OUTBOX_MARIADB_TEST(signal, has_a_message_of_another_process_delivered_at_once)
 {
     int64_t late_ns = 0;
-    struct post post;
+    struct consumer consumer;
 
-    post_open(&post, fixture);
-    post_start(&post, fixture);
+    consumer_open(&consumer, fixture);
+    consumer_start(&consumer, fixture);
 
     for (size_t i = 1; i <= 2; i++) {
-        struct weir_wake_info before = info(&post);
+        struct weir_wake_info before = info(&consumer);
         int64_t sent_ns;
 
-        wait_until(info(&post).polls >= before.polls + 10); /* 2 + 4 + ... ms: at rest */
-        before = info(&post);
+        wait_until(info(&consumer).polls >=
+                   before.polls + 10); /* 2 + 4 + ... ms: at rest */
+        before = info(&consumer);
         sent_ns = weir_clock_now_ns();
-        send_one(&post);
-        wait_until(recorder_count(post.recorder) == i);
+        send_one(&consumer);
+        wait_until(recorder_count(consumer.recorder) == i);
         late_ns += weir_clock_now_ns() - sent_ns;
-        wait_until(info(&post).hints > before.hints);
+        wait_until(info(&consumer).hints > before.hints);
     }
 
     check_in_range(late_ns, 0, WEIR_SECONDS(1));
-    post_close(&post);
+    consumer_close(&consumer);
 }
 
 /* The folder is gone: then it is as if there had never been one. */
 OUTBOX_MARIADB_TEST(signal, is_not_needed_to_have_messages_delivered)
 {
-    struct post post;
+    struct consumer consumer;
 
-    post_open(&post, fixture);
-    post_start(&post, fixture);
-    send_one(&post);
-    wait_until(recorder_count(post.recorder) == 1);
-    while (access(post.folder, F_OK) == 0) {
-        (void)unlink(post.path);
-        (void)rmdir(post.folder);
+    consumer_open(&consumer, fixture);
+    consumer_start(&consumer, fixture);
+    send_one(&consumer);
+    wait_until(recorder_count(consumer.recorder) == 1);
+    while (access(consumer.folder, F_OK) == 0) {
+        (void)unlink(consumer.path);
+        (void)rmdir(consumer.folder);
     }
-    wait_until(!info(&post).listening);
+    wait_until(!info(&consumer).listening);
 
     for (size_t i = 2; i <= 4; i++) {
-        send_one(&post);
-        wait_until(recorder_count(post.recorder) == i);
+        send_one(&consumer);
+        wait_until(recorder_count(consumer.recorder) == i);
     }
 
-    check_int(mkdir(post.folder, 0700), 0);
-    post_close(&post);
+    check_int(mkdir(consumer.folder, 0700), 0);
+    consumer_close(&consumer);
 }
 
 /* What is found makes it look again soon: messages that nobody tells of come in quick succession
@@ -142,12 +143,12 @@ static int produce(void *argument)
     return 0;
 }
 
-static void post_open(struct post *self, struct fixture *fixture)
+static void consumer_open(struct consumer *self, struct fixture *fixture)
 {
     struct producer *producer = &self->producer;
     struct weir_db_options options;
 
-    *self = (struct post){.recorder = recorder_new()};
+    *self = (struct consumer){.recorder = recorder_new()};
     snprintf(self->folder, sizeof self->folder, "%.40s/signal-XXXXXX", server_folder());
     check(mkdtemp(self->folder) != NULL);
     producer->there = *fixture;
@@ -163,7 +164,7 @@ static void post_open(struct post *self, struct fixture *fixture)
                          self->outbox->channel, self->path);
 }
 
-static void post_start(struct post *self, struct fixture *fixture)
+static void consumer_start(struct consumer *self, struct fixture *fixture)
 {
     outbox_fixture_queue(fixture, self->outbox, "orders", 1);
     outbox_fixture_serve(fixture, self->outbox, "orders", self->recorder);
@@ -171,7 +172,7 @@ static void post_start(struct post *self, struct fixture *fixture)
     wait_until(info(self).listening);
 }
 
-static void post_close(struct post *self)
+static void consumer_close(struct consumer *self)
 {
     (void)close(self->producer.orders[1]);
     check_int(child_wait(self->producer.pid), 0);
@@ -181,12 +182,12 @@ static void post_close(struct post *self)
     check_int(rmdir(self->folder), 0);
 }
 
-static void send_one(struct post *self)
+static void send_one(struct consumer *self)
 {
     check_int(write(self->producer.orders[1], "m", 1), 1);
 }
 
-static struct weir_wake_info info(struct post *self)
+static struct weir_wake_info info(struct consumer *self)
 {
     struct weir_wake_info info;
 

@@ -21,7 +21,7 @@
 enum { PARTITIONS = 4, URL_SIZE = TEMP_DIR_SIZE + 600 };
 
 /* One process, so to say: an outbox with at most one relay. */
-struct post {
+struct consumer {
     struct fixture *fixture;
     struct weir_db *db;
     struct weir_outbox *outbox;
@@ -35,14 +35,14 @@ static void make_path(char *out, size_t size, const char *name)
     snprintf(out, size, "%s/%s-%d", temp_dir_of_program(), name, ++number);
 }
 
-static void post_open_limited(struct post *self, struct fixture *fixture,
-                              uint32_t attempts_max)
+static void consumer_open_limited(struct consumer *self, struct fixture *fixture,
+                                  uint32_t attempts_max)
 {
     struct weir_db_options db = fixture_options(fixture);
     struct weir_outbox_options options;
     struct weir_queue_options queue;
 
-    *self = (struct post){.fixture = fixture, .db = fixture_open(fixture, &db)};
+    *self = (struct consumer){.fixture = fixture, .db = fixture_open(fixture, &db)};
     weir_outbox_options_init(&options);
     options.db = self->db;
     options.profile = WEIR_PROFILE_LOW_LATENCY;
@@ -54,13 +54,13 @@ static void post_open_limited(struct post *self, struct fixture *fixture,
     check_db(weir_outbox_add_queue(self->outbox, &queue, &fixture->error), WEIR_OK);
 }
 
-static void post_open(struct post *self, struct fixture *fixture)
+static void consumer_open(struct consumer *self, struct fixture *fixture)
 {
-    post_open_limited(self, fixture, 0);
+    consumer_open_limited(self, fixture, 0);
 }
 
 __attribute__((format(printf, 3, 4))) static void
-post_relay(struct post *self, const char *as, const char *format, ...)
+consumer_relay(struct consumer *self, const char *as, const char *format, ...)
 {
     struct fixture *fixture = self->fixture;
     struct weir_relay_options options;
@@ -78,14 +78,14 @@ post_relay(struct post *self, const char *as, const char *format, ...)
              WEIR_OK);
 }
 
-static void post_start(struct post *self)
+static void consumer_start(struct consumer *self)
 {
     struct fixture *fixture = self->fixture;
 
     check_db(weir_outbox_start(self->outbox, &fixture->error), WEIR_OK);
 }
 
-static void post_close(struct post *self)
+static void consumer_close(struct consumer *self)
 {
     check_int(weir_outbox_stop(self->outbox, WEIR_SECONDS(20)), 0);
     weir_relay_close(self->relay);
@@ -94,7 +94,7 @@ static void post_close(struct post *self)
 }
 
 /* Messages `from` to `to` of each partition, a transaction for each number. */
-static void enqueue(struct post *self, int from, int to)
+static void enqueue(struct consumer *self, int from, int to)
 {
     struct fixture *fixture = self->fixture;
 
@@ -114,7 +114,7 @@ static void enqueue(struct post *self, int from, int to)
     }
 }
 
-static bool is_drained(struct post *self)
+static bool is_drained(struct consumer *self)
 {
     struct fixture *fixture = self->fixture;
     bool drained = false;
@@ -174,66 +174,66 @@ static int count_lines(const char *path)
 OUTBOX_TEST(relay, writes_a_queue_to_a_file_in_order)
 {
     char path[URL_SIZE];
-    struct post post;
+    struct consumer consumer;
     int64_t waiting;
     bool exact;
 
     make_path(path, sizeof path, "out");
-    post_open(&post, fixture);
-    enqueue(&post, 1, 50);
-    post_relay(&post, NULL, "file:%s", path);
-    post_start(&post);
-    check_db(weir_relay_read_waiting(post.relay, &waiting, &exact, &fixture->error),
+    consumer_open(&consumer, fixture);
+    enqueue(&consumer, 1, 50);
+    consumer_relay(&consumer, NULL, "file:%s", path);
+    consumer_start(&consumer);
+    check_db(weir_relay_read_waiting(consumer.relay, &waiting, &exact, &fixture->error),
              WEIR_OK);
     check_int(exact, true);
-    enqueue(&post, 51, 100);
-    wait_until(is_drained(&post));
+    enqueue(&consumer, 51, 100);
+    wait_until(is_drained(&consumer));
 
     check_int(read_lines(path, NULL), 100 * PARTITIONS);
-    check_int(weir_relay_delivered(post.relay), 100 * PARTITIONS);
-    post_close(&post);
+    check_int(weir_relay_delivered(consumer.relay), 100 * PARTITIONS);
+    consumer_close(&consumer);
 }
 
 /* Drained means acknowledged: nothing comes again after a restart. */
 OUTBOX_TEST(relay, is_drained_only_when_all_is_acknowledged)
 {
     char path[URL_SIZE];
-    struct post post;
+    struct consumer consumer;
 
     make_path(path, sizeof path, "drain");
-    post_open(&post, fixture);
-    enqueue(&post, 1, 30);
+    consumer_open(&consumer, fixture);
+    enqueue(&consumer, 1, 30);
     for (int round = 1; round <= 3; round++) {
-        post_relay(&post, NULL, "file:%s", path);
-        post_start(&post);
-        wait_until(is_drained(&post));
+        consumer_relay(&consumer, NULL, "file:%s", path);
+        consumer_start(&consumer);
+        wait_until(is_drained(&consumer));
         check_int(read_lines(path, NULL), 30 * PARTITIONS * round);
-        post_close(&post);
-        post_open(&post, fixture);
-        enqueue(&post, 30 * round + 1, 30 * round + 30);
+        consumer_close(&consumer);
+        consumer_open(&consumer, fixture);
+        enqueue(&consumer, 30 * round + 1, 30 * round + 30);
     }
-    weir_outbox_destroy(post.outbox);
-    weir_db_destroy(post.db);
+    weir_outbox_destroy(consumer.outbox);
+    weir_db_destroy(consumer.db);
 }
 
 OUTBOX_TEST(relay, is_not_drained_before_it_delivers)
 {
     char path[URL_SIZE];
-    struct post post;
+    struct consumer consumer;
     int64_t waiting = 0;
     bool exact = false;
 
     make_path(path, sizeof path, "before");
-    post_open(&post, fixture);
-    post_relay(&post, NULL, "file:%s", path);
-    check(is_drained(&post));
-    enqueue(&post, 1, 5);
-    check(!is_drained(&post));
-    check_db(weir_relay_read_waiting(post.relay, &waiting, &exact, &fixture->error),
+    consumer_open(&consumer, fixture);
+    consumer_relay(&consumer, NULL, "file:%s", path);
+    check(is_drained(&consumer));
+    enqueue(&consumer, 1, 5);
+    check(!is_drained(&consumer));
+    check_db(weir_relay_read_waiting(consumer.relay, &waiting, &exact, &fixture->error),
              WEIR_OK);
     check_int(waiting, 5 * PARTITIONS);
     check(exact);
-    post_close(&post);
+    consumer_close(&consumer);
 }
 
 static void note(void *argument)
@@ -247,31 +247,31 @@ OUTBOX_TEST(relay, loses_nothing_when_stopped_in_the_middle)
     char path[URL_SIZE];
     _Atomic bool waits = false;
     struct weir_fault_points points;
-    struct post post;
+    struct consumer consumer;
     int other;
 
     make_path(path, sizeof path, "middle");
     weir_fault_points_init(&points);
     weir_fault_points_arm_call(&points, "file.lock_is_taken", 1, note, &waits);
-    post_open(&post, fixture);
-    weir_outbox_set_fault_points(post.outbox, &points);
-    post_relay(&post, NULL, "file:%s", path);
+    consumer_open(&consumer, fixture);
+    weir_outbox_set_fault_points(consumer.outbox, &points);
+    consumer_relay(&consumer, NULL, "file:%s", path);
     other = open(path, O_RDWR | O_CLOEXEC);
     check_int(flock(other, LOCK_EX), 0);
-    enqueue(&post, 1, 50);
-    post_start(&post);
+    enqueue(&consumer, 1, 50);
+    consumer_start(&consumer);
     wait_until(atomic_load(&waits));
-    post_close(&post);
+    consumer_close(&consumer);
     check_int(count_lines(path), 0);
     close(other);
 
-    post_open(&post, fixture);
-    post_relay(&post, NULL, "file:%s", path);
-    check(!is_drained(&post));
-    post_start(&post);
-    wait_until(is_drained(&post));
+    consumer_open(&consumer, fixture);
+    consumer_relay(&consumer, NULL, "file:%s", path);
+    check(!is_drained(&consumer));
+    consumer_start(&consumer);
+    wait_until(is_drained(&consumer));
     check_int(read_lines(path, NULL), 50 * PARTITIONS);
-    post_close(&post);
+    consumer_close(&consumer);
 }
 
 /* ---- names ----------------------------------------------------------------------------- */
@@ -280,16 +280,16 @@ OUTBOX_TEST(relay, shares_the_partitions_with_others_of_its_name)
 {
     char first[URL_SIZE], second[URL_SIZE];
     int64_t limit_ns = weir_system_now_ns() + WEIR_SECONDS(60);
-    struct post a, b;
+    struct consumer a, b;
 
     make_path(first, sizeof first, "share-a");
     make_path(second, sizeof second, "share-b");
-    post_open(&a, fixture);
-    post_relay(&a, "audit", "file:%s", first);
-    post_start(&a);
-    post_open(&b, fixture);
-    post_relay(&b, "audit", "file:%s", second);
-    post_start(&b);
+    consumer_open(&a, fixture);
+    consumer_relay(&a, "audit", "file:%s", first);
+    consumer_start(&a);
+    consumer_open(&b, fixture);
+    consumer_relay(&b, "audit", "file:%s", second);
+    consumer_start(&b);
     for (int n = 1;
          weir_relay_delivered(a.relay) == 0 || weir_relay_delivered(b.relay) == 0; n++) {
         check(weir_system_now_ns() < limit_ns);
@@ -304,32 +304,32 @@ OUTBOX_TEST(relay, shares_the_partitions_with_others_of_its_name)
               true);
     check_int(
         (weir_relay_delivered(a.relay) + weir_relay_delivered(b.relay)) % PARTITIONS, 0);
-    post_close(&b);
-    post_close(&a);
+    consumer_close(&b);
+    consumer_close(&a);
 }
 
 OUTBOX_TEST(relay, gets_everything_under_each_name)
 {
     char first[URL_SIZE], second[URL_SIZE];
-    struct post a, b;
+    struct consumer a, b;
 
     make_path(first, sizeof first, "name-a");
     make_path(second, sizeof second, "name-b");
-    post_open(&a, fixture);
-    post_open(&b, fixture);
+    consumer_open(&a, fixture);
+    consumer_open(&b, fixture);
     enqueue(&a, 1, 20);
-    post_relay(&a, "audit", "file:%s", first);
-    post_relay(&b, "search", "file:%s", second);
-    post_start(&a); /* what all have passed may be swept, so both subscribe before */
-    post_start(&b);
+    consumer_relay(&a, "audit", "file:%s", first);
+    consumer_relay(&b, "search", "file:%s", second);
+    consumer_start(&a); /* what all have passed may be swept, so both subscribe before */
+    consumer_start(&b);
     enqueue(&b, 21, 40);
     wait_until(is_drained(&a));
     wait_until(is_drained(&b));
 
     check_int(read_lines(first, NULL), 40 * PARTITIONS);
     check_int(read_lines(second, NULL), 40 * PARTITIONS);
-    post_close(&b);
-    post_close(&a);
+    consumer_close(&b);
+    consumer_close(&a);
 }
 
 static enum weir_outcome ignore(struct weir_context *context, void *state,
@@ -348,12 +348,12 @@ OUTBOX_TEST(relay, refuses_the_name_of_a_handler)
     struct weir_handler_options handler;
     struct weir_relay_options options;
     char path[URL_SIZE], url[URL_SIZE + 8];
-    struct post a, b;
+    struct consumer a, b;
 
     make_path(path, sizeof path, "handler");
     snprintf(url, sizeof url, "file:%s", path);
-    post_open(&a, fixture);
-    post_open(&b, fixture);
+    consumer_open(&a, fixture);
+    consumer_open(&b, fixture);
     weir_handler_options_init(&handler);
     handler.queue = "orders";
     handler.on_message = ignore;
@@ -365,30 +365,30 @@ OUTBOX_TEST(relay, refuses_the_name_of_a_handler)
              WEIR_MISMATCH);
     check(b.relay == NULL);
     check(access(path, F_OK) != 0); /* nothing was made */
-    post_close(&b);
-    post_close(&a);
+    consumer_close(&b);
+    consumer_close(&a);
 }
 
 OUTBOX_TEST(relay, refuses_what_is_not_there)
 {
     struct weir_relay_options options;
-    struct post post;
+    struct consumer consumer;
 
-    post_open(&post, fixture);
+    consumer_open(&consumer, fixture);
     weir_relay_options_init(&options);
     options.queue = "oders";
     options.sink = "stdout:";
-    check_db(weir_relay_open(post.outbox, &options, &post.relay, &fixture->error),
+    check_db(weir_relay_open(consumer.outbox, &options, &consumer.relay, &fixture->error),
              WEIR_NOT_FOUND);
     options.queue = "orders";
     options.sink = "fle:x";
-    check_db(weir_relay_open(post.outbox, &options, &post.relay, &fixture->error),
+    check_db(weir_relay_open(consumer.outbox, &options, &consumer.relay, &fixture->error),
              WEIR_INVALID);
     check_str(fixture->error.text, "no sink \"fle:x\"; did you mean \"file:PATH\"?");
     options.sink = NULL;
-    check_db(weir_relay_open(post.outbox, &options, &post.relay, &fixture->error),
+    check_db(weir_relay_open(consumer.outbox, &options, &consumer.relay, &fixture->error),
              WEIR_INVALID);
-    post_close(&post);
+    consumer_close(&consumer);
 }
 
 /* ---- to processes ---------------------------------------------------------------------- */
@@ -396,14 +396,14 @@ OUTBOX_TEST(relay, refuses_what_is_not_there)
 OUTBOX_TEST(relay, runs_a_process_for_each_message)
 {
     char path[URL_SIZE];
-    struct post post;
+    struct consumer consumer;
 
     make_path(path, sizeof path, "exec");
-    post_open(&post, fixture);
-    enqueue(&post, 1, 10);
-    post_relay(&post, NULL, "exec:cat >> %s.$WEIR_PARTITION", path);
-    post_start(&post);
-    wait_until(is_drained(&post));
+    consumer_open(&consumer, fixture);
+    enqueue(&consumer, 1, 10);
+    consumer_relay(&consumer, NULL, "exec:cat >> %s.$WEIR_PARTITION", path);
+    consumer_start(&consumer);
+    wait_until(is_drained(&consumer));
 
     for (int i = 0; i < PARTITIONS; i++) {
         char one[URL_SIZE + 16];
@@ -411,7 +411,7 @@ OUTBOX_TEST(relay, runs_a_process_for_each_message)
         snprintf(one, sizeof one, "%s.%d", path, i);
         check_int(read_lines(one, NULL), 10);
     }
-    post_close(&post);
+    consumer_close(&consumer);
 }
 
 /* The first try of message 3 fails, message 5 is rejected; the order stays. */
@@ -419,17 +419,18 @@ OUTBOX_TEST(relay, tries_again_and_puts_aside)
 {
     char path[URL_SIZE];
     struct weir_relay_health health;
-    struct post post;
+    struct consumer consumer;
 
     make_path(path, sizeof path, "tries");
-    post_open(&post, fixture);
-    enqueue(&post, 1, 6);
-    post_relay(&post, NULL,
-               "exec:case $WEIR_SEQ,$WEIR_ATTEMPTS in 3,0) exit 75;; 5,*) exit 65;; esac;"
-               " echo $WEIR_SEQ >> %s.$WEIR_PARTITION",
-               path);
-    post_start(&post);
-    wait_until(is_drained(&post));
+    consumer_open(&consumer, fixture);
+    enqueue(&consumer, 1, 6);
+    consumer_relay(
+        &consumer, NULL,
+        "exec:case $WEIR_SEQ,$WEIR_ATTEMPTS in 3,0) exit 75;; 5,*) exit 65;; esac;"
+        " echo $WEIR_SEQ >> %s.$WEIR_PARTITION",
+        path);
+    consumer_start(&consumer);
+    wait_until(is_drained(&consumer));
 
     for (int i = 0; i < PARTITIONS; i++) {
         char one[URL_SIZE + 16], text[64] = "";
@@ -442,12 +443,12 @@ OUTBOX_TEST(relay, tries_again_and_puts_aside)
         fclose(file);
         check_str(text, "1\n2\n3\n4\n6\n");
     }
-    weir_relay_read_health(post.relay, &health);
+    weir_relay_read_health(consumer.relay, &health);
     check_status(health.status, WEIR_OK);
-    check(strncmp(weir_relay_name(post.relay), "exec:case", 9) == 0);
-    check_int(weir_relay_delivered(post.relay), 6 * PARTITIONS);
-    check_int(weir_relay_rejected(post.relay), PARTITIONS);
-    post_close(&post);
+    check(strncmp(weir_relay_name(consumer.relay), "exec:case", 9) == 0);
+    check_int(weir_relay_delivered(consumer.relay), 6 * PARTITIONS);
+    check_int(weir_relay_rejected(consumer.relay), PARTITIONS);
+    consumer_close(&consumer);
 }
 
 /* Each has half of the time for itself; two in one delivery would not end. */
@@ -455,58 +456,59 @@ OUTBOX_TEST(relay, gives_each_process_the_time_of_a_delivery)
 {
     struct weir_relay_options options;
     struct weir_relay_health health;
-    struct post post;
+    struct consumer consumer;
 
-    post_open(&post, fixture);
-    enqueue(&post, 1, 3);
+    consumer_open(&consumer, fixture);
+    enqueue(&consumer, 1, 3);
     weir_relay_options_init(&options);
     options.queue = "orders";
     options.sink = "exec:test $WEIR_ATTEMPTS = 0 && sleep 1.5";
     options.lease.duration_ns = WEIR_SECONDS(4);
     options.lease.headroom_ns = WEIR_SECONDS(1);
-    check_db(weir_relay_open(post.outbox, &options, &post.relay, &fixture->error),
+    check_db(weir_relay_open(consumer.outbox, &options, &consumer.relay, &fixture->error),
              WEIR_OK);
-    post_start(&post);
-    wait_until(is_drained(&post));
+    consumer_start(&consumer);
+    wait_until(is_drained(&consumer));
 
-    check_int(weir_relay_delivered(post.relay), 3 * PARTITIONS);
-    weir_relay_read_health(post.relay, &health);
+    check_int(weir_relay_delivered(consumer.relay), 3 * PARTITIONS);
+    weir_relay_read_health(consumer.relay, &health);
     check_status(health.status, WEIR_OK);
-    post_close(&post);
+    consumer_close(&consumer);
 }
 
 OUTBOX_TEST(relay, speaks_with_a_process_that_lives_on)
 {
     char path[URL_SIZE];
-    struct post post;
+    struct consumer consumer;
 
     make_path(path, sizeof path, "stream");
-    post_open(&post, fixture);
-    enqueue(&post, 1, 50);
-    post_relay(&post, NULL,
-               "exec-stream:while read -r line; do printf '%%s\\n' \"$line\" >> %s.$$;"
-               " echo ok; done",
-               path);
-    post_start(&post);
-    wait_until(is_drained(&post));
-    check_int(weir_relay_delivered(post.relay), 50 * PARTITIONS);
-    post_close(&post);
+    consumer_open(&consumer, fixture);
+    enqueue(&consumer, 1, 50);
+    consumer_relay(
+        &consumer, NULL,
+        "exec-stream:while read -r line; do printf '%%s\\n' \"$line\" >> %s.$$;"
+        " echo ok; done",
+        path);
+    consumer_start(&consumer);
+    wait_until(is_drained(&consumer));
+    check_int(weir_relay_delivered(consumer.relay), 50 * PARTITIONS);
+    consumer_close(&consumer);
 }
 
 /* A handler that does not end is killed, and the outbox stops in time. */
 OUTBOX_TEST(relay, stops_in_time_when_a_process_hangs)
 {
     char path[URL_SIZE];
-    struct post post;
+    struct consumer consumer;
 
     make_path(path, sizeof path, "hang");
-    post_open(&post, fixture);
-    enqueue(&post, 1, 1);
-    post_relay(&post, NULL, "exec:touch %s; sleep 1000", path);
-    post_start(&post);
+    consumer_open(&consumer, fixture);
+    enqueue(&consumer, 1, 1);
+    consumer_relay(&consumer, NULL, "exec:touch %s; sleep 1000", path);
+    consumer_start(&consumer);
     wait_until(access(path, F_OK) == 0);
-    check_int(weir_outbox_stop(post.outbox, WEIR_SECONDS(20)), 0);
-    post_close(&post);
+    check_int(weir_outbox_stop(consumer.outbox, WEIR_SECONDS(20)), 0);
+    consumer_close(&consumer);
 }
 
 /* ---- what cannot be stored --------------------------------------------------------------- */
@@ -523,41 +525,42 @@ OUTBOX_TEST(relay, tells_that_acks_cannot_be_stored_and_counts_none_of_them)
     struct weir_fault_points points;
     _Atomic bool full = true;
     char path[URL_SIZE];
-    struct post post;
+    struct consumer consumer;
 
     weir_fault_points_init(&points);
     weir_fault_points_set_oracle(&points, is_full, &full);
     make_path(path, sizeof path, "full");
-    post_open(&post, fixture);
-    weir_outbox_set_fault_points(post.outbox, &points);
-    post_relay(&post, NULL, "file:%s", path);
-    enqueue(&post, 1, 1);
-    post_start(&post);
+    consumer_open(&consumer, fixture);
+    weir_outbox_set_fault_points(consumer.outbox, &points);
+    consumer_relay(&consumer, NULL, "file:%s", path);
+    enqueue(&consumer, 1, 1);
+    consumer_start(&consumer);
 
-    wait_until(
-        (weir_relay_read_health(post.relay, &health), health.status == WEIR_DISK_FULL));
+    wait_until((weir_relay_read_health(consumer.relay, &health),
+                health.status == WEIR_DISK_FULL));
     check(strstr(health.text, "acknowledge: no room") != NULL);
-    check_int(weir_relay_delivered(post.relay), 0);
+    check_int(weir_relay_delivered(consumer.relay), 0);
 
     atomic_store(&full, false);
-    wait_until((weir_relay_read_health(post.relay, &health), health.status == WEIR_OK));
-    wait_until(weir_relay_delivered(post.relay) == PARTITIONS);
-    post_close(&post);
+    wait_until(
+        (weir_relay_read_health(consumer.relay, &health), health.status == WEIR_OK));
+    wait_until(weir_relay_delivered(consumer.relay) == PARTITIONS);
+    consumer_close(&consumer);
 }
 
 OUTBOX_TEST(relay, counts_what_failed_as_often_as_it_may)
 {
-    struct post post;
+    struct consumer consumer;
 
-    post_open_limited(&post, fixture, 1);
-    post_relay(&post, NULL, "exec:false");
-    enqueue(&post, 1, 1);
-    post_start(&post);
+    consumer_open_limited(&consumer, fixture, 1);
+    consumer_relay(&consumer, NULL, "exec:false");
+    enqueue(&consumer, 1, 1);
+    consumer_start(&consumer);
 
-    wait_until(weir_relay_given_up(post.relay) == PARTITIONS);
-    check_int(weir_relay_rejected(post.relay), PARTITIONS);
-    check_int(weir_relay_delivered(post.relay), PARTITIONS);
-    post_close(&post);
+    wait_until(weir_relay_given_up(consumer.relay) == PARTITIONS);
+    check_int(weir_relay_rejected(consumer.relay), PARTITIONS);
+    check_int(weir_relay_delivered(consumer.relay), PARTITIONS);
+    consumer_close(&consumer);
 }
 
 /* ---- exactness ------------------------------------------------------------------------- */
@@ -569,29 +572,29 @@ OUTBOX_TEST(relay, is_not_drained_behind_the_backlog_of_others)
     static struct weir_draft drafts[STEP];
     struct weir_queue_options queue;
     char path[URL_SIZE];
-    struct post post;
+    struct consumer consumer;
 
     make_path(path, sizeof path, "behind");
-    post_open(&post, fixture);
+    consumer_open(&consumer, fixture);
     weir_queue_options_init(&queue);
     queue.name = "others";
-    check_db(weir_outbox_add_queue(post.outbox, &queue, &fixture->error), WEIR_OK);
-    post_relay(&post, NULL, "file:%s", path);
+    check_db(weir_outbox_add_queue(consumer.outbox, &queue, &fixture->error), WEIR_OK);
+    consumer_relay(&consumer, NULL, "file:%s", path);
     for (int i = 0; i < STEP; i++)
         drafts[i] = (struct weir_draft){.type = "text"};
     for (int sent = 0; sent < OTHERS; sent += STEP)
-        check_db(weir_enqueue_batch(post.outbox, NULL, "others", drafts, STEP, NULL,
+        check_db(weir_enqueue_batch(consumer.outbox, NULL, "others", drafts, STEP, NULL,
                                     &fixture->error),
                  WEIR_OK);
-    enqueue(&post, 1, 1);
+    enqueue(&consumer, 1, 1);
     for (int sent = 0; sent < OTHERS; sent += STEP)
-        check_db(weir_enqueue_batch(post.outbox, NULL, "others", drafts, STEP, NULL,
+        check_db(weir_enqueue_batch(consumer.outbox, NULL, "others", drafts, STEP, NULL,
                                     &fixture->error),
                  WEIR_OK);
 
-    check(!is_drained(&post));
-    post_start(&post);
-    wait_until(is_drained(&post));
+    check(!is_drained(&consumer));
+    consumer_start(&consumer);
+    wait_until(is_drained(&consumer));
     check_int(read_lines(path, NULL), PARTITIONS);
-    post_close(&post);
+    consumer_close(&consumer);
 }
