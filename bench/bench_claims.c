@@ -15,9 +15,9 @@
 
 #include "lib/choice.h"
 #include "lib/clock.h"
+#include "lib/database.h"
+#include "lib/execution_load.h"
 #include "lib/frame.h"
-#include "lib/ground.h"
-#include "lib/mill.h"
 #include "lib/must.h"
 #include "lib/sample.h"
 #include "lib/table.h"
@@ -39,38 +39,38 @@ static const struct plan QUICK = {.rounds = 3, .history = 20000, .claims = 100};
 
 struct setup {
     const struct plan *plan;
-    struct bench_ground *grounds[SIDES];
-    struct bench_mill mills[SIDES];
+    struct bench_database *grounds[SIDES];
+    struct bench_execution_load mills[SIDES];
     int64_t slowest_ns[SIDES];
 };
 
 /* ---- the load ----------------------------------------------------------------------------- */
 
-static void make_history(struct bench_mill *mill, uint64_t count)
+static void make_history(struct bench_execution_load *execution_load, uint64_t count)
 {
     for (uint64_t done = 0; done < count; done += PORTION) {
         struct weir_claimed *claimed = NULL;
         size_t got;
 
-        bench_mill_submit(mill, PORTION, NULL, NULL);
-        got = bench_mill_claim(mill, PORTION, LEASE_MS, 0, &claimed);
+        bench_execution_load_submit(execution_load, PORTION, NULL, NULL);
+        got = bench_execution_load_claim(execution_load, PORTION, LEASE_MS, 0, &claimed);
         bench_must(got == PORTION, "all of a portion are claimed");
-        bench_mill_complete(mill, claimed, got);
-        weir_claimed_free(mill->flow, claimed);
+        bench_execution_load_complete(execution_load, claimed, got);
+        weir_claimed_free(execution_load->flow, claimed);
     }
 }
 
 /* One claim, which there must be something for, and its end. */
-static int64_t claim_one(struct bench_mill *mill)
+static int64_t claim_one(struct bench_execution_load *execution_load)
 {
     struct weir_claimed *claimed = NULL;
     int64_t begun_ns = bench_now_ns();
-    size_t got = bench_mill_claim(mill, 1, LEASE_MS, 0, &claimed);
+    size_t got = bench_execution_load_claim(execution_load, 1, LEASE_MS, 0, &claimed);
     int64_t taken_ns = bench_now_ns() - begun_ns;
 
     bench_must(got == 1, "there is something to claim");
-    bench_mill_complete(mill, claimed, got);
-    weir_claimed_free(mill->flow, claimed);
+    bench_execution_load_complete(execution_load, claimed, got);
+    weir_claimed_free(execution_load->flow, claimed);
     return taken_ns;
 }
 
@@ -79,7 +79,7 @@ static double load(struct setup *self, size_t side)
 {
     int64_t taken_ns = 0;
 
-    bench_mill_submit(&self->mills[side], self->plan->claims, NULL, NULL);
+    bench_execution_load_submit(&self->mills[side], self->plan->claims, NULL, NULL);
     for (size_t i = 0; i < self->plan->claims; i++) {
         int64_t one_ns = claim_one(&self->mills[side]);
 
@@ -106,25 +106,26 @@ static void run_round(struct setup *self, size_t round, struct bench_pair *pair)
 /* ---- what becomes ready again -------------------------------------------------------------- */
 
 /* How long until one that was given back, of an old number, is claimed again. */
-static int64_t claim_again(struct bench_mill *mill)
+static int64_t claim_again(struct bench_execution_load *execution_load)
 {
     struct weir_claimed *claimed = NULL;
     struct weir_settlement back = {.verb = WEIR_SETTLE_DELAY};
     struct weir_error error = {0};
-    size_t got = bench_mill_claim(mill, 1, LEASE_MS, 0, &claimed);
+    size_t got = bench_execution_load_claim(execution_load, 1, LEASE_MS, 0, &claimed);
     int64_t begun_ns;
 
     bench_must(got == 1, "there is something to claim");
     back.claim = claimed->claim;
-    bench_must_ok(weir_flow_settle(mill->flow, &back, 1, &error), &error, "give back");
-    weir_claimed_free(mill->flow, claimed);
+    bench_must_ok(weir_flow_settle(execution_load->flow, &back, 1, &error), &error,
+                  "give back");
+    weir_claimed_free(execution_load->flow, claimed);
     begun_ns = bench_now_ns();
     do {
-        got = bench_mill_claim(mill, 1, LEASE_MS, 0, &claimed);
+        got = bench_execution_load_claim(execution_load, 1, LEASE_MS, 0, &claimed);
         bench_must(got == 1, "there is something to claim");
-        bench_mill_complete(mill, claimed, got);
+        bench_execution_load_complete(execution_load, claimed, got);
         got = claimed->claim.no == back.claim.no;
-        weir_claimed_free(mill->flow, claimed);
+        weir_claimed_free(execution_load->flow, claimed);
     } while (got == 0);
     return bench_now_ns() - begun_ns;
 }
@@ -134,7 +135,7 @@ static void measure_again(struct setup *self, struct bench_pair *pair)
     double took_ns[SIDES];
 
     for (size_t side = 0; side < SIDES; side++) {
-        bench_mill_submit(&self->mills[side], self->plan->claims, NULL, NULL);
+        bench_execution_load_submit(&self->mills[side], self->plan->claims, NULL, NULL);
         took_ns[side] = (double)claim_again(&self->mills[side]);
         for (size_t i = 1; i < self->plan->claims; i++)
             (void)claim_one(&self->mills[side]);
@@ -173,11 +174,11 @@ static void bench_engine(enum weir_engine engine, const struct plan *plan)
     memset(&rates, 0, sizeof rates);
     memset(&again, 0, sizeof again);
     for (size_t side = 0; side < SIDES; side++) {
-        struct bench_mill_options options = {.supervised = false};
+        struct bench_execution_load_options options = {.supervised = false};
 
-        setup.grounds[side] = bench_ground_open(engine);
-        options.url = bench_ground_add(setup.grounds[side], NAMES[side], false);
-        bench_mill_open(&setup.mills[side], &options);
+        setup.grounds[side] = bench_database_open(engine);
+        options.url = bench_database_add(setup.grounds[side], NAMES[side], false);
+        bench_execution_load_open(&setup.mills[side], &options);
         if (side == HELD)
             snapshot = bench_snapshot_hold(setup.grounds[side], NAMES[side]);
         make_history(&setup.mills[side], plan->history);
@@ -192,8 +193,8 @@ static void bench_engine(enum weir_engine engine, const struct plan *plan)
     print_setup(&setup, engine, &rates, &again);
     bench_snapshot_drop(setup.grounds[HELD], snapshot);
     for (size_t side = 0; side < SIDES; side++) {
-        bench_mill_close(&setup.mills[side]);
-        bench_ground_close(setup.grounds[side]);
+        bench_execution_load_close(&setup.mills[side]);
+        bench_database_close(setup.grounds[side]);
     }
 }
 

@@ -17,9 +17,9 @@
 
 #include "lib/choice.h"
 #include "lib/clock.h"
-#include "lib/ground.h"
-#include "lib/line.h"
+#include "lib/database.h"
 #include "lib/must.h"
+#include "lib/outbox_load.h"
 #include "lib/proc.h"
 #include "lib/program.h"
 #include "lib/sample.h"
@@ -63,12 +63,12 @@ static const struct plan QUICK = {
 /* One engine. */
 struct setup {
     const struct plan *plan;
-    struct bench_ground *ground;
+    struct bench_database *database;
     enum weir_engine engine;
 };
 
-static struct bench_line line;  /* the library: delivers */
-static struct bench_line quiet; /* the library: only enqueues */
+static struct bench_outbox_load line;  /* the library: delivers */
+static struct bench_outbox_load quiet; /* the library: only enqueues */
 
 static void begin_section(const struct setup *self, const char *title,
                           const char *baseline)
@@ -84,7 +84,7 @@ static void begin_section(const struct setup *self, const char *title,
 static const char *prepare(struct setup *self, const char *name, size_t queues,
                            bool counted)
 {
-    const char *url = bench_ground_add(self->ground, name, counted);
+    const char *url = bench_database_add(self->database, name, counted);
     char words[64];
 
     (void)bench_program_run(url, "migrate");
@@ -171,7 +171,7 @@ static double library_enqueues(uint64_t count)
 {
     int64_t begun_ns = bench_now_ns();
 
-    bench_line_send(&quiet, count, BATCH);
+    bench_outbox_load_send(&quiet, count, BATCH);
     return bench_per_second(count, bench_now_ns() - begun_ns);
 }
 
@@ -179,8 +179,8 @@ static double library_through(uint64_t count)
 {
     int64_t begun_ns = bench_now_ns();
 
-    bench_line_send(&line, count, BATCH);
-    bench_line_await(&line, count);
+    bench_outbox_load_send(&line, count, BATCH);
+    bench_outbox_load_await(&line, count);
     return bench_per_second(count, bench_now_ns() - begun_ns);
 }
 
@@ -223,11 +223,13 @@ static void bench_rates(struct setup *self)
 
     memset(&warm_up, 0, sizeof warm_up);
     memset(&rates, 0, sizeof rates);
-    bench_line_open(&line, &(struct bench_line_options){
-                               .url = bench_ground_add(self->ground, "library", false),
-                               .deliver = true});
-    bench_line_open(&quiet, &(struct bench_line_options){
-                                .url = bench_ground_add(self->ground, "quiet", false)});
+    bench_outbox_load_open(
+        &line, &(struct bench_outbox_load_options){
+                   .url = bench_database_add(self->database, "library", false),
+                   .deliver = true});
+    bench_outbox_load_open(
+        &quiet, &(struct bench_outbox_load_options){
+                    .url = bench_database_add(self->database, "quiet", false)});
     begin_section(self, "rates, batch 1000", "the library");
     run_round(url, BATCH * 5, &warm_up);
     for (size_t i = 0; i < self->plan->rounds; i++)
@@ -236,9 +238,9 @@ static void bench_rates(struct setup *self)
     bench_million(url, self->plan->million);
     print_rate(count, "messages: relay --drain, of end to end", &rates.through,
                BENCH_AT_LEAST(0.4));
-    bench_line_check_order(&line);
-    bench_line_close(&line);
-    bench_line_close(&quiet);
+    bench_outbox_load_check_order(&line);
+    bench_outbox_load_close(&line);
+    bench_outbox_load_close(&quiet);
 }
 
 /* ---- a relay that runs --------------------------------------------------------------------- */
@@ -291,11 +293,11 @@ static void bench_idle(struct setup *self)
     start_relay(&relay, url, QUEUES);
     (void)await_first_line(&relay);
     bench_sleep_ns(WEIR_SECONDS(3)); /* the first sweep, and looks after a delivery */
-    before = bench_ground_statements(self->ground);
+    before = bench_database_statements(self->database);
     used_ns = bench_program_processor_ns(relay.pid);
     bench_sleep_ns(self->plan->idle_ns);
     used_ns = bench_program_processor_ns(relay.pid) - used_ns;
-    after = bench_ground_statements(self->ground);
+    after = bench_database_statements(self->database);
     size = bench_program_resident_size(relay.pid);
     bench_program_stop(relay.pid);
     begin_section(self, "an idle relay, 10 queues of 64 partitions", "");
@@ -366,12 +368,12 @@ static void bench_engine(const struct bench_choice *choice, const struct plan *p
 {
     struct setup setup = {.plan = plan, .engine = engine};
 
-    setup.ground = bench_ground_open(engine);
+    setup.database = bench_database_open(engine);
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         if (bench_choice_has_section(choice, i))
             SECTIONS[i](&setup);
     }
-    bench_ground_close(setup.ground);
+    bench_database_close(setup.database);
 }
 
 static const struct plan *choose_plan(const struct bench_choice *choice)

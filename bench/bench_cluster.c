@@ -15,12 +15,12 @@
 
 #include "lib/choice.h"
 #include "lib/clock.h"
+#include "lib/database.h"
 #include "lib/frame.h"
-#include "lib/ground.h"
 #include "lib/must.h"
+#include "lib/process_pool.h"
 #include "lib/sample.h"
 #include "lib/table.h"
-#include "lib/team.h"
 
 enum { TEAMS = 3, HANDLERS = 8 };
 
@@ -37,37 +37,37 @@ static const struct plan FULL = {.rounds = 9, .messages = 16000};
 static const struct plan LONG = {.rounds = 25, .messages = 16000};
 static const struct plan QUICK = {.rounds = 2, .messages = 3200};
 
-static struct bench_team teams[TEAMS];
+static struct bench_process_pool teams[TEAMS];
 
-static void open_teams(struct bench_ground *ground)
+static void open_teams(struct bench_database *database)
 {
     for (size_t i = 0; i < TEAMS; i++) {
-        struct bench_team_options options = {
+        struct bench_process_pool_options options = {
             .profile = BENCH_PROFILE, .handlers = HANDLERS, .wait_ns = WAIT_NS};
         char name[32];
 
         (void)snprintf(name, sizeof name, "of%zu", SIZES[i]);
-        options.url = bench_ground_add(ground, name, false);
-        bench_team_open(&teams[i], &options);
+        options.url = bench_database_add(database, name, false);
+        bench_process_pool_open(&teams[i], &options);
         for (size_t n = 0; n < SIZES[i]; n++)
-            (void)bench_team_start(&teams[i]);
+            (void)bench_process_pool_start(&teams[i]);
     }
     for (size_t i = 0; i < TEAMS; i++)
-        bench_team_await_even(&teams[i]);
+        bench_process_pool_await_even(&teams[i]);
 }
 
 static void close_teams(void)
 {
     for (size_t i = 0; i < TEAMS; i++) {
         bench_must(atomic_load(&teams[i].board->repeats) == 0, "messages came twice");
-        bench_team_close(&teams[i]);
+        bench_process_pool_close(&teams[i]);
     }
 }
 
-static double rate_of(struct bench_team *team, uint64_t count)
+static double rate_of(struct bench_process_pool *process_pool, uint64_t count)
 {
-    bench_team_send_at_once(team, count);
-    return bench_per_second(count, bench_team_await(team));
+    bench_process_pool_send_at_once(process_pool, count);
+    return bench_per_second(count, bench_process_pool_await(process_pool));
 }
 
 static void print_rates(enum weir_engine engine, const struct bench_sample *alone,
@@ -85,14 +85,14 @@ static void print_rates(enum weir_engine engine, const struct bench_sample *alon
     bench_note(text);
 }
 
-static void bench_rates(struct bench_ground *ground, const struct plan *plan)
+static void bench_rates(struct bench_database *database, const struct plan *plan)
 {
     struct bench_sample alone;
     struct bench_pair pairs[TEAMS];
 
     memset(&alone, 0, sizeof alone);
     memset(pairs, 0, sizeof pairs);
-    open_teams(ground);
+    open_teams(database);
     for (size_t round = 0; round < plan->rounds; round++) {
         double rates[TEAMS];
 
@@ -102,7 +102,7 @@ static void bench_rates(struct bench_ground *ground, const struct plan *plan)
         for (size_t i = 1; i < TEAMS; i++)
             bench_pair_add(&pairs[i], rates[i], rates[0]);
     }
-    print_rates(bench_ground_engine(ground), &alone, pairs);
+    print_rates(bench_database_engine(database), &alone, pairs);
     close_teams();
 }
 
@@ -128,13 +128,13 @@ int main(int argc, char **argv)
     plan = choose_plan(&choice);
     bench_frame_begin(&frame, plan->rounds, choice.quick);
     for (size_t i = 0; i < sizeof ENGINES / sizeof ENGINES[0]; i++) {
-        struct bench_ground *ground;
+        struct bench_database *database;
 
         if (!bench_choice_has_engine(&choice, ENGINES[i]))
             continue;
-        ground = bench_ground_open(ENGINES[i]);
-        bench_rates(ground, plan);
-        bench_ground_close(ground);
+        database = bench_database_open(ENGINES[i]);
+        bench_rates(database, plan);
+        bench_database_close(database);
     }
     bench_frame_end(&frame);
     return 0;

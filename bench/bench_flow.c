@@ -19,8 +19,8 @@
 
 #include "lib/choice.h"
 #include "lib/clock.h"
-#include "lib/ground.h"
-#include "lib/mill.h"
+#include "lib/database.h"
+#include "lib/execution_load.h"
 #include "lib/must.h"
 #include "lib/plain.h"
 #include "lib/proc.h"
@@ -74,11 +74,11 @@ static const struct plan QUICK = {
 /* One engine. */
 struct setup {
     const struct plan *plan;
-    struct bench_ground *ground;
+    struct bench_database *database;
     enum weir_engine engine;
 };
 
-static struct bench_mill mill;
+static struct bench_execution_load execution_load;
 static struct bench_plain plain;
 
 static void begin_section(const struct setup *self, const char *title, const char *other)
@@ -89,17 +89,19 @@ static void begin_section(const struct setup *self, const char *title, const cha
     bench_section(text, "weir", other);
 }
 
-static void open_mill(struct setup *self, const char *name, bool counted, bool supervised)
+static void open_execution_load(struct setup *self, const char *name, bool counted,
+                                bool supervised)
 {
-    struct bench_mill_options options = {
-        .url = bench_ground_add(self->ground, name, counted), .supervised = supervised};
+    struct bench_execution_load_options options = {
+        .url = bench_database_add(self->database, name, counted),
+        .supervised = supervised};
 
-    bench_mill_open(&mill, &options);
+    bench_execution_load_open(&execution_load, &options);
 }
 
 /* ---- rates -------------------------------------------------------------------------------- */
 
-static void print_times(const struct bench_mill_times *times, size_t batch)
+static void print_times(const struct bench_execution_load_times *times, size_t batch)
 {
     double calls = (double)times->calls;
     char name[64];
@@ -120,12 +122,12 @@ static void print_statements(struct setup *self, const char *name, size_t batch)
     struct bench_statements before;
     struct bench_statements after;
 
-    open_mill(self, name, true, false);
-    (void)bench_mill_run(&mill, count, batch, NULL);
-    before = bench_ground_statements(self->ground);
-    (void)bench_mill_run(&mill, count, batch, NULL);
-    after = bench_ground_statements(self->ground);
-    bench_mill_close(&mill);
+    open_execution_load(self, name, true, false);
+    (void)bench_execution_load_run(&execution_load, count, batch, NULL);
+    before = bench_database_statements(self->database);
+    (void)bench_execution_load_run(&execution_load, count, batch, NULL);
+    after = bench_database_statements(self->database);
+    bench_execution_load_close(&execution_load);
     bench_row_value("statements per submit, claim and complete", BENCH_DECIMAL,
                     (double)(after.statements - before.statements) /
                         ((double)count / (double)batch),
@@ -141,16 +143,17 @@ static void print_statements(struct setup *self, const char *name, size_t batch)
 static void run_with_events(struct setup *self, const char *name, uint64_t count,
                             size_t batch)
 {
-    struct bench_mill_options options = {
-        .url = bench_ground_add(self->ground, name, false), .events = true};
+    struct bench_execution_load_options options = {
+        .url = bench_database_add(self->database, name, false), .events = true};
     struct bench_sample rates = {.count = 0};
 
-    bench_mill_open(&mill, &options);
-    (void)bench_mill_run(&mill, WARM_UP * batch, batch, NULL);
+    bench_execution_load_open(&execution_load, &options);
+    (void)bench_execution_load_run(&execution_load, WARM_UP * batch, batch, NULL);
     for (size_t i = 0; i < (self->plan->rounds + 1) / 2; i++)
         bench_sample_add(
-            &rates, bench_per_second(count, bench_mill_run(&mill, count, batch, NULL)));
-    bench_mill_close(&mill);
+            &rates, bench_per_second(count, bench_execution_load_run(
+                                                &execution_load, count, batch, NULL)));
+    bench_execution_load_close(&execution_load);
     bench_row_sample("the same, with events", BENCH_PER_SECOND, &rates, BENCH_UNJUDGED);
 }
 
@@ -164,27 +167,29 @@ struct rate {
 
 static void bench_rate(struct setup *self, const struct rate *rate)
 {
-    struct bench_mill_times times = {.calls = 0};
+    struct bench_execution_load_times times = {.calls = 0};
     struct bench_pair pair;
     char name[32];
 
     memset(&pair, 0, sizeof pair);
     (void)snprintf(name, sizeof name, "%s_plain", rate->name);
-    bench_plain_open(&plain, bench_ground_add(self->ground, name, false));
-    open_mill(self, rate->name, false, false);
+    bench_plain_open(&plain, bench_database_add(self->database, name, false));
+    open_execution_load(self, rate->name, false, false);
     (void)bench_plain_run(&plain, WARM_UP * rate->batch, rate->batch, BENCH_MILLERS);
-    (void)bench_mill_run(&mill, WARM_UP * rate->batch, rate->batch, NULL);
+    (void)bench_execution_load_run(&execution_load, WARM_UP * rate->batch, rate->batch,
+                                   NULL);
     for (size_t i = 0; i < self->plan->rounds; i++) {
         double baseline =
             bench_per_second(rate->count, bench_plain_run(&plain, rate->count,
                                                           rate->batch, BENCH_MILLERS));
 
         bench_pair_add(&pair,
-                       bench_per_second(rate->count, bench_mill_run(&mill, rate->count,
-                                                                    rate->batch, &times)),
+                       bench_per_second(rate->count, bench_execution_load_run(
+                                                         &execution_load, rate->count,
+                                                         rate->batch, &times)),
                        baseline);
     }
-    bench_mill_close(&mill);
+    bench_execution_load_close(&execution_load);
     bench_plain_close(&plain);
     begin_section(self, rate->title, "plain writes");
     bench_row_pair("executions a second, of plain writes", BENCH_PER_SECOND, &pair,
@@ -232,17 +237,18 @@ static int64_t time_empty_claims(uint64_t count)
     for (uint64_t i = 0; i < count; i++) {
         struct weir_claimed *claimed;
 
-        bench_must(bench_mill_claim(&mill, 1, 30000, 0, &claimed) == 0,
+        bench_must(bench_execution_load_claim(&execution_load, 1, 30000, 0, &claimed) ==
+                       0,
                    "there is nothing to claim");
     }
     return bench_now_ns() - begun_ns;
 }
 
 /* History and a lane that is known, but nothing in it. */
-static void open_empty_mill(struct setup *self, const char *name, bool counted)
+static void open_empty_execution_load(struct setup *self, const char *name, bool counted)
 {
-    open_mill(self, name, counted, false);
-    (void)bench_mill_run(&mill, BATCH * BENCH_MILLERS, BATCH, NULL);
+    open_execution_load(self, name, counted, false);
+    (void)bench_execution_load_run(&execution_load, BATCH * BENCH_MILLERS, BATCH, NULL);
     (void)time_empty_claims(1);
 }
 
@@ -254,22 +260,22 @@ static void bench_empty(struct setup *self)
     struct bench_statements after;
 
     memset(&pair, 0, sizeof pair);
-    bench_plain_open(&plain, bench_ground_add(self->ground, "empty_plain", false));
+    bench_plain_open(&plain, bench_database_add(self->database, "empty_plain", false));
     (void)bench_plain_run(&plain, BATCH, BATCH, 1);
-    open_empty_mill(self, "empty", false);
+    open_empty_execution_load(self, "empty", false);
     for (size_t i = 0; i < self->plan->rounds; i++) {
         double baseline = bench_per_second(count, bench_plain_find(&plain, count));
 
         bench_pair_add(&pair, bench_per_second(count, time_empty_claims(count)),
                        baseline);
     }
-    bench_mill_close(&mill);
+    bench_execution_load_close(&execution_load);
     bench_plain_close(&plain);
-    open_empty_mill(self, "empty_counted", true);
-    before = bench_ground_statements(self->ground);
+    open_empty_execution_load(self, "empty_counted", true);
+    before = bench_database_statements(self->database);
     (void)time_empty_claims(count);
-    after = bench_ground_statements(self->ground);
-    bench_mill_close(&mill);
+    after = bench_database_statements(self->database);
+    bench_execution_load_close(&execution_load);
     begin_section(self, "claims of one worker that find nothing", "a row by key");
     bench_row_pair("calls a second", BENCH_PER_SECOND, &pair, BENCH_UNJUDGED);
     bench_row_value("a call takes", BENCH_NANOSECONDS,
@@ -285,8 +291,9 @@ static void *wait_in_vain(void *state)
     const int64_t *wait_ms = state;
     struct weir_claimed *claimed;
 
-    bench_must(bench_mill_claim(&mill, 1, 30000, *wait_ms, &claimed) == 0,
-               "there is nothing to claim");
+    bench_must(
+        bench_execution_load_claim(&execution_load, 1, 30000, *wait_ms, &claimed) == 0,
+        "there is nothing to claim");
     return NULL;
 }
 
@@ -299,16 +306,16 @@ static void bench_idle(struct setup *self)
     struct bench_statements after;
     pthread_t waiter;
 
-    open_mill(self, "idle", true, true);
-    (void)bench_mill_run(&mill, BATCH * BENCH_MILLERS, BATCH, NULL);
+    open_execution_load(self, "idle", true, true);
+    (void)bench_execution_load_run(&execution_load, BATCH * BENCH_MILLERS, BATCH, NULL);
     bench_must(pthread_create(&waiter, NULL, wait_in_vain, &wait_ms) == 0,
                "start a thread");
     bench_sleep_ns(settle_ns);
-    before = bench_ground_statements(self->ground);
+    before = bench_database_statements(self->database);
     bench_sleep_ns(self->plan->idle_ns);
-    after = bench_ground_statements(self->ground);
+    after = bench_database_statements(self->database);
     (void)pthread_join(waiter, NULL);
-    bench_mill_close(&mill);
+    bench_execution_load_close(&execution_load);
     begin_section(self, "a supervisor and a waiting claim, and nothing to do", "");
     bench_row_value("statements a second", BENCH_DECIMAL,
                     (double)(after.statements - before.statements) / seconds,
@@ -330,14 +337,17 @@ static int64_t wall_us(void)
 static double recover(void)
 {
     struct weir_claimed *claimed = NULL;
-    uint64_t before = bench_mill_handled(&mill, WEIR_RECONCILER_LEASE_EXPIRY);
-    size_t count = bench_mill_claim(&mill, LEASES, 2000, 0, &claimed);
+    uint64_t before =
+        bench_execution_load_handled(&execution_load, WEIR_RECONCILER_LEASE_EXPIRY);
+    size_t count = bench_execution_load_claim(&execution_load, LEASES, 2000, 0, &claimed);
     int64_t lease_us;
 
     bench_must(count == LEASES, "all of them are claimed");
     lease_us = claimed[0].lease_us;
-    weir_claimed_free(mill.flow, claimed);
-    while (bench_mill_handled(&mill, WEIR_RECONCILER_LEASE_EXPIRY) - before < LEASES)
+    weir_claimed_free(execution_load.flow, claimed);
+    while (bench_execution_load_handled(&execution_load, WEIR_RECONCILER_LEASE_EXPIRY) -
+               before <
+           LEASES)
         bench_sleep_ns(WEIR_MILLISECONDS(1));
     return (double)(wall_us() - lease_us) * 1000;
 }
@@ -347,17 +357,17 @@ static void bench_recover(struct setup *self)
     struct bench_pair pair;
 
     memset(&pair, 0, sizeof pair);
-    bench_plain_open(&plain, bench_ground_add(self->ground, "recover_plain", false));
+    bench_plain_open(&plain, bench_database_add(self->database, "recover_plain", false));
     (void)bench_plain_run(&plain, LEASES, LEASES, 1);
-    open_mill(self, "recover", false, true);
-    bench_mill_submit(&mill, LEASES, NULL, NULL);
+    open_execution_load(self, "recover", false, true);
+    bench_execution_load_submit(&execution_load, LEASES, NULL, NULL);
     (void)recover();
     for (size_t i = 0; i < self->plan->rounds; i++) {
         double baseline = (double)bench_plain_update(&plain, LEASES);
 
         bench_pair_add(&pair, recover(), baseline);
     }
-    bench_mill_close(&mill);
+    bench_execution_load_close(&execution_load);
     bench_plain_close(&plain);
     begin_section(self, "10,000 leases run out at once", "one UPDATE");
     bench_row_pair("until all can be claimed, of a plain update", BENCH_NANOSECONDS,
@@ -367,8 +377,8 @@ static void bench_recover(struct setup *self)
 }
 
 /* Those who wait for delayed executions. */
-struct vigil {
-    struct bench_mill *mill;
+struct idle_poll {
+    struct bench_execution_load *execution_load;
     size_t count;
     _Atomic size_t taken;
     struct weir_submission submissions[TIMERS_MAX];
@@ -377,7 +387,7 @@ struct vigil {
     int64_t late_ns[TIMERS_MAX];
 };
 
-static void note_claims(struct vigil *self, const struct weir_claimed *claimed,
+static void note_claims(struct idle_poll *self, const struct weir_claimed *claimed,
                         size_t count, int64_t now_us)
 {
     for (size_t i = 0; i < count; i++) {
@@ -392,23 +402,24 @@ static void note_claims(struct vigil *self, const struct weir_claimed *claimed,
     (void)atomic_fetch_add(&self->taken, count);
 }
 
-static void *keep_vigil(void *state)
+static void *keep_idle_poll(void *state)
 {
-    struct vigil *self = state;
+    struct idle_poll *self = state;
 
     while (atomic_load(&self->taken) < self->count) {
         struct weir_claimed *claimed = NULL;
-        size_t count = bench_mill_claim(self->mill, TIMER_BATCH, 30000, 500, &claimed);
+        size_t count = bench_execution_load_claim(self->execution_load, TIMER_BATCH,
+                                                  30000, 500, &claimed);
 
         note_claims(self, claimed, count, wall_us());
         if (count > 0)
-            bench_mill_complete(self->mill, claimed, count);
-        weir_claimed_free(self->mill->flow, claimed);
+            bench_execution_load_complete(self->execution_load, claimed, count);
+        weir_claimed_free(self->execution_load->flow, claimed);
     }
     return NULL;
 }
 
-static void submit_timers(struct vigil *self)
+static void submit_timers(struct idle_poll *self)
 {
     unsigned short randomness[3] = {9, 1, 1};
     int64_t span_ms = (int64_t)self->count * 1000 / TIMER_RATE;
@@ -416,15 +427,17 @@ static void submit_timers(struct vigil *self)
     for (size_t i = 0; i < self->count; i++)
         self->delays_ms[i] =
             DELAY_MIN_MS + (int64_t)(erand48(randomness) * (double)span_ms);
-    bench_mill_submit(self->mill, self->count, self->delays_ms, self->submissions);
+    bench_execution_load_submit(self->execution_load, self->count, self->delays_ms,
+                                self->submissions);
 }
 
-static void print_vigil(struct vigil *self, const char *who)
+static void print_idle_poll(struct idle_poll *self, const char *who)
 {
     char name[64];
 
     for (size_t i = 0; i < self->count; i++) {
-        int64_t due_us = bench_mill_created_us(self->mill, &self->submissions[i].id) +
+        int64_t due_us = bench_execution_load_created_us(self->execution_load,
+                                                         &self->submissions[i].id) +
                          self->delays_ms[i] * 1000;
 
         bench_must(self->claimed_us[i] >= due_us, "nothing is claimed before its time");
@@ -445,37 +458,39 @@ static void print_vigil(struct vigil *self, const char *who)
 }
 
 /* The workers are there before the first is due. */
-static void take_timers(struct bench_mill *workers, size_t count, const char *who)
+static void take_timers(struct bench_execution_load *workers, size_t count,
+                        const char *who)
 {
-    static struct vigil vigil;
+    static struct idle_poll idle_poll;
     pthread_t pool[TIMER_POOL];
 
-    memset(&vigil, 0, sizeof vigil);
-    vigil.mill = workers;
-    vigil.count = count;
-    submit_timers(&vigil);
+    memset(&idle_poll, 0, sizeof idle_poll);
+    idle_poll.execution_load = workers;
+    idle_poll.count = count;
+    submit_timers(&idle_poll);
     for (size_t i = 0; i < TIMER_POOL; i++)
-        bench_must(pthread_create(&pool[i], NULL, keep_vigil, &vigil) == 0,
+        bench_must(pthread_create(&pool[i], NULL, keep_idle_poll, &idle_poll) == 0,
                    "start a thread");
     for (size_t i = 0; i < TIMER_POOL; i++)
         (void)pthread_join(pool[i], NULL);
-    print_vigil(&vigil, who);
+    print_idle_poll(&idle_poll, who);
 }
 
 static void bench_timers(struct setup *self)
 {
-    static struct bench_mill second; /* another process, as far as the first can tell */
-    struct bench_mill_options options = {
-        .url = bench_ground_add(self->ground, "timers", false), .supervised = true};
+    static struct bench_execution_load
+        second; /* another process, as far as the first can tell */
+    struct bench_execution_load_options options = {
+        .url = bench_database_add(self->database, "timers", false), .supervised = true};
 
-    bench_mill_open(&mill, &options);
+    bench_execution_load_open(&execution_load, &options);
     options.supervised = false;
-    bench_mill_open(&second, &options);
+    bench_execution_load_open(&second, &options);
     begin_section(self, "from the time that is due to the claim of a waiting worker", "");
-    take_timers(&mill, self->plan->timers, "same process as the supervisor");
+    take_timers(&execution_load, self->plan->timers, "same process as the supervisor");
     take_timers(&second, self->plan->timers, "another one");
-    bench_mill_close(&second);
-    bench_mill_close(&mill);
+    bench_execution_load_close(&second);
+    bench_execution_load_close(&execution_load);
 }
 
 /* ---- the report --------------------------------------------------------------------------- */
@@ -493,12 +508,12 @@ static void bench_engine(const struct bench_choice *choice, const struct plan *p
 {
     struct setup setup = {.plan = plan, .engine = engine};
 
-    setup.ground = bench_ground_open(engine);
+    setup.database = bench_database_open(engine);
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         if (bench_choice_has_section(choice, i))
             SECTIONS[i](&setup);
     }
-    bench_ground_close(setup.ground);
+    bench_database_close(setup.database);
 }
 
 static const struct plan *choose_plan(const struct bench_choice *choice)

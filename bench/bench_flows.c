@@ -19,13 +19,13 @@
 
 #include "lib/choice.h"
 #include "lib/clock.h"
-#include "lib/ground.h"
-#include "lib/mill.h"
+#include "lib/database.h"
+#include "lib/execution_load.h"
+#include "lib/flow_load.h"
 #include "lib/must.h"
 #include "lib/proc.h"
 #include "lib/sample.h"
 #include "lib/table.h"
-#include "lib/weave.h"
 
 enum {
     TIMES_MAX = 2000,
@@ -82,13 +82,13 @@ static const struct plan QUICK = {
 /* One engine. */
 struct setup {
     const struct plan *plan;
-    struct bench_ground *ground;
+    struct bench_database *database;
     enum weir_engine engine;
 };
 
 /* Two engines on one database. */
-static struct bench_mill mill;
-static struct bench_mill second;
+static struct bench_execution_load execution_load;
+static struct bench_execution_load second;
 
 static void begin_section(const struct setup *self, const char *title, const char *other)
 {
@@ -98,29 +98,31 @@ static void begin_section(const struct setup *self, const char *title, const cha
     bench_section(text, "weir", other);
 }
 
-static void open_mill(struct setup *self, const char *name, bool counted, bool supervised)
+static void open_execution_load(struct setup *self, const char *name, bool counted,
+                                bool supervised)
 {
-    struct bench_mill_options options = {
-        .url = bench_ground_add(self->ground, name, counted), .supervised = supervised};
+    struct bench_execution_load_options options = {
+        .url = bench_database_add(self->database, name, counted),
+        .supervised = supervised};
 
-    bench_mill_open(&mill, &options);
+    bench_execution_load_open(&execution_load, &options);
 }
 
 /* The supervisor is the second one's. */
 static void open_both(struct setup *self, const char *name)
 {
-    struct bench_mill_options options = {.url =
-                                             bench_ground_add(self->ground, name, false)};
+    struct bench_execution_load_options options = {
+        .url = bench_database_add(self->database, name, false)};
 
-    bench_mill_open(&mill, &options);
+    bench_execution_load_open(&execution_load, &options);
     options.supervised = true;
-    bench_mill_open(&second, &options);
+    bench_execution_load_open(&second, &options);
 }
 
 static void close_both(void)
 {
-    bench_mill_close(&second);
-    bench_mill_close(&mill);
+    bench_execution_load_close(&second);
+    bench_execution_load_close(&execution_load);
 }
 
 /* Sorts them. */
@@ -146,13 +148,13 @@ static void print_statements(const char *name, const struct bench_statements *be
                     BENCH_UNJUDGED);
 }
 
-static void work_off(struct bench_mill *where, const char *lane)
+static void work_off(struct bench_execution_load *where, const char *lane)
 {
     struct weir_claimed *claimed = NULL;
-    size_t count = bench_mill_claim_in(where, lane, 1, 0, &claimed);
+    size_t count = bench_execution_load_claim_in(where, lane, 1, 0, &claimed);
 
     bench_must(count == 1, "the next one can be claimed");
-    bench_mill_complete(where, claimed, count);
+    bench_execution_load_complete(where, claimed, count);
     weir_claimed_free(where->flow, claimed);
 }
 
@@ -162,7 +164,7 @@ static const char *const TURNS[] = {"left", "right"};
 
 /* A chain, whose members are worked on in turn by two workers, each in a lane of its own. */
 struct chain {
-    struct bench_weave weave;
+    struct bench_flow_load flow_load;
     size_t count;
     int64_t claimed_ns[TIMES_MAX];
     int64_t ended_ns[TIMES_MAX];  /* before the call that completes it */
@@ -171,20 +173,20 @@ struct chain {
 
 struct hopper {
     struct chain *chain;
-    struct bench_mill *mill;
+    struct bench_execution_load *execution_load;
     size_t turn;
 };
 
 static void make_chain(struct chain *self, size_t count, const char *const *lanes)
 {
     self->count = count;
-    bench_weave_begin(&self->weave, &mill, count, count);
+    bench_flow_load_begin(&self->flow_load, &execution_load, count, count);
     for (size_t i = 0; i < count; i++) {
-        (void)bench_weave_add(&self->weave, lanes[i % 2]);
+        (void)bench_flow_load_add(&self->flow_load, lanes[i % 2]);
         if (i > 0)
-            bench_weave_lead(&self->weave, i - 1, i);
+            bench_flow_load_lead(&self->flow_load, i - 1, i);
     }
-    bench_weave_extend(&self->weave);
+    bench_flow_load_extend(&self->flow_load);
 }
 
 static void *hop(void *state)
@@ -194,18 +196,19 @@ static void *hop(void *state)
 
     for (size_t i = self->turn; i < chain->count; i += 2) {
         struct weir_claimed *claimed = NULL;
-        size_t count = bench_mill_claim_in(self->mill, TURNS[self->turn], 1,
-                                           WAIT_LIMIT_MS, &claimed);
+        size_t count = bench_execution_load_claim_in(
+            self->execution_load, TURNS[self->turn], 1, WAIT_LIMIT_MS, &claimed);
 
         chain->claimed_ns[i] = bench_now_ns();
-        bench_must(count == 1 && memcmp(claimed->claim.id.uuid, chain->weave.ids[i].uuid,
-                                        WEIR_UUID_SIZE) == 0,
+        bench_must(count == 1 &&
+                       memcmp(claimed->claim.id.uuid, chain->flow_load.ids[i].uuid,
+                              WEIR_UUID_SIZE) == 0,
                    "members come one after the other");
         bench_sleep_ns(WORK_NS);
         chain->ended_ns[i] = bench_now_ns();
-        bench_mill_complete(self->mill, claimed, 1);
+        bench_execution_load_complete(self->execution_load, claimed, 1);
         chain->stored_ns[i] = bench_now_ns();
-        weir_claimed_free(self->mill->flow, claimed);
+        weir_claimed_free(self->execution_load->flow, claimed);
     }
     return NULL;
 }
@@ -226,10 +229,10 @@ static void print_chain(struct chain *self, const char *who)
     print_times(name, claimed_ns, self->count - 1, BENCH_BELOW(50e6));
 }
 
-static void run_chain(size_t count, struct bench_mill *other, const char *who)
+static void run_chain(size_t count, struct bench_execution_load *other, const char *who)
 {
     static struct chain chain;
-    struct hopper hoppers[] = {{&chain, &mill, 0}, {&chain, other, 1}};
+    struct hopper hoppers[] = {{&chain, &execution_load, 0}, {&chain, other, 1}};
     pthread_t threads[2];
 
     make_chain(&chain, count, TURNS);
@@ -238,9 +241,9 @@ static void run_chain(size_t count, struct bench_mill *other, const char *who)
                    "start a thread");
     for (size_t i = 0; i < 2; i++)
         (void)pthread_join(threads[i], NULL);
-    bench_must(bench_weave_state(&chain.weave) == WEIR_GRAPH_COMPLETED,
+    bench_must(bench_flow_load_state(&chain.flow_load) == WEIR_GRAPH_COMPLETED,
                "the chain comes to its end");
-    bench_weave_end(&chain.weave);
+    bench_flow_load_end(&chain.flow_load);
     print_chain(&chain, who);
 }
 
@@ -251,33 +254,33 @@ static void count_hops(struct setup *self)
     static struct chain chain;
     struct bench_statements marks[3];
 
-    open_mill(self, "hop_counted", true, false);
+    open_execution_load(self, "hop_counted", true, false);
     make_chain(&chain, COUNTED + 10, LANES);
     for (size_t i = 0; i < 9; i++)
-        work_off(&mill, BENCH_LANE);
-    marks[0] = bench_ground_statements(self->ground);
+        work_off(&execution_load, BENCH_LANE);
+    marks[0] = bench_database_statements(self->database);
     for (size_t i = 0; i < COUNTED; i++)
-        work_off(&mill, BENCH_LANE);
-    marks[1] = bench_ground_statements(self->ground);
-    work_off(&mill, BENCH_LANE);
+        work_off(&execution_load, BENCH_LANE);
+    marks[1] = bench_database_statements(self->database);
+    work_off(&execution_load, BENCH_LANE);
     print_statements("statements of a claim and a completion", &marks[0], &marks[1],
                      COUNTED);
-    bench_mill_submit(&mill, COUNTED + 1, NULL, NULL);
-    work_off(&mill, BENCH_LANE);
-    marks[1] = bench_ground_statements(self->ground);
+    bench_execution_load_submit(&execution_load, COUNTED + 1, NULL, NULL);
+    work_off(&execution_load, BENCH_LANE);
+    marks[1] = bench_database_statements(self->database);
     for (size_t i = 0; i < COUNTED; i++)
-        work_off(&mill, BENCH_LANE);
-    marks[2] = bench_ground_statements(self->ground);
+        work_off(&execution_load, BENCH_LANE);
+    marks[2] = bench_database_statements(self->database);
     print_statements("of one in no flow", &marks[1], &marks[2], COUNTED);
-    bench_weave_end(&chain.weave);
-    bench_mill_close(&mill);
+    bench_flow_load_end(&chain.flow_load);
+    bench_execution_load_close(&execution_load);
 }
 
 static void bench_hop(struct setup *self)
 {
     open_both(self, "hop");
     begin_section(self, "from the end of a member until the one behind it", "");
-    run_chain(self->plan->hops, &mill, "same process");
+    run_chain(self->plan->hops, &execution_load, "same process");
     run_chain(self->plan->hops, &second, "another one");
     close_both();
     count_hops(self);
@@ -296,7 +299,7 @@ struct weaver_times {
 
 struct weaver {
     pthread_t thread;
-    struct bench_weave *weaves; /* its share */
+    struct bench_flow_load *weaves; /* its share */
     size_t share;
     _Atomic size_t *left; /* members that nobody has completed */
     struct weaver_times times;
@@ -305,41 +308,41 @@ struct weaver {
 /*
  *   0 -> 1 2 3 4 -> 5 -> 6 7 8 -> 9
  */
-static void make_flow(struct bench_weave *self)
+static void make_flow(struct bench_flow_load *self)
 {
-    bench_weave_begin(self, &mill, NODES, 14);
+    bench_flow_load_begin(self, &execution_load, NODES, 14);
     for (size_t i = 0; i < NODES; i++)
-        (void)bench_weave_add(self, BENCH_LANE);
+        (void)bench_flow_load_add(self, BENCH_LANE);
     for (size_t i = 1; i <= 4; i++) {
-        bench_weave_lead(self, 0, i);
-        bench_weave_lead(self, i, 5);
+        bench_flow_load_lead(self, 0, i);
+        bench_flow_load_lead(self, i, 5);
     }
     for (size_t i = 6; i <= 8; i++) {
-        bench_weave_lead(self, 5, i);
-        bench_weave_lead(self, i, 9);
+        bench_flow_load_lead(self, 5, i);
+        bench_flow_load_lead(self, i, 9);
     }
-    bench_weave_extend(self);
+    bench_flow_load_extend(self);
 }
 
 static void grind(struct weaver *self, int64_t wait_ms)
 {
     struct weir_claimed *claimed = NULL;
     int64_t begun_ns = bench_now_ns();
-    size_t count =
-        bench_mill_claim_in(&mill, BENCH_LANE, WEAVER_BATCH, wait_ms, &claimed);
+    size_t count = bench_execution_load_claim_in(&execution_load, BENCH_LANE,
+                                                 WEAVER_BATCH, wait_ms, &claimed);
     int64_t claimed_ns = bench_now_ns();
 
     if (count == 0)
         return;
-    bench_mill_complete(&mill, claimed, count);
+    bench_execution_load_complete(&execution_load, claimed, count);
     self->times.claim_ns += claimed_ns - begun_ns;
     self->times.settle_ns += bench_now_ns() - claimed_ns;
     self->times.calls++;
-    weir_claimed_free(mill.flow, claimed);
+    weir_claimed_free(execution_load.flow, claimed);
     (void)atomic_fetch_sub(self->left, count);
 }
 
-static void *weave(void *state)
+static void *flow_load(void *state)
 {
     struct weaver *self = state;
 
@@ -368,7 +371,7 @@ static void add_times(struct weaver_times *self, const struct weaver_times *othe
 /* Returns how long it took, from the first flow to the end of the last one. */
 static int64_t run_flows(size_t count, struct weaver_times *times)
 {
-    struct bench_weave *weaves = bench_must_alloc(count, sizeof *weaves);
+    struct bench_flow_load *weaves = bench_must_alloc(count, sizeof *weaves);
     struct weaver weavers[BENCH_MILLERS];
     _Atomic size_t left = count * NODES;
     size_t share = count / BENCH_MILLERS;
@@ -379,7 +382,7 @@ static int64_t run_flows(size_t count, struct weaver_times *times)
     for (size_t i = 0; i < BENCH_MILLERS; i++) {
         weavers[i] =
             (struct weaver){.weaves = weaves + i * share, .share = share, .left = &left};
-        bench_must(pthread_create(&weavers[i].thread, NULL, weave, &weavers[i]) == 0,
+        bench_must(pthread_create(&weavers[i].thread, NULL, flow_load, &weavers[i]) == 0,
                    "start a thread");
     }
     for (size_t i = 0; i < BENCH_MILLERS; i++) {
@@ -388,9 +391,9 @@ static int64_t run_flows(size_t count, struct weaver_times *times)
     }
     taken_ns = bench_now_ns() - begun_ns;
     for (size_t i = 0; i < count; i++) {
-        bench_must(bench_weave_state(&weaves[i]) == WEIR_GRAPH_COMPLETED,
+        bench_must(bench_flow_load_state(&weaves[i]) == WEIR_GRAPH_COMPLETED,
                    "each flow comes to its end");
-        bench_weave_end(&weaves[i]);
+        bench_flow_load_end(&weaves[i]);
     }
     free(weaves);
     return taken_ns;
@@ -400,31 +403,31 @@ static int64_t run_flows(size_t count, struct weaver_times *times)
 static void count_flows(struct setup *self)
 {
     struct weaver weaver = {.weaves = NULL};
-    struct bench_weave weaves[COUNTED];
+    struct bench_flow_load weaves[COUNTED];
     _Atomic size_t left = NODES;
     struct bench_statements before;
     struct bench_statements made;
     struct bench_statements after;
 
-    open_mill(self, "rate_counted", true, false);
+    open_execution_load(self, "rate_counted", true, false);
     weaver.left = &left;
     make_flow(&weaves[0]);
     while (atomic_load(&left) > 0)
         grind(&weaver, 0);
     left = (COUNTED - 1) * NODES;
-    before = bench_ground_statements(self->ground);
+    before = bench_database_statements(self->database);
     for (size_t i = 1; i < COUNTED; i++)
         make_flow(&weaves[i]);
-    made = bench_ground_statements(self->ground);
+    made = bench_database_statements(self->database);
     while (atomic_load(&left) > 0)
         grind(&weaver, 0);
-    after = bench_ground_statements(self->ground);
+    after = bench_database_statements(self->database);
     print_statements("statements to create and extend one", &before, &made, COUNTED - 1);
     print_statements("statements to work it off, ten at a time", &made, &after,
                      COUNTED - 1);
     for (size_t i = 0; i < COUNTED; i++)
-        bench_weave_end(&weaves[i]);
-    bench_mill_close(&mill);
+        bench_flow_load_end(&weaves[i]);
+    bench_execution_load_close(&execution_load);
 }
 
 static void bench_rate(struct setup *self)
@@ -435,17 +438,19 @@ static void bench_rate(struct setup *self)
     struct bench_pair pair;
 
     memset(&pair, 0, sizeof pair);
-    open_mill(self, "rate", false, true);
-    (void)bench_mill_run(&mill, (uint64_t)BENCH_MILLERS * NODES * 2, NODES, NULL);
+    open_execution_load(self, "rate", false, true);
+    (void)bench_execution_load_run(&execution_load, (uint64_t)BENCH_MILLERS * NODES * 2,
+                                   NODES, NULL);
     (void)run_flows(BENCH_MILLERS, &warm_up);
     for (size_t i = 0; i < self->plan->rounds; i++) {
         double baseline = bench_per_second(
-            count, bench_mill_run(&mill, (uint64_t)count * NODES, NODES, NULL));
+            count, bench_execution_load_run(&execution_load, (uint64_t)count * NODES,
+                                            NODES, NULL));
 
         bench_pair_add(&pair, bench_per_second(count, run_flows(count, &times)),
                        baseline);
     }
-    bench_mill_close(&mill);
+    bench_execution_load_close(&execution_load);
     begin_section(self, "flows of 10 executions, 16 workers", "no edges");
     bench_row_pair("flows a second, of as many executions in none", BENCH_PER_SECOND,
                    &pair, BENCH_UNJUDGED);
@@ -466,7 +471,8 @@ static void take_state(void *state, const struct weir_execution_info *info)
     *(enum weir_public_state *)state = info->state;
 }
 
-static bool is_cancelled(struct bench_mill *where, const struct weir_execution_id *id)
+static bool is_cancelled(struct bench_execution_load *where,
+                         const struct weir_execution_id *id)
 {
     enum weir_public_state state = WEIR_STATE_WAITING;
     struct weir_error error;
@@ -478,36 +484,37 @@ static bool is_cancelled(struct bench_mill *where, const struct weir_execution_i
 
 /* One of 101 is enough. Returns the time from before its completion until somebody who asks every
  * millisecond sees that the others are cancelled. They are so together: the last one tells. */
-static int64_t reach_quorum(struct bench_mill *where)
+static int64_t reach_quorum(struct bench_execution_load *where)
 {
     struct weir_claimed *claimed = NULL;
-    struct bench_weave weave;
+    struct bench_flow_load flow_load;
     int64_t begun_ns;
     int64_t taken_ns;
     size_t join;
 
-    bench_weave_begin(&weave, where, SIBLINGS + 2, SIBLINGS + 1);
-    join = bench_weave_add(&weave, "join");
+    bench_flow_load_begin(&flow_load, where, SIBLINGS + 2, SIBLINGS + 1);
+    join = bench_flow_load_add(&flow_load, "join");
     for (size_t i = 0; i <= SIBLINGS; i++)
-        bench_weave_lead(&weave, bench_weave_add(&weave, BENCH_LANE), join);
-    bench_weave_quorum(&weave, join, 1);
-    bench_weave_extend(&weave);
-    bench_must(bench_mill_claim_in(where, BENCH_LANE, 1, 0, &claimed) == 1,
+        bench_flow_load_lead(&flow_load, bench_flow_load_add(&flow_load, BENCH_LANE),
+                             join);
+    bench_flow_load_quorum(&flow_load, join, 1);
+    bench_flow_load_extend(&flow_load);
+    bench_must(bench_execution_load_claim_in(where, BENCH_LANE, 1, 0, &claimed) == 1,
                "one of them can be claimed");
     begun_ns = bench_now_ns();
-    bench_mill_complete(where, claimed, 1);
-    while (!is_cancelled(where, &weave.ids[SIBLINGS + 1]))
+    bench_execution_load_complete(where, claimed, 1);
+    while (!is_cancelled(where, &flow_load.ids[SIBLINGS + 1]))
         bench_sleep_ns(WEIR_MILLISECONDS(1));
     taken_ns = bench_now_ns() - begun_ns;
-    bench_must(bench_weave_count(&weave, WEIR_STATE_CANCELLED) == SIBLINGS,
+    bench_must(bench_flow_load_count(&flow_load, WEIR_STATE_CANCELLED) == SIBLINGS,
                "all others are cancelled");
     weir_claimed_free(where->flow, claimed);
     work_off(where, "join");
-    bench_weave_end(&weave);
+    bench_flow_load_end(&flow_load);
     return taken_ns;
 }
 
-static void run_quorums(size_t count, struct bench_mill *where, const char *who)
+static void run_quorums(size_t count, struct bench_execution_load *where, const char *who)
 {
     static int64_t times_ns[TIMES_MAX];
 
@@ -523,7 +530,7 @@ static void bench_siblings(struct setup *self)
     open_both(self, "siblings");
     begin_section(self, "from the end that makes a quorum until 100 are cancelled", "");
     run_quorums(self->plan->quorums, &second, "same process as the supervisor");
-    run_quorums(self->plan->quorums, &mill, "another one");
+    run_quorums(self->plan->quorums, &execution_load, "another one");
     close_both();
 }
 
@@ -545,8 +552,9 @@ static void suspend(const struct weir_claim *claim, struct weir_waitpoint *waitp
     options.waitpoint_count = 1;
     options.until = "approved@gate";
     options.timeout_ms = WAIT_LIMIT_MS;
-    bench_must_ok(weir_flow_suspend(mill.flow, claim, &options, &satisfied, NULL, &error),
-                  &error, "suspend");
+    bench_must_ok(
+        weir_flow_suspend(execution_load.flow, claim, &options, &satisfied, NULL, &error),
+        &error, "suspend");
     bench_must(!satisfied, "nobody has signalled before");
 }
 
@@ -563,7 +571,7 @@ static void signal_gate(const struct weir_claim *claim,
     struct weir_error error;
 
     memcpy(signal.waitpoint, waitpoint->uuid, WEIR_UUID_SIZE);
-    bench_must_ok(weir_flow_signal(mill.flow, &signal, &effect, &error), &error,
+    bench_must_ok(weir_flow_signal(execution_load.flow, &signal, &effect, &error), &error,
                   "signal");
     bench_must(effect == WEIR_SIGNAL_RESUMED, "one signal is enough");
 }
@@ -576,16 +584,17 @@ static struct signal_times pass_gate(void)
     struct signal_times times;
     int64_t begun_ns;
 
-    bench_mill_submit(&mill, 1, NULL, NULL);
-    bench_must(bench_mill_claim_in(&mill, BENCH_LANE, 1, 0, &claimed) == 1,
-               "it can be claimed");
+    bench_execution_load_submit(&execution_load, 1, NULL, NULL);
+    bench_must(
+        bench_execution_load_claim_in(&execution_load, BENCH_LANE, 1, 0, &claimed) == 1,
+        "it can be claimed");
     begun_ns = bench_now_ns();
     suspend(&claimed->claim, &waitpoint);
     times.suspend_ns = bench_now_ns() - begun_ns;
     signal_gate(&claimed->claim, &waitpoint);
     times.signal_ns = bench_now_ns() - begun_ns - times.suspend_ns;
-    weir_claimed_free(mill.flow, claimed);
-    work_off(&mill, BENCH_LANE);
+    weir_claimed_free(execution_load.flow, claimed);
+    work_off(&execution_load, BENCH_LANE);
     return times;
 }
 
@@ -598,7 +607,7 @@ static void bench_signal(struct setup *self)
     struct bench_statements before;
     struct bench_statements after;
 
-    open_mill(self, "signal", false, true);
+    open_execution_load(self, "signal", false, true);
     for (size_t i = 0; i < 10; i++)
         (void)pass_gate();
     for (size_t i = 0; i < count; i++) {
@@ -608,14 +617,14 @@ static void bench_signal(struct setup *self)
         signal_ns[i] = times.signal_ns;
         both_ns[i] = times.suspend_ns + times.signal_ns;
     }
-    bench_mill_close(&mill);
-    open_mill(self, "signal_counted", true, false);
+    bench_execution_load_close(&execution_load);
+    open_execution_load(self, "signal_counted", true, false);
     (void)pass_gate();
-    before = bench_ground_statements(self->ground);
+    before = bench_database_statements(self->database);
     for (size_t i = 0; i < COUNTED; i++)
         (void)pass_gate();
-    after = bench_ground_statements(self->ground);
-    bench_mill_close(&mill);
+    after = bench_database_statements(self->database);
+    bench_execution_load_close(&execution_load);
     begin_section(self, "suspend, signal, and it can be claimed", "");
     print_times("suspend", suspend_ns, count, BENCH_UNJUDGED);
     print_times("signal", signal_ns, count, BENCH_UNJUDGED);
@@ -626,7 +635,7 @@ static void bench_signal(struct setup *self)
 /* ---- fan ---------------------------------------------------------------------------------- */
 
 struct fan {
-    struct bench_weave weave;
+    struct bench_flow_load flow_load;
     _Atomic size_t left; /* members that nobody has completed */
     int64_t joined_ns;
 };
@@ -634,16 +643,16 @@ struct fan {
 /* The root and the join come with the first part. */
 static void make_fan(struct fan *self)
 {
-    bench_weave_begin(&self->weave, &mill, FAN + 2, (size_t)FAN * 2);
-    (void)bench_weave_add(&self->weave, "root");
-    (void)bench_weave_add(&self->weave, "join");
+    bench_flow_load_begin(&self->flow_load, &execution_load, FAN + 2, (size_t)FAN * 2);
+    (void)bench_flow_load_add(&self->flow_load, "root");
+    (void)bench_flow_load_add(&self->flow_load, "join");
     for (size_t i = 1; i <= FAN; i++) {
-        size_t member = bench_weave_add(&self->weave, BENCH_LANE);
+        size_t member = bench_flow_load_add(&self->flow_load, BENCH_LANE);
 
-        bench_weave_lead(&self->weave, 0, member);
-        bench_weave_lead(&self->weave, member, 1);
+        bench_flow_load_lead(&self->flow_load, 0, member);
+        bench_flow_load_lead(&self->flow_load, member, 1);
         if (i % FAN_PART == 0)
-            bench_weave_extend(&self->weave);
+            bench_flow_load_extend(&self->flow_load);
     }
 }
 
@@ -653,11 +662,12 @@ static void *fan_out(void *state)
 
     while (atomic_load(&self->left) > 0) {
         struct weir_claimed *claimed = NULL;
-        size_t count = bench_mill_claim_in(&mill, BENCH_LANE, FAN_BATCH, 20, &claimed);
+        size_t count = bench_execution_load_claim_in(&execution_load, BENCH_LANE,
+                                                     FAN_BATCH, 20, &claimed);
 
         if (count > 0)
-            bench_mill_complete(&mill, claimed, count);
-        weir_claimed_free(mill.flow, claimed);
+            bench_execution_load_complete(&execution_load, claimed, count);
+        weir_claimed_free(execution_load.flow, claimed);
         (void)atomic_fetch_sub(&self->left, count);
     }
     return NULL;
@@ -668,12 +678,12 @@ static void *await_join(void *state)
     struct fan *self = state;
     struct weir_claimed *claimed = NULL;
 
-    bench_must(
-        bench_mill_claim_in(&mill, "join", 1, 4 * (int64_t)WAIT_LIMIT_MS, &claimed) == 1,
-        "the join can be claimed");
+    bench_must(bench_execution_load_claim_in(&execution_load, "join", 1,
+                                             4 * (int64_t)WAIT_LIMIT_MS, &claimed) == 1,
+               "the join can be claimed");
     self->joined_ns = bench_now_ns();
-    bench_mill_complete(&mill, claimed, 1);
-    weir_claimed_free(mill.flow, claimed);
+    bench_execution_load_complete(&execution_load, claimed, 1);
+    weir_claimed_free(execution_load.flow, claimed);
     return NULL;
 }
 
@@ -692,13 +702,13 @@ static int64_t run_fan(int64_t *make_ns)
     bench_must(pthread_create(&waiter, NULL, await_join, &fan) == 0, "start a thread");
     for (size_t i = 0; i < BENCH_MILLERS; i++)
         bench_must(pthread_create(&pool[i], NULL, fan_out, &fan) == 0, "start a thread");
-    work_off(&mill, "root");
+    work_off(&execution_load, "root");
     for (size_t i = 0; i < BENCH_MILLERS; i++)
         (void)pthread_join(pool[i], NULL);
     (void)pthread_join(waiter, NULL);
-    bench_must(bench_weave_state(&fan.weave) == WEIR_GRAPH_COMPLETED,
+    bench_must(bench_flow_load_state(&fan.flow_load) == WEIR_GRAPH_COMPLETED,
                "the flow comes to its end");
-    bench_weave_end(&fan.weave);
+    bench_flow_load_end(&fan.flow_load);
     return fan.joined_ns - begun_ns;
 }
 
@@ -707,14 +717,14 @@ static void bench_fan(struct setup *self)
     struct bench_sample made = {.count = 0};
     struct bench_sample joined = {.count = 0};
 
-    open_mill(self, "fan", false, true);
+    open_execution_load(self, "fan", false, true);
     for (size_t i = 0; i < self->plan->fans; i++) {
         int64_t make_ns = 0;
 
         bench_sample_add(&joined, (double)run_fan(&make_ns));
         bench_sample_add(&made, (double)make_ns);
     }
-    bench_mill_close(&mill);
+    bench_execution_load_close(&execution_load);
     begin_section(self, "one leads to 10,000, and these to one", "");
     bench_row_sample("create, and add 10,002 members and 20,000 edges", BENCH_NANOSECONDS,
                      &made, BENCH_UNJUDGED);
@@ -737,12 +747,12 @@ static void bench_engine(const struct bench_choice *choice, const struct plan *p
 {
     struct setup setup = {.plan = plan, .engine = engine};
 
-    setup.ground = bench_ground_open(engine);
+    setup.database = bench_database_open(engine);
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         if (bench_choice_has_section(choice, i))
             SECTIONS[i](&setup);
     }
-    bench_ground_close(setup.ground);
+    bench_database_close(setup.database);
 }
 
 static const struct plan *choose_plan(const struct bench_choice *choice)

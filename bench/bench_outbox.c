@@ -14,11 +14,11 @@
 
 #include "lib/choice.h"
 #include "lib/clock.h"
+#include "lib/database.h"
 #include "lib/frame.h"
-#include "lib/ground.h"
-#include "lib/line.h"
 #include "lib/meter.h"
 #include "lib/must.h"
+#include "lib/outbox_load.h"
 #include "lib/sample.h"
 #include "lib/table.h"
 
@@ -54,26 +54,27 @@ static const struct plan QUICK = {
 /* One engine. */
 struct setup {
     const struct plan *plan;
-    struct bench_ground *ground;
+    struct bench_database *database;
     const struct bench_bare_log *bare;
 };
 
-static struct bench_line line;   /* delivers */
-static struct bench_line second; /* of another process, as far as the first can tell */
+static struct bench_outbox_load line; /* delivers */
+static struct bench_outbox_load
+    second; /* of another process, as far as the first can tell */
 
 static const char *open_line(struct setup *self, const char *name, bool counted)
 {
-    struct bench_line_options options = {
-        .url = bench_ground_add(self->ground, name, counted), .deliver = true};
+    struct bench_outbox_load_options options = {
+        .url = bench_database_add(self->database, name, counted), .deliver = true};
 
-    bench_line_open(&line, &options);
+    bench_outbox_load_open(&line, &options);
     return options.url;
 }
 
 static void close_line(void)
 {
-    bench_line_check_order(&line);
-    bench_line_close(&line);
+    bench_outbox_load_check_order(&line);
+    bench_outbox_load_close(&line);
 }
 
 /* ---- memory ------------------------------------------------------------------------------- */
@@ -88,8 +89,8 @@ static void bench_memory(struct setup *self)
 
     (void)open_line(self, "memory", false);
     bench_meter_begin(&meter);
-    bench_line_send_at_once(&line, count);
-    bench_line_await(&line, count);
+    bench_outbox_load_send_at_once(&line, count);
+    bench_outbox_load_await(&line, count);
     size = bench_meter_end(&meter);
     close_line();
     bench_frame_section(self->bare->engine, "memory", "");
@@ -138,9 +139,9 @@ static int64_t time_through(uint64_t count, size_t batch, int64_t *sent_ns)
 {
     int64_t begun_ns = bench_now_ns();
 
-    bench_line_send(&line, count, batch);
+    bench_outbox_load_send(&line, count, batch);
     *sent_ns = bench_now_ns() - begun_ns;
-    bench_line_await(&line, count);
+    bench_outbox_load_await(&line, count);
     return bench_now_ns() - begun_ns;
 }
 
@@ -152,7 +153,7 @@ static void run_round(struct setup *self, void *bare, uint64_t count, size_t bat
     int64_t busy_ns = 0;
     int64_t through_ns;
 
-    bench_line_send(&second, count, batch);
+    bench_outbox_load_send(&second, count, batch);
     quiet_ns = bench_now_ns() - quiet_ns;
     through_ns = time_through(count, batch, &busy_ns);
     bench_pair_add(&rates->quiet, bench_per_second(count, quiet_ns), baseline);
@@ -188,28 +189,29 @@ static void print_deadlocks(struct setup *self)
 {
     if (self->bare->engine != WEIR_MARIADB)
         return;
-    bench_row_value("deadlocks so far", BENCH_COUNT,
-                    (double)bench_ground_ask(self->ground, "rates",
-                                             "SELECT CAST(VARIABLE_VALUE AS SIGNED) FROM"
-                                             " information_schema.GLOBAL_STATUS"
-                                             " WHERE VARIABLE_NAME = 'INNODB_DEADLOCKS'"),
-                    BENCH_AT_MOST(0));
+    bench_row_value(
+        "deadlocks so far", BENCH_COUNT,
+        (double)bench_database_ask(self->database, "rates",
+                                   "SELECT CAST(VARIABLE_VALUE AS SIGNED) FROM"
+                                   " information_schema.GLOBAL_STATUS"
+                                   " WHERE VARIABLE_NAME = 'INNODB_DEADLOCKS'"),
+        BENCH_AT_MOST(0));
 }
 
 static void bench_rates(struct setup *self)
 {
     static const size_t BATCHES[] = {1, 100, 1000};
-    struct bench_line_options quiet = {
-        .url = bench_ground_add(self->ground, "quiet", false)};
-    void *bare = self->bare->open(bench_ground_add(self->ground, "bare", false));
+    struct bench_outbox_load_options quiet = {
+        .url = bench_database_add(self->database, "quiet", false)};
+    void *bare = self->bare->open(bench_database_add(self->database, "bare", false));
 
     (void)open_line(self, "rates", false);
-    bench_line_open(&second, &quiet);
+    bench_outbox_load_open(&second, &quiet);
     bench_frame_section(self->bare->engine, "rates", self->bare->name);
     for (size_t i = 0; i < sizeof BATCHES / sizeof BATCHES[0]; i++)
         bench_batch(self, bare, BATCHES[i]);
     print_deadlocks(self);
-    bench_line_close(&second);
+    bench_outbox_load_close(&second);
     close_line();
     self->bare->close(bare);
 }
@@ -223,7 +225,8 @@ struct latencies {
 
 /* One message every 20 to 30 ms from `sender`; both sides sleep in between. The first ones, while
  * plans are still made, do not count. */
-static void take_latencies(struct bench_line *sender, size_t count, struct latencies *out)
+static void take_latencies(struct bench_outbox_load *sender, size_t count,
+                           struct latencies *out)
 {
     for (size_t n = 0; n < WARM_UP + count; n++) {
         size_t i = n < WARM_UP ? 0 : n - WARM_UP;
@@ -232,9 +235,9 @@ static void take_latencies(struct bench_line *sender, size_t count, struct laten
 
         bench_sleep_ns(WEIR_MILLISECONDS(20) + (int64_t)(n * 7919 % 1000) * 10000);
         begun_ns = bench_now_ns();
-        bench_line_send(sender, 1, 1);
+        bench_outbox_load_send(sender, 1, 1);
         sent_ns = bench_now_ns();
-        bench_line_await(&line, 1);
+        bench_outbox_load_await(&line, 1);
         out->commit_ns[i] = sent_ns - begun_ns;
         out->handler_ns[i] = atomic_load(&line.entered_ns) - sent_ns;
         if (out->handler_ns[i] < 0)
@@ -274,9 +277,9 @@ static void bench_latency(struct setup *self)
 {
     static struct latencies all;
     size_t count = self->plan->latencies;
-    struct bench_line_options options = {.url = open_line(self, "latency", false)};
+    struct bench_outbox_load_options options = {.url = open_line(self, "latency", false)};
 
-    bench_line_open(&second, &options);
+    bench_outbox_load_open(&second, &options);
     bench_frame_section(self->bare->engine, "latency, idle", "");
     take_latencies(&line, count, &all);
     print_latencies("same process", count, &all, BENCH_AT_MOST(3e6));
@@ -286,7 +289,7 @@ static void bench_latency(struct setup *self)
     print_latencies("another one", count, &all,
                     self->bare->engine == WEIR_MARIADB ? BENCH_UNJUDGED
                                                        : BENCH_AT_MOST(3e6));
-    bench_line_close(&second);
+    bench_outbox_load_close(&second);
     close_line();
 }
 
@@ -301,10 +304,10 @@ static void bench_statements(struct setup *self)
     int64_t sent_ns;
 
     (void)open_line(self, "statements", true);
-    before = bench_ground_statements(self->ground);
+    before = bench_database_statements(self->database);
     (void)time_through(count, 100, &sent_ns);
     bench_sleep_ns(WEIR_SECONDS(2)); /* the last acks, and the sweep */
-    after = bench_ground_statements(self->ground);
+    after = bench_database_statements(self->database);
     close_line();
     bench_frame_section(self->bare->engine, "statements per 1,000 messages, batch 100",
                         "");
@@ -327,7 +330,7 @@ static void print_dead_rows(struct setup *self)
     if (self->bare->engine != WEIR_POSTGRESQL)
         return;
     bench_row_value("dead rows in log, acks and cuts", BENCH_COUNT,
-                    (double)bench_ground_ask(self->ground, "snapshot", DEAD_ROWS),
+                    (double)bench_database_ask(self->database, "snapshot", DEAD_ROWS),
                     BENCH_AT_MOST(0));
 }
 
@@ -349,11 +352,11 @@ static void bench_snapshot(struct setup *self)
     (void)rate_through(count);
     for (size_t i = 0; i < self->plan->rounds; i++) {
         double without = rate_through(count);
-        void *snapshot = bench_snapshot_hold(self->ground, "snapshot");
+        void *snapshot = bench_snapshot_hold(self->database, "snapshot");
 
         (void)rate_through(count / 4);
         bench_pair_add(&pair, rate_through(count), without);
-        bench_snapshot_drop(self->ground, snapshot);
+        bench_snapshot_drop(self->database, snapshot);
     }
     bench_frame_section(self->bare->engine, "an old snapshot is held open, batch 100",
                         "without it");
@@ -382,12 +385,12 @@ static void bench_engine(const struct bench_choice *choice, const struct plan *p
 {
     struct setup setup = {.plan = plan, .bare = bare};
 
-    setup.ground = bench_ground_open(bare->engine);
+    setup.database = bench_database_open(bare->engine);
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         if (bench_choice_has_section(choice, i))
             SECTIONS[i](&setup);
     }
-    bench_ground_close(setup.ground);
+    bench_database_close(setup.database);
 }
 
 int main(int argc, char **argv)

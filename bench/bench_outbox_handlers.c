@@ -17,11 +17,11 @@
 
 #include "lib/choice.h"
 #include "lib/clock.h"
+#include "lib/database.h"
 #include "lib/effect.h"
 #include "lib/frame.h"
-#include "lib/ground.h"
-#include "lib/line.h"
 #include "lib/must.h"
+#include "lib/outbox_load.h"
 #include "lib/sample.h"
 #include "lib/table.h"
 
@@ -56,27 +56,27 @@ static const struct plan QUICK = {
 /* One engine. */
 struct setup {
     const struct plan *plan;
-    struct bench_ground *ground;
+    struct bench_database *database;
     const struct bench_effect *effect;
 };
 
-static struct bench_line line;
+static struct bench_outbox_load line;
 
 /* From when the queue is resumed until everything is acknowledged. */
 static int64_t time_delivery(uint64_t count)
 {
     int64_t begun_ns = bench_now_ns();
 
-    bench_line_resume(&line);
-    bench_line_await(&line, count);
-    bench_line_settle(&line);
+    bench_outbox_load_resume(&line);
+    bench_outbox_load_await(&line, count);
+    bench_outbox_load_settle(&line);
     return bench_now_ns() - begun_ns;
 }
 
 static void gather(uint64_t count)
 {
-    bench_line_pause(&line);
-    bench_line_send(&line, count, SEND_BATCH);
+    bench_outbox_load_pause(&line);
+    bench_outbox_load_send(&line, count, SEND_BATCH);
 }
 
 /* ---- transactional ------------------------------------------------------------------------ */
@@ -107,7 +107,7 @@ static enum weir_outcome book(struct weir_context *context, void *state,
                                          .payload_size = message->payload_size,
                                      });
         bench_must_ok(weir_batch_ack(batch, &error), &error, "acknowledge");
-        bench_line_take(&line, message);
+        bench_outbox_load_take(&line, message);
     }
     self->effect->close(effect);
     return WEIR_DONE;
@@ -147,7 +147,7 @@ static struct weir_connection *create_tables(const struct bench_effect *effect,
 static void manual_open(struct manual *self, const struct setup *setup)
 {
     self->effect = setup->effect;
-    self->db = open_database(bench_ground_add(setup->ground, "by_hand", false));
+    self->db = open_database(bench_database_add(setup->database, "by_hand", false));
     self->connection = create_tables(self->effect, self->db);
     self->prepared = self->effect->open(weir_connection_native(self->connection));
 }
@@ -193,8 +193,8 @@ static uint64_t choose_count(const struct setup *self, struct manual *manual)
 
 static void open_transactional(struct setup *self, struct env *env)
 {
-    struct bench_line_options options = {
-        .url = bench_ground_add(self->ground, "transactional", false),
+    struct bench_outbox_load_options options = {
+        .url = bench_database_add(self->database, "transactional", false),
         .deliver = true,
         .on_batch_tx = book,
         .state = env,
@@ -204,7 +204,7 @@ static void open_transactional(struct setup *self, struct env *env)
 
     weir_db_release(db, create_tables(self->effect, db));
     weir_db_destroy(db);
-    bench_line_open(&line, &options);
+    bench_outbox_load_open(&line, &options);
 }
 
 static void run_rounds(const struct setup *self, struct manual *manual, uint64_t count,
@@ -242,8 +242,8 @@ static void bench_transactional(struct setup *self)
     bench_row_value("messages per call (of 60 at most)", BENCH_DECIMAL,
                     (double)(count * self->plan->rounds) / (double)env.calls,
                     BENCH_UNJUDGED);
-    bench_line_check_order(&line);
-    bench_line_close(&line);
+    bench_outbox_load_check_order(&line);
+    bench_outbox_load_close(&line);
     manual_close(&manual);
 }
 
@@ -258,7 +258,7 @@ struct letter_rates {
 static double rate_delivery(uint64_t count, bool rejecting)
 {
     gather(count);
-    bench_line_reject(&line, rejecting);
+    bench_outbox_load_reject(&line, rejecting);
     return bench_per_second(count, time_delivery(count));
 }
 
@@ -267,10 +267,10 @@ static double rate_through(uint64_t count, bool rejecting)
 {
     int64_t begun_ns = bench_now_ns();
 
-    bench_line_reject(&line, rejecting);
-    bench_line_send(&line, count, SEND_BATCH);
-    bench_line_await(&line, count);
-    bench_line_settle(&line);
+    bench_outbox_load_reject(&line, rejecting);
+    bench_outbox_load_send(&line, count, SEND_BATCH);
+    bench_outbox_load_await(&line, count);
+    bench_outbox_load_settle(&line);
     return bench_per_second(count, bench_now_ns() - begun_ns);
 }
 
@@ -279,7 +279,7 @@ static double rate_enqueue(uint64_t count)
 {
     int64_t begun_ns = bench_now_ns();
 
-    bench_line_send(&line, count, WEIR_DEAD_LETTER_STEP);
+    bench_outbox_load_send(&line, count, WEIR_DEAD_LETTER_STEP);
     return bench_per_second(count, bench_now_ns() - begun_ns);
 }
 
@@ -324,8 +324,8 @@ static void run_letters(uint64_t count, struct letter_rates *rates)
     remove_letters();
     done = rate_delivery(count, false);
     bench_pair_add(&rates->rejected, rate_delivery(count, true), done);
-    bench_line_pause(&line);
-    bench_line_reject(&line, false);
+    bench_outbox_load_pause(&line);
+    bench_outbox_load_reject(&line, false);
     enqueued = rate_enqueue(count);
     bench_pair_add(&rates->requeued, rate_requeue(count), enqueued);
     (void)time_delivery(2 * count);
@@ -335,15 +335,16 @@ static void run_letters(uint64_t count, struct letter_rates *rates)
 static void bench_dead_letters(struct setup *self)
 {
     uint64_t count = self->plan->letters;
-    struct bench_line_options options = {
-        .url = bench_ground_add(self->ground, "dead_letters", false), .deliver = true};
+    struct bench_outbox_load_options options = {
+        .url = bench_database_add(self->database, "dead_letters", false),
+        .deliver = true};
     struct letter_rates warm_up;
     struct letter_rates rates;
     char name[64];
 
     memset(&warm_up, 0, sizeof warm_up);
     memset(&rates, 0, sizeof rates);
-    bench_line_open(&line, &options);
+    bench_outbox_load_open(&line, &options);
     run_letters(count / 10, &warm_up);
     for (size_t i = 0; i < self->plan->rounds; i++)
         run_letters(count, &rates);
@@ -358,8 +359,8 @@ static void bench_dead_letters(struct setup *self)
     (void)snprintf(name, sizeof name, "%llu letters, in transactions of %d",
                    (unsigned long long)count, WEIR_DEAD_LETTER_STEP);
     bench_row_pair(name, BENCH_PER_SECOND, &rates.requeued, BENCH_UNJUDGED);
-    bench_line_check_order(&line);
-    bench_line_close(&line);
+    bench_outbox_load_check_order(&line);
+    bench_outbox_load_close(&line);
 }
 
 /* ---- the report --------------------------------------------------------------------------- */
@@ -378,12 +379,12 @@ static void bench_engine(const struct bench_choice *choice, const struct plan *p
 {
     struct setup setup = {.plan = plan, .effect = effect};
 
-    setup.ground = bench_ground_open(effect->engine);
+    setup.database = bench_database_open(effect->engine);
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         if (bench_choice_has_section(choice, i))
             SECTIONS[i](&setup);
     }
-    bench_ground_close(setup.ground);
+    bench_database_close(setup.database);
 }
 
 int main(int argc, char **argv)

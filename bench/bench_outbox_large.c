@@ -21,10 +21,10 @@
 #include <weir/inspect.h>
 
 #include "lib/clock.h"
-#include "lib/ground.h"
-#include "lib/line.h"
+#include "lib/database.h"
 #include "lib/meter.h"
 #include "lib/must.h"
+#include "lib/outbox_load.h"
 #include "lib/proc.h"
 #include "lib/sample.h"
 #include "lib/table.h"
@@ -38,7 +38,7 @@ enum {
     ASKED_MAX = 4000
 };
 
-static struct bench_line line;
+static struct bench_outbox_load line;
 
 /* ---- status ------------------------------------------------------------------------------- */
 
@@ -148,15 +148,15 @@ static void deliver(struct delivery *self, struct observer *observer, uint64_t c
     struct bench_meter meter;
     int64_t begun_ns;
 
-    bench_line_rest(&line);
+    bench_outbox_load_rest(&line);
     begun_ns = bench_now_ns();
     self->count = awaited;
     bench_meter_begin(&meter);
-    bench_line_send_at_once(&line, count);
+    bench_outbox_load_send_at_once(&line, count);
     self->sent_ns = bench_now_ns() - begun_ns;
     self->processor_ns = -bench_processor_ns();
     begin_looking(observer);
-    bench_line_await(&line, awaited);
+    bench_outbox_load_await(&line, awaited);
     self->taken_ns = bench_now_ns() - begun_ns - self->sent_ns;
     self->processor_ns += bench_processor_ns();
     self->memory = bench_meter_end(&meter);
@@ -167,14 +167,14 @@ static void deliver(struct delivery *self, struct observer *observer, uint64_t c
 static void deliver_stuck(struct delivery *self, struct observer *observer,
                           uint64_t count)
 {
-    bench_line_hold(&line, STUCK);
+    bench_outbox_load_hold(&line, STUCK);
     deliver(self, observer, count, count - count / BENCH_PARTITIONS);
 }
 
 static void let_go(uint64_t count)
 {
-    bench_line_hold(&line, BENCH_NOBODY);
-    bench_line_await(&line, count / BENCH_PARTITIONS);
+    bench_outbox_load_hold(&line, BENCH_NOBODY);
+    bench_outbox_load_await(&line, count / BENCH_PARTITIONS);
 }
 
 /* What the others did with one partition stuck, against all of them with none. */
@@ -267,7 +267,7 @@ static void bench_large(struct observer *observer, uint64_t count)
     deliver(&unhindered, observer, count, count);
     print_unhindered(&unhindered);
     deliver_stuck(&stuck, observer, count);
-    bench_line_rest(&line); /* only the stuck partition is left */
+    bench_outbox_load_rest(&line); /* only the stuck partition is left */
     take_look(observer, &last);
     let_go(count);
     contest_add(&contest, &stuck, &unhindered);
@@ -281,21 +281,21 @@ static void bench_large(struct observer *observer, uint64_t count)
 static void bench_engine(enum weir_engine engine, uint64_t count)
 {
     static struct observer observer;
-    struct bench_ground *ground = bench_ground_open(engine);
-    struct bench_line_options options = {.url = bench_ground_add(ground, "large", false),
-                                         .deliver = true};
+    struct bench_database *database = bench_database_open(engine);
+    struct bench_outbox_load_options options = {
+        .url = bench_database_add(database, "large", false), .deliver = true};
     char title[128];
 
-    bench_line_open(&line, &options);
+    bench_outbox_load_open(&line, &options);
     (void)snprintf(title, sizeof title, "%s, profile %s: %llu messages at once",
                    weir_engine_name(engine), BENCH_PROFILE_NAME,
                    (unsigned long long)count);
     bench_section(title, "weir", "");
     bench_large(&observer, count);
     hold_rounds(&observer, count < COUNT_ROUND ? count : COUNT_ROUND);
-    bench_line_check_order(&line);
-    bench_line_close(&line);
-    bench_ground_close(ground);
+    bench_outbox_load_check_order(&line);
+    bench_outbox_load_close(&line);
+    bench_database_close(database);
 }
 
 int main(int argc, char **argv)

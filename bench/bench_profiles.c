@@ -24,7 +24,7 @@
 #include "lib/audit.h"
 #include "lib/choice.h"
 #include "lib/clock.h"
-#include "lib/ground.h"
+#include "lib/database.h"
 #include "lib/must.h"
 #include "lib/proc.h"
 #include "lib/profile.h"
@@ -343,7 +343,7 @@ static bool produce_and_consume(struct run *self)
     return bench_audit_await(&self->audit, self->plan->wait_limit_ns);
 }
 
-static bool bench_profile(struct bench_ground *ground, const struct plan *plan,
+static bool bench_profile(struct bench_database *database, const struct plan *plan,
                           size_t index)
 {
     struct run run = {.profile = &BENCH_PROFILES[index], .plan = plan};
@@ -353,7 +353,7 @@ static bool bench_profile(struct bench_ground *ground, const struct plan *plan,
     char name[NAME_SIZE];
 
     (void)snprintf(name, sizeof name, "bench_%s", run.profile->name);
-    open_run(&run, bench_ground_add(ground, name, false), index + 1);
+    open_run(&run, bench_database_add(database, name, false), index + 1);
     begun_ns = bench_now_ns();
     right = produce_and_consume(&run);
     taken_ns = bench_now_ns() - begun_ns;
@@ -375,7 +375,7 @@ static bool bench_profile(struct bench_ground *ground, const struct plan *plan,
 static bool bench_engine(const struct bench_choice *choice, const struct plan *plan,
                          enum weir_engine engine)
 {
-    struct bench_ground *ground = bench_ground_open(engine);
+    struct bench_database *database = bench_database_open(engine);
     bool right = true;
     char title[NAME_SIZE];
 
@@ -383,9 +383,9 @@ static bool bench_engine(const struct bench_choice *choice, const struct plan *p
     bench_section(title, "weir", "");
     for (size_t i = 0; i < BENCH_PROFILE_COUNT; i++) {
         if (bench_choice_has_section(choice, i))
-            right = bench_profile(ground, plan, i) && right;
+            right = bench_profile(database, plan, i) && right;
     }
-    bench_ground_close(ground);
+    bench_database_close(database);
     return right;
 }
 

@@ -17,9 +17,9 @@
 
 #include "lib/choice.h"
 #include "lib/clock.h"
+#include "lib/database.h"
 #include "lib/frame.h"
-#include "lib/ground.h"
-#include "lib/line.h"
+#include "lib/outbox_load.h"
 #include "lib/sample.h"
 #include "lib/table.h"
 #include "lib/temp_dir.h"
@@ -48,12 +48,12 @@ static const struct plan QUICK = {.rounds = 3,
 struct setup {
     const struct plan *plan;
     enum weir_engine engine;
-    struct bench_ground *grounds[SIDES];
+    struct bench_database *grounds[SIDES];
     int64_t load_ns[SIDES];
     uint64_t messages[SIDES];
 };
 
-static struct bench_line lines[SIDES];
+static struct bench_outbox_load lines[SIDES];
 
 /* ---- the load ----------------------------------------------------------------------------- */
 
@@ -65,8 +65,8 @@ static double load(struct setup *self, size_t side, int64_t window_ns)
     uint64_t count = 0;
 
     while (taken_ns < window_ns) {
-        bench_line_send(&lines[side], LAP, BATCH);
-        bench_line_await(&lines[side], LAP);
+        bench_outbox_load_send(&lines[side], LAP, BATCH);
+        bench_outbox_load_await(&lines[side], LAP);
         count += LAP;
         taken_ns = bench_now_ns() - begun_ns;
     }
@@ -117,7 +117,7 @@ static const char SQL_HISTORY[] =
 
 static int64_t ask(struct setup *self, size_t side, const char *sql)
 {
-    return bench_ground_ask(self->grounds[side], NAMES[side], sql);
+    return bench_database_ask(self->grounds[side], NAMES[side], sql);
 }
 
 static int64_t size_of_file(size_t side, const char *suffix)
@@ -208,11 +208,11 @@ static void print_setup(struct setup *self, const struct bench_pair *pair, int64
 static void open_sides(struct setup *self)
 {
     for (size_t side = 0; side < SIDES; side++) {
-        struct bench_line_options options = {.deliver = true};
+        struct bench_outbox_load_options options = {.deliver = true};
 
-        self->grounds[side] = bench_ground_open(self->engine);
-        options.url = bench_ground_add(self->grounds[side], NAMES[side], false);
-        bench_line_open(&lines[side], &options);
+        self->grounds[side] = bench_database_open(self->engine);
+        options.url = bench_database_add(self->grounds[side], NAMES[side], false);
+        bench_outbox_load_open(&lines[side], &options);
         (void)load(self, side, 0); /* a lap, while plans are made */
         self->load_ns[side] = 0;
         self->messages[side] = 0;
@@ -222,9 +222,9 @@ static void open_sides(struct setup *self)
 static void close_sides(struct setup *self)
 {
     for (size_t side = 0; side < SIDES; side++) {
-        bench_line_check_order(&lines[side]);
-        bench_line_close(&lines[side]);
-        bench_ground_close(self->grounds[side]);
+        bench_outbox_load_check_order(&lines[side]);
+        bench_outbox_load_close(&lines[side]);
+        bench_database_close(self->grounds[side]);
     }
 }
 

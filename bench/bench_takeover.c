@@ -21,12 +21,12 @@
 
 #include "lib/choice.h"
 #include "lib/clock.h"
-#include "lib/ground.h"
+#include "lib/database.h"
 #include "lib/must.h"
 #include "lib/proc.h"
+#include "lib/process_pool.h"
 #include "lib/sample.h"
 #include "lib/table.h"
-#include "lib/team.h"
 
 enum { PAIRS = 5, KILLS_MAX = 64, TIMES_MAX = KILLS_MAX * BENCH_PARTITIONS };
 
@@ -64,7 +64,7 @@ struct tally {
 enum state { SETTLING, DOOMED, WATCHING, OVER };
 
 struct pair {
-    struct bench_team team;
+    struct bench_process_pool process_pool;
     enum state state;
     int64_t since_ns; /* when the state began */
     uint32_t older;
@@ -94,12 +94,13 @@ static void check_wait_limit(const struct pair *self, int64_t limit_ns, const ch
 
 static void open_pair(struct pair *self, const char *url, size_t kills)
 {
-    struct bench_team_options options = {.url = url, .profile = WEIR_PROFILE_DEFAULT};
+    struct bench_process_pool_options options = {.url = url,
+                                                 .profile = WEIR_PROFILE_DEFAULT};
 
     memset(self, 0, sizeof *self);
-    bench_team_open(&self->team, &options);
-    self->older = bench_team_start(&self->team);
-    self->newer = bench_team_start(&self->team);
+    bench_process_pool_open(&self->process_pool, &options);
+    self->older = bench_process_pool_start(&self->process_pool);
+    self->newer = bench_process_pool_start(&self->process_pool);
     self->kills_left = kills;
     enter(self, SETTLING);
 }
@@ -107,7 +108,7 @@ static void open_pair(struct pair *self, const char *url, size_t kills)
 static void settle(struct pair *self)
 {
     check_wait_limit(self, WAIT_LIMIT_NS, "the partitions are not shared evenly");
-    if (!bench_team_is_even(&self->team))
+    if (!bench_process_pool_is_even(&self->process_pool))
         return;
     self->moment_ns = bench_now_ns() + (int64_t)(erand48(randomness) * (double)MOMENT_NS);
     enter(self, DOOMED);
@@ -116,10 +117,11 @@ static void settle(struct pair *self)
 /* What it had is known only when it can take nothing more. */
 static void kill_older(struct pair *self)
 {
-    self->killed_ns = bench_team_kill(&self->team, self->older);
+    self->killed_ns = bench_process_pool_kill(&self->process_pool, self->older);
     self->slowest_ns = 0;
     for (size_t i = 0; i < BENCH_PARTITIONS; i++)
-        self->orphan[i] = atomic_load(&self->team.board->desks[i].member) == self->older;
+        self->orphan[i] =
+            atomic_load(&self->process_pool.board->desks[i].member) == self->older;
     enter(self, WATCHING);
 }
 
@@ -127,7 +129,7 @@ static void await_moment(struct pair *self)
 {
     if (bench_now_ns() < self->moment_ns)
         return;
-    if (bench_team_is_even(&self->team))
+    if (bench_process_pool_is_even(&self->process_pool))
         kill_older(self);
     else
         enter(self, SETTLING);
@@ -135,7 +137,7 @@ static void await_moment(struct pair *self)
 
 static void note_return(struct pair *self, size_t partition, struct tally *tally)
 {
-    const struct bench_env *env = &self->team.board->desks[partition];
+    const struct bench_env *env = &self->process_pool.board->desks[partition];
     int64_t taken_ns = atomic_load(&env->since_ns) - self->killed_ns;
 
     self->orphan[partition] = false;
@@ -146,7 +148,7 @@ static void note_return(struct pair *self, size_t partition, struct tally *tally
 static void replace_dead(struct pair *self)
 {
     self->older = self->newer;
-    self->newer = bench_team_start(&self->team);
+    self->newer = bench_process_pool_start(&self->process_pool);
     enter(self, SETTLING);
 }
 
@@ -157,7 +159,7 @@ static void watch(struct pair *self, struct tally *tally)
     check_wait_limit(self, LEASE_NS + WAIT_LIMIT_NS, "nobody takes a partition over");
     for (size_t i = 0; i < BENCH_PARTITIONS; i++) {
         if (self->orphan[i] &&
-            atomic_load(&self->team.board->desks[i].member) == self->newer)
+            atomic_load(&self->process_pool.board->desks[i].member) == self->newer)
             note_return(self, i, tally);
         orphans += self->orphan[i];
     }
@@ -198,15 +200,15 @@ static bool all_are_over(void)
     return true;
 }
 
-static void open_pairs(struct bench_ground *ground, const char *section,
+static void open_pairs(struct bench_database *database, const char *section,
                        const char *words, size_t kills)
 {
     for (size_t i = 0; i < PAIRS; i++) {
         char name[32];
-        char url[BENCH_TEAM_URL_SIZE];
+        char url[BENCH_PROCESS_POOL_URL_SIZE];
 
         (void)snprintf(name, sizeof name, "%s%zu", section, i);
-        (void)snprintf(url, sizeof url, "%s%s", bench_ground_add(ground, name, false),
+        (void)snprintf(url, sizeof url, "%s%s", bench_database_add(database, name, false),
                        words);
         open_pair(&pairs[i], url, kills);
     }
@@ -221,7 +223,8 @@ static void run_pairs(struct tally *tally)
 
         for (size_t i = 0; i < PAIRS; i++) {
             if (flows && pairs[i].state != OVER)
-                bench_team_send(&pairs[i].team, BENCH_PARTITIONS, BENCH_PARTITIONS);
+                bench_process_pool_send(&pairs[i].process_pool, BENCH_PARTITIONS,
+                                        BENCH_PARTITIONS);
             step(&pairs[i], tally);
         }
         if (flows)
@@ -233,9 +236,9 @@ static void run_pairs(struct tally *tally)
 static void close_pairs(struct tally *tally)
 {
     for (size_t i = 0; i < PAIRS; i++) {
-        (void)bench_team_await(&pairs[i].team);
-        tally->repeats += atomic_load(&pairs[i].team.board->repeats);
-        bench_team_close(&pairs[i].team);
+        (void)bench_process_pool_await(&pairs[i].process_pool);
+        tally->repeats += atomic_load(&pairs[i].process_pool.board->repeats);
+        bench_process_pool_close(&pairs[i].process_pool);
     }
 }
 
@@ -263,42 +266,42 @@ static void print_tally(struct tally *tally, struct bench_target soon)
                     (double)tally->repeats / (double)tally->kill_count, BENCH_UNJUDGED);
 }
 
-static void run_section(struct bench_ground *ground, const char *section,
+static void run_section(struct bench_database *database, const char *section,
                         const char *words, size_t kills, struct tally *tally)
 {
     memset(tally, 0, sizeof *tally);
-    open_pairs(ground, section, words, kills);
+    open_pairs(database, section, words, kills);
     run_pairs(tally);
     close_pairs(tally);
 }
 
-static void bench_killed(struct bench_ground *ground, const struct plan *plan)
+static void bench_killed(struct bench_database *database, const struct plan *plan)
 {
     static struct tally tally;
     char title[96];
 
-    run_section(ground, "killed", "", plan->killed, &tally);
+    run_section(database, "killed", "", plan->killed, &tally);
     (void)snprintf(title, sizeof title, "%s: from the kill to the next delivery",
-                   weir_engine_name(bench_ground_engine(ground)));
+                   weir_engine_name(bench_database_engine(database)));
     bench_section(title, "weir", "");
     print_tally(&tally, BENCH_BELOW((double)WEIR_SECONDS(1)));
 }
 
 /* The server itself answers: what is switched off is all that needs a session. */
-static void bench_lease(struct bench_ground *ground, const struct plan *plan)
+static void bench_lease(struct bench_database *database, const struct plan *plan)
 {
     static struct tally tally;
 
-    if (bench_ground_engine(ground) != WEIR_POSTGRESQL)
+    if (bench_database_engine(database) != WEIR_POSTGRESQL)
         return;
-    run_section(ground, "lease", "?pooler=transaction", plan->lease, &tally);
+    run_section(database, "lease", "?pooler=transaction", plan->lease, &tally);
     bench_section("postgresql, pooler=transaction: by the lease alone", "weir", "");
     print_tally(&tally, BENCH_UNJUDGED);
 }
 
 /* ---- the report --------------------------------------------------------------------------- */
 
-static void (*const SECTIONS[])(struct bench_ground *ground,
+static void (*const SECTIONS[])(struct bench_database *database,
                                 const struct plan *plan) = {bench_killed, bench_lease};
 static const char *const SECTION_NAMES[] = {"killed", "lease"};
 enum { SECTION_COUNT = sizeof SECTIONS / sizeof SECTIONS[0] };
@@ -306,13 +309,13 @@ enum { SECTION_COUNT = sizeof SECTIONS / sizeof SECTIONS[0] };
 static void bench_engine(const struct bench_choice *choice, const struct plan *plan,
                          enum weir_engine engine)
 {
-    struct bench_ground *ground = bench_ground_open(engine);
+    struct bench_database *database = bench_database_open(engine);
 
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         if (bench_choice_has_section(choice, i))
-            SECTIONS[i](ground, plan);
+            SECTIONS[i](database, plan);
     }
-    bench_ground_close(ground);
+    bench_database_close(database);
 }
 
 static const struct plan *choose_plan(const struct bench_choice *choice)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "lib/clock.h"
-#include "lib/line.h"
+#include "lib/outbox_load.h"
 #include "lib/proc.h"
 #include "lib/table.h"
 

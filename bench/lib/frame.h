@@ -17,7 +17,7 @@ struct bench_frame {
 
 void bench_frame_begin(struct bench_frame *self, size_t rounds, bool quick);
 
-/* As bench_section(), of one engine with the profile of lib/line.h. */
+/* As bench_section(), of one engine with the profile of lib/outbox_load.h. */
 void bench_frame_section(enum weir_engine engine, const char *title,
                          const char *baseline);
 

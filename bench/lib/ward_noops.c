@@ -17,7 +17,7 @@
 #include "lib/sample.h"
 #include "lib/table.h"
 
-enum { TEAM = 8 }; /* workers where several are wanted */
+enum { PROCESS_POOL = 8 }; /* workers where several are wanted */
 
 /* One contest: the same workers or jobs on so many threads. */
 struct contest {
@@ -92,8 +92,8 @@ void bench_ward_noops(const struct bench_ward_plan *plan)
 {
     struct contest contests[] = {
         {.threads = 1, .workers = 1},
-        {.threads = 1, .workers = TEAM},
-        {.threads = 2, .workers = TEAM},
+        {.threads = 1, .workers = PROCESS_POOL},
+        {.threads = 2, .workers = PROCESS_POOL},
     };
     struct bench_pair pairs[3] = {0};
 
@@ -119,7 +119,7 @@ void bench_ward_noops(const struct bench_ward_plan *plan)
 void bench_ward_scaling(const struct bench_ward_plan *plan)
 {
     struct contest contest = {
-        .workers = TEAM,
+        .workers = PROCESS_POOL,
         .action = bench_step_spin,
         .spin_turns = bench_spin_calibrate(WEIR_MICROSECONDS(10)),
         .executions = plan->spins,

@@ -1,5 +1,5 @@
 /*
- * Two or three sessions on PostgreSQL, step by step, in every order (weave.h): producers,
+ * Two or three sessions on PostgreSQL, step by step, in every order (flow_load.h): producers,
  * dispatchers, owners of a lease and the sweep. log_interleaving.h says what must hold whatever the order.
  *
  * What is stepped is the product. A strand stops in front of statements, by their names, and at

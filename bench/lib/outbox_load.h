@@ -1,8 +1,8 @@
 /*
- * line.h - an outbox at work, for measuring: a producer, a handler that does nothing but look at
+ * outbox_load.h - an outbox at work, for measuring: a producer, a handler that does nothing but look at
  * the order, and the wait until it has seen everything.
  *
- *   letters ---> bench_line_send() ---> log ---> handler ---> bench_line_await()
+ *   letters ---> bench_outbox_load_send() ---> log ---> handler ---> bench_outbox_load_await()
  *
  * Each partition counts its letters in their payloads. A message whose `seq` or count is not the
  * next one of its partition is counted as out of order; so is one that comes twice. What was
@@ -11,8 +11,8 @@
  * Threads  One producer at a time.
  * Failure  Ends the bench, also when messages do not arrive within ten minutes.
  */
-#ifndef WEIR_BENCH_LINE_H
-#define WEIR_BENCH_LINE_H
+#ifndef WEIR_BENCH_OUTBOX_LOAD_H
+#define WEIR_BENCH_OUTBOX_LOAD_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -45,7 +45,7 @@ struct bench_reader {
     uint64_t count;
 };
 
-struct bench_line {
+struct bench_outbox_load {
     struct weir_db *db;
     struct weir_outbox *outbox;
     struct bench_writer writer;
@@ -61,52 +61,55 @@ struct bench_line {
     _Atomic bool rejecting;     /* the handler's answer */
 };
 
-struct bench_line_options {
+struct bench_outbox_load_options {
     const char *url;
     const struct weir_heap *heap; /* NULL: the C library's */
     bool deliver;                 /* false: only producers */
-    weir_batch_tx_fn on_batch_tx; /* instead of the handler; calls bench_line_take() */
-    void *state;                  /* its own */
-    uint32_t handlers;            /* calls at once; 0: the default */
+    weir_batch_tx_fn
+        on_batch_tx;   /* instead of the handler; calls bench_outbox_load_take() */
+    void *state;       /* its own */
+    uint32_t handlers; /* calls at once; 0: the default */
 };
 
 /* Tables, queue and handler; a line that delivers is idle when this returns. */
-void bench_line_open(struct bench_line *self, const struct bench_line_options *options);
-void bench_line_close(struct bench_line *self);
+void bench_outbox_load_open(struct bench_outbox_load *self,
+                            const struct bench_outbox_load_options *options);
+void bench_outbox_load_close(struct bench_outbox_load *self);
 
 /* The next letters of a producer, one partition after the other. */
 void bench_writer_fill(struct bench_writer *self, size_t count);
 
 /* The next `count` messages in batches, each a transaction of its own. */
-void bench_line_send(struct bench_line *self, uint64_t count, size_t batch);
+void bench_outbox_load_send(struct bench_outbox_load *self, uint64_t count, size_t batch);
 
 /* All in one transaction. */
-void bench_line_send_at_once(struct bench_line *self, uint64_t count);
+void bench_outbox_load_send_at_once(struct bench_outbox_load *self, uint64_t count);
 
 /* Wait until the handler has been called for `count` messages since the last await. */
-void bench_line_await(struct bench_line *self, uint64_t count);
+void bench_outbox_load_await(struct bench_outbox_load *self, uint64_t count);
 
 /* Everybody waits for letters of this partition until it is let go: 0 to 63, or BENCH_NOBODY.
  * What its handler was called for does not count until then. */
-void bench_line_hold(struct bench_line *self, int32_t partition);
+void bench_outbox_load_hold(struct bench_outbox_load *self, int32_t partition);
 
 /* Deliver nothing, so that what is sent gathers; and go on. Idle when paused. */
-void bench_line_pause(struct bench_line *self);
-void bench_line_resume(struct bench_line *self);
+void bench_outbox_load_pause(struct bench_outbox_load *self);
+void bench_outbox_load_resume(struct bench_outbox_load *self);
 
 /* From now on the handler rejects everything, or nothing. */
-void bench_line_reject(struct bench_line *self, bool rejecting);
+void bench_outbox_load_reject(struct bench_outbox_load *self, bool rejecting);
 
 /* For a handler of one's own: it was called for this message. */
-void bench_line_take(struct bench_line *self, const struct weir_message *message);
+void bench_outbox_load_take(struct bench_outbox_load *self,
+                            const struct weir_message *message);
 
 /* Wait until all that the handler has answered for is acknowledged. */
-void bench_line_settle(struct bench_line *self);
+void bench_outbox_load_settle(struct bench_outbox_load *self);
 
 /* The same, and the sweep of it is over. */
-void bench_line_rest(struct bench_line *self);
+void bench_outbox_load_rest(struct bench_outbox_load *self);
 
 /* Nothing was out of order up to now, or the end. */
-void bench_line_check_order(struct bench_line *self);
+void bench_outbox_load_check_order(struct bench_outbox_load *self);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * team.h - processes that consume one queue of 64 partitions, for measuring what they do together.
+ * process_pool.h - processes that consume one queue of 64 partitions, for measuring what they do together.
  *
  *   this process                      members: this program once more
  *   ------------                      -------------------------------
@@ -12,8 +12,8 @@
  * Threads  The main thread: members die with it.
  * Failure  Ends the bench, with the end of the members' log: also when a member ends by itself.
  */
-#ifndef WEIR_BENCH_TEAM_H
-#define WEIR_BENCH_TEAM_H
+#ifndef WEIR_BENCH_PROCESS_POOL_H
+#define WEIR_BENCH_PROCESS_POOL_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,11 +23,15 @@
 
 #include <weir/outbox.h>
 
-#include "lib/line.h"
+#include "lib/outbox_load.h"
 
-enum { BENCH_MEMBERS_MAX = 8, BENCH_TEAM_PATH_SIZE = 256, BENCH_TEAM_URL_SIZE = 640 };
+enum {
+    BENCH_MEMBERS_MAX = 8,
+    BENCH_PROCESS_POOL_PATH_SIZE = 256,
+    BENCH_PROCESS_POOL_URL_SIZE = 640
+};
 
-struct bench_team_options {
+struct bench_process_pool_options {
     const char *url; /* copied */
     enum weir_profile profile;
     uint32_t handlers; /* calls at once in each member; 0: the default */
@@ -43,7 +47,7 @@ struct bench_env {
 
 /* Shared by all processes. */
 struct bench_board {
-    char url[BENCH_TEAM_URL_SIZE];
+    char url[BENCH_PROCESS_POOL_URL_SIZE];
     enum weir_profile profile;
     uint32_t handlers;
     int64_t wait_ns;
@@ -61,10 +65,10 @@ struct bench_member {
     pid_t pid;
 };
 
-struct bench_team {
-    struct bench_line line; /* the producer */
+struct bench_process_pool {
+    struct bench_outbox_load line; /* the producer */
     struct bench_board *board;
-    char path[BENCH_TEAM_PATH_SIZE];
+    char path[BENCH_PROCESS_POOL_PATH_SIZE];
     struct bench_member members[BENCH_MEMBERS_MAX];
     uint32_t started;
     uint64_t sent;
@@ -72,31 +76,33 @@ struct bench_team {
 
 /* Tables, queue and board; nobody consumes yet. Owes one close, which ends the members in order;
  * by then everything must have been given to somebody, in order. */
-void bench_team_open(struct bench_team *self, const struct bench_team_options *options);
-void bench_team_close(struct bench_team *self);
+void bench_process_pool_open(struct bench_process_pool *self,
+                             const struct bench_process_pool_options *options);
+void bench_process_pool_close(struct bench_process_pool *self);
 
 /* One more member; returns its number, and does not wait until it consumes. */
-uint32_t bench_team_start(struct bench_team *self);
+uint32_t bench_process_pool_start(struct bench_process_pool *self);
 
 /* Kill -9; returns when that was, before the signal. Afterwards it is gone. */
-int64_t bench_team_kill(struct bench_team *self, uint32_t member);
+int64_t bench_process_pool_kill(struct bench_process_pool *self, uint32_t member);
 
 /* The next messages, a transaction per batch; or all in one. */
-void bench_team_send(struct bench_team *self, uint64_t count, size_t batch);
-void bench_team_send_at_once(struct bench_team *self, uint64_t count);
+void bench_process_pool_send(struct bench_process_pool *self, uint64_t count,
+                             size_t batch);
+void bench_process_pool_send_at_once(struct bench_process_pool *self, uint64_t count);
 
 /* Everything that was sent has been given to somebody. */
-bool bench_team_has_all(const struct bench_team *self);
+bool bench_process_pool_has_all(const struct bench_process_pool *self);
 
 /* Wait for that; returns how long it took from the first call of a handler since the last await
  * to the last one. */
-int64_t bench_team_await(struct bench_team *self);
+int64_t bench_process_pool_await(struct bench_process_pool *self);
 
 /* The last message of as many partitions was given to each member, as near as it can be. Needs
  * messages that flow. */
-bool bench_team_is_even(struct bench_team *self);
+bool bench_process_pool_is_even(struct bench_process_pool *self);
 
 /* Send a message to each partition again and again until that is so. */
-void bench_team_await_even(struct bench_team *self);
+void bench_process_pool_await_even(struct bench_process_pool *self);
 
 #endif

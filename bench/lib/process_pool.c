@@ -1,7 +1,7 @@
 /*
- * team.c - see team.h.
+ * process_pool.c - see process_pool.h.
  */
-#include "lib/team.h"
+#include "lib/process_pool.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -146,10 +146,11 @@ __attribute__((constructor)) static void work_instead(int argc, char **argv)
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-void bench_team_open(struct bench_team *self, const struct bench_team_options *options)
+void bench_process_pool_open(struct bench_process_pool *self,
+                             const struct bench_process_pool_options *options)
 {
     static size_t opened;
-    struct bench_line_options producer = {.url = options->url};
+    struct bench_outbox_load_options producer = {.url = options->url};
 
     memset(self, 0, sizeof *self);
     (void)snprintf(self->path, sizeof self->path, "%s/board-%zu", temp_dir_of_program(),
@@ -159,24 +160,24 @@ void bench_team_open(struct bench_team *self, const struct bench_team_options *o
     self->board->profile = options->profile;
     self->board->handlers = options->handlers;
     self->board->wait_ns = options->wait_ns;
-    bench_line_open(&self->line, &producer);
+    bench_outbox_load_open(&self->line, &producer);
 }
 
-void bench_team_close(struct bench_team *self)
+void bench_process_pool_close(struct bench_process_pool *self)
 {
-    (void)bench_team_await(self);
+    (void)bench_process_pool_await(self);
     bench_must(atomic_load(&self->board->disorder) == 0, "messages are out of order");
     for (size_t i = 0; i < BENCH_MEMBERS_MAX; i++) {
         if (self->members[i].number != 0)
             bench_must(process_end(self->members[i].pid, SIGTERM) == 0,
                        "a consuming process does not stop well");
     }
-    bench_line_close(&self->line);
+    bench_outbox_load_close(&self->line);
     (void)munmap(self->board, sizeof *self->board);
     (void)unlink(self->path);
 }
 
-static struct bench_member *find_member(struct bench_team *self, uint32_t number)
+static struct bench_member *find_member(struct bench_process_pool *self, uint32_t number)
 {
     for (size_t i = 0; i < BENCH_MEMBERS_MAX; i++) {
         if (self->members[i].number == number)
@@ -185,12 +186,12 @@ static struct bench_member *find_member(struct bench_team *self, uint32_t number
     return NULL;
 }
 
-uint32_t bench_team_start(struct bench_team *self)
+uint32_t bench_process_pool_start(struct bench_process_pool *self)
 {
     struct process_options how = {.folder = temp_dir_of_program(),
                                   .death_signal = SIGKILL};
     struct bench_member *member = find_member(self, 0);
-    char program[BENCH_TEAM_PATH_SIZE] = "";
+    char program[BENCH_PROCESS_POOL_PATH_SIZE] = "";
     ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);
     char number[16];
     const char *arguments[] = {program, "--team", self->path, number, NULL};
@@ -203,7 +204,7 @@ uint32_t bench_team_start(struct bench_team *self)
     return member->number;
 }
 
-int64_t bench_team_kill(struct bench_team *self, uint32_t number)
+int64_t bench_process_pool_kill(struct bench_process_pool *self, uint32_t number)
 {
     struct bench_member *member = find_member(self, number);
     int64_t killed_ns = bench_now_ns();
@@ -216,22 +217,23 @@ int64_t bench_team_kill(struct bench_team *self, uint32_t number)
 
 /* ---- sending ------------------------------------------------------------------------------ */
 
-void bench_team_send(struct bench_team *self, uint64_t count, size_t batch)
+void bench_process_pool_send(struct bench_process_pool *self, uint64_t count,
+                             size_t batch)
 {
-    bench_line_send(&self->line, count, batch);
+    bench_outbox_load_send(&self->line, count, batch);
     self->sent += count;
 }
 
-void bench_team_send_at_once(struct bench_team *self, uint64_t count)
+void bench_process_pool_send_at_once(struct bench_process_pool *self, uint64_t count)
 {
-    bench_line_send_at_once(&self->line, count);
+    bench_outbox_load_send_at_once(&self->line, count);
     self->sent += count;
 }
 
 /* ---- looking ------------------------------------------------------------------------------ */
 
 /* A member that has ended by itself says why in its log. */
-static void check_members(struct bench_team *self)
+static void check_members(struct bench_process_pool *self)
 {
     for (size_t i = 0; i < BENCH_MEMBERS_MAX; i++) {
         if (self->members[i].number == 0 || !process_has_ended(self->members[i].pid))
@@ -241,7 +243,8 @@ static void check_members(struct bench_team *self)
     }
 }
 
-static void check_wait_limit(struct bench_team *self, int64_t end_ns, const char *what)
+static void check_wait_limit(struct bench_process_pool *self, int64_t end_ns,
+                             const char *what)
 {
     check_members(self);
     if (bench_now_ns() < end_ns)
@@ -250,17 +253,17 @@ static void check_wait_limit(struct bench_team *self, int64_t end_ns, const char
     bench_must(false, what);
 }
 
-bool bench_team_has_all(const struct bench_team *self)
+bool bench_process_pool_has_all(const struct bench_process_pool *self)
 {
     return atomic_load(&self->board->taken) == self->sent;
 }
 
-int64_t bench_team_await(struct bench_team *self)
+int64_t bench_process_pool_await(struct bench_process_pool *self)
 {
     int64_t end_ns = bench_now_ns() + WAIT_LIMIT_NS;
     int64_t taken_ns;
 
-    while (!bench_team_has_all(self)) {
+    while (!bench_process_pool_has_all(self)) {
         check_wait_limit(self, end_ns, "messages do not arrive");
         bench_sleep_ns(LOOK_NS);
     }
@@ -269,7 +272,7 @@ int64_t bench_team_await(struct bench_team *self)
     return taken_ns;
 }
 
-static size_t share_of(const struct bench_team *self, uint32_t member)
+static size_t share_of(const struct bench_process_pool *self, uint32_t member)
 {
     size_t share = 0;
 
@@ -278,7 +281,7 @@ static size_t share_of(const struct bench_team *self, uint32_t member)
     return share;
 }
 
-bool bench_team_is_even(struct bench_team *self)
+bool bench_process_pool_is_even(struct bench_process_pool *self)
 {
     size_t least = BENCH_PARTITIONS;
     size_t most = 0;
@@ -298,14 +301,14 @@ bool bench_team_is_even(struct bench_team *self)
     return total == BENCH_PARTITIONS && most <= least + 1;
 }
 
-void bench_team_await_even(struct bench_team *self)
+void bench_process_pool_await_even(struct bench_process_pool *self)
 {
     int64_t end_ns = bench_now_ns() + WAIT_LIMIT_NS;
 
-    while (!bench_team_is_even(self)) {
+    while (!bench_process_pool_is_even(self)) {
         check_wait_limit(self, end_ns, "the partitions are not shared evenly");
-        bench_team_send(self, BENCH_PARTITIONS, BENCH_PARTITIONS);
+        bench_process_pool_send(self, BENCH_PARTITIONS, BENCH_PARTITIONS);
         bench_sleep_ns(FLOW_NS);
     }
-    (void)bench_team_await(self);
+    (void)bench_process_pool_await(self);
 }

@@ -1,7 +1,7 @@
 /*
- * ground.c - see ground.h.
+ * database.c - see database.h.
  */
-#include "lib/ground.h"
+#include "lib/database.h"
 
 #include <libpq-fe.h>
 #include <mysql.h>
@@ -17,7 +17,7 @@
 
 enum { DATABASES_MAX = 32 };
 
-struct bench_ground {
+struct bench_database {
     enum weir_engine engine;
     struct server *server; /* owned; NULL on SQLite */
     char urls[DATABASES_MAX][SERVER_URL_SIZE];
@@ -74,7 +74,7 @@ static void count_on_sqlite(bool counted)
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-struct bench_ground *bench_ground_open(enum weir_engine engine)
+struct bench_database *bench_database_open(enum weir_engine engine)
 {
     static const char *const OF_POSTGRESQL[] = {
         "shared_buffers=128MB",          "max_wal_size=8GB",
@@ -83,7 +83,7 @@ struct bench_ground *bench_ground_open(enum weir_engine engine)
     static const char *const OF_MARIADB[] = {"innodb_buffer_pool_size=256M",
                                              "innodb_log_file_size=1G", NULL};
     static size_t opened;
-    struct bench_ground *self = bench_must_alloc(1, sizeof *self);
+    struct bench_database *self = bench_must_alloc(1, sizeof *self);
     char folder[SERVER_PATH_SIZE];
 
     self->engine = engine;
@@ -100,18 +100,19 @@ struct bench_ground *bench_ground_open(enum weir_engine engine)
     return self;
 }
 
-void bench_ground_close(struct bench_ground *self)
+void bench_database_close(struct bench_database *self)
 {
     server_destroy(self->server);
     free(self);
 }
 
-enum weir_engine bench_ground_engine(const struct bench_ground *self)
+enum weir_engine bench_database_engine(const struct bench_database *self)
 {
     return self->engine;
 }
 
-const char *bench_ground_add(struct bench_ground *self, const char *name, bool counted)
+const char *bench_database_add(struct bench_database *self, const char *name,
+                               bool counted)
 {
     char sql[256];
     char *url;
@@ -143,7 +144,7 @@ static const char SQL_QUESTIONS[] =
     "SELECT CAST(VARIABLE_VALUE AS SIGNED) FROM information_schema.GLOBAL_STATUS"
     " WHERE VARIABLE_NAME = 'QUESTIONS'";
 
-struct bench_statements bench_ground_statements(struct bench_ground *self)
+struct bench_statements bench_database_statements(struct bench_database *self)
 {
     if (self->engine == WEIR_SQLITE)
         return (struct bench_statements){atomic_load(&sqlite_statements),
@@ -187,7 +188,7 @@ static int64_t ask_sqlite(sqlite3 *handle, const char *sql)
     return number;
 }
 
-int64_t bench_ground_ask(struct bench_ground *self, const char *name, const char *sql)
+int64_t bench_database_ask(struct bench_database *self, const char *name, const char *sql)
 {
     sqlite3 *handle;
     int64_t number;
@@ -212,7 +213,7 @@ static void run_pg(PGconn *connection, const char *sql)
     PQclear(result);
 }
 
-static MYSQL *hold_on_mariadb(const struct bench_ground *self, const char *name)
+static MYSQL *hold_on_mariadb(const struct bench_database *self, const char *name)
 {
     MYSQL *handle = mysql_init(NULL);
 
@@ -227,7 +228,7 @@ static MYSQL *hold_on_mariadb(const struct bench_ground *self, const char *name)
 }
 
 /* Asking for the snapshot is enough to have it, and takes no lock on any table. */
-void *bench_snapshot_hold(struct bench_ground *self, const char *name)
+void *bench_snapshot_hold(struct bench_database *self, const char *name)
 {
     char url[SERVER_URL_SIZE];
     PGconn *connection;
@@ -249,7 +250,7 @@ void *bench_snapshot_hold(struct bench_ground *self, const char *name)
     return connection;
 }
 
-void bench_snapshot_drop(struct bench_ground *self, void *snapshot)
+void bench_snapshot_drop(struct bench_database *self, void *snapshot)
 {
     if (self->engine == WEIR_SQLITE)
         (void)sqlite3_close(snapshot);

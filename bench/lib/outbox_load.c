@@ -1,7 +1,7 @@
 /*
- * line.c - see line.h.
+ * outbox_load.c - see outbox_load.h.
  */
-#include "lib/line.h"
+#include "lib/outbox_load.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ enum { WAIT_LIMIT_S = 600 };
 
 /* ---- the handler -------------------------------------------------------------------------- */
 
-static void wait_while_stuck(struct bench_line *self, int32_t partition)
+static void wait_while_stuck(struct bench_outbox_load *self, int32_t partition)
 {
     (void)pthread_mutex_lock(&self->lock);
     while (atomic_load(&self->stuck) == partition)
@@ -33,7 +33,7 @@ static void wait_while_stuck(struct bench_line *self, int32_t partition)
     (void)pthread_mutex_unlock(&self->lock);
 }
 
-static void tell(struct bench_line *self)
+static void tell(struct bench_outbox_load *self)
 {
     (void)pthread_mutex_lock(&self->lock);
     (void)pthread_cond_broadcast(&self->change);
@@ -52,7 +52,8 @@ static bool is_next(struct bench_reader *reader, const struct weir_message *mess
     return count == ++reader->count && next;
 }
 
-void bench_line_take(struct bench_line *self, const struct weir_message *message)
+void bench_outbox_load_take(struct bench_outbox_load *self,
+                            const struct weir_message *message)
 {
     if (!is_next(&self->readers[message->partition], message))
         (void)atomic_fetch_add(&self->disorder, 1);
@@ -64,13 +65,13 @@ static enum weir_outcome take(struct weir_context *context, void *state,
                               const struct weir_message *message,
                               struct weir_reason *reason)
 {
-    struct bench_line *self = state;
+    struct bench_outbox_load *self = state;
 
     (void)context;
     atomic_store_explicit(&self->entered_ns, bench_now_ns(), memory_order_relaxed);
     if (atomic_load_explicit(&self->stuck, memory_order_relaxed) == message->partition)
         wait_while_stuck(self, message->partition);
-    bench_line_take(self, message);
+    bench_outbox_load_take(self, message);
     if (atomic_load_explicit(&self->rejecting, memory_order_relaxed))
         return weir_reject(reason, "nobody wants it");
     return WEIR_DONE;
@@ -78,7 +79,7 @@ static enum weir_outcome take(struct weir_context *context, void *state,
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-static void init(struct bench_line *self)
+static void init(struct bench_outbox_load *self)
 {
     pthread_condattr_t attributes;
 
@@ -100,7 +101,8 @@ static void init(struct bench_line *self)
     }
 }
 
-static void add_handler(struct bench_line *self, const struct bench_line_options *options,
+static void add_handler(struct bench_outbox_load *self,
+                        const struct bench_outbox_load_options *options,
                         struct weir_error *error)
 {
     struct weir_handler_options handler;
@@ -114,12 +116,14 @@ static void add_handler(struct bench_line *self, const struct bench_line_options
     bench_must_ok(weir_outbox_add_handler(self->outbox, &handler, error), error,
                   "add the handler");
     bench_must_ok(weir_outbox_start(self->outbox, error), error, "start");
-    bench_line_send(self, BENCH_PARTITIONS, BENCH_PARTITIONS); /* every lane is there */
-    bench_line_await(self, BENCH_PARTITIONS);
+    bench_outbox_load_send(self, BENCH_PARTITIONS,
+                           BENCH_PARTITIONS); /* every lane is there */
+    bench_outbox_load_await(self, BENCH_PARTITIONS);
     bench_sleep_ns(WEIR_MILLISECONDS(300));
 }
 
-void bench_line_open(struct bench_line *self, const struct bench_line_options *options)
+void bench_outbox_load_open(struct bench_outbox_load *self,
+                            const struct bench_outbox_load_options *options)
 {
     struct weir_db_options db;
     struct weir_outbox_options outbox;
@@ -148,9 +152,9 @@ void bench_line_open(struct bench_line *self, const struct bench_line_options *o
         add_handler(self, options, &error);
 }
 
-void bench_line_close(struct bench_line *self)
+void bench_outbox_load_close(struct bench_outbox_load *self)
 {
-    bench_line_hold(self, BENCH_NOBODY);
+    bench_outbox_load_hold(self, BENCH_NOBODY);
     bench_must(weir_outbox_stop(self->outbox, WEIR_SECONDS(30)) == 0,
                "the outbox does not stop");
     weir_outbox_destroy(self->outbox);
@@ -207,7 +211,7 @@ static size_t next_batch(uint64_t left, size_t batch)
     return left < batch ? (size_t)left : batch;
 }
 
-void bench_line_send(struct bench_line *self, uint64_t count, size_t batch)
+void bench_outbox_load_send(struct bench_outbox_load *self, uint64_t count, size_t batch)
 {
     struct weir_error error;
 
@@ -225,7 +229,7 @@ static enum weir_status send_all(struct weir_outbox *outbox,
                                  struct weir_connection *connection, void *argument,
                                  struct weir_error *error)
 {
-    struct bench_line *self = ((void **)argument)[0];
+    struct bench_outbox_load *self = ((void **)argument)[0];
     uint64_t left = *(uint64_t *)((void **)argument)[1];
     enum weir_status status = WEIR_OK;
 
@@ -238,7 +242,7 @@ static enum weir_status send_all(struct weir_outbox *outbox,
     return status;
 }
 
-void bench_line_send_at_once(struct bench_line *self, uint64_t count)
+void bench_outbox_load_send_at_once(struct bench_outbox_load *self, uint64_t count)
 {
     void *arguments[] = {self, &count};
     struct weir_error error;
@@ -250,7 +254,7 @@ void bench_line_send_at_once(struct bench_line *self, uint64_t count)
 /* ---- waiting ------------------------------------------------------------------------------ */
 
 /* `taken` counts from the last await on; nothing is under way when it is set back. */
-void bench_line_await(struct bench_line *self, uint64_t count)
+void bench_outbox_load_await(struct bench_outbox_load *self, uint64_t count)
 {
     struct timespec end;
     bool in_time = true;
@@ -268,7 +272,7 @@ void bench_line_await(struct bench_line *self, uint64_t count)
     atomic_store(&self->taken, 0);
 }
 
-void bench_line_hold(struct bench_line *self, int32_t partition)
+void bench_outbox_load_hold(struct bench_outbox_load *self, int32_t partition)
 {
     atomic_store(&self->stuck, partition);
     tell(self);
@@ -276,7 +280,7 @@ void bench_line_hold(struct bench_line *self, int32_t partition)
 
 /* ---- answers and pauses ------------------------------------------------------------------- */
 
-void bench_line_pause(struct bench_line *self)
+void bench_outbox_load_pause(struct bench_outbox_load *self)
 {
     struct weir_error error;
 
@@ -284,7 +288,7 @@ void bench_line_pause(struct bench_line *self)
                   "pause the queue");
 }
 
-void bench_line_resume(struct bench_line *self)
+void bench_outbox_load_resume(struct bench_outbox_load *self)
 {
     struct weir_error error;
 
@@ -292,7 +296,7 @@ void bench_line_resume(struct bench_line *self)
                   "resume the queue");
 }
 
-void bench_line_reject(struct bench_line *self, bool rejecting)
+void bench_outbox_load_reject(struct bench_outbox_load *self, bool rejecting)
 {
     atomic_store(&self->rejecting, rejecting);
 }
@@ -301,7 +305,7 @@ void bench_line_reject(struct bench_line *self, bool rejecting)
 
 /* Partitions whose position is not what the handler has answered for. */
 struct unsettled {
-    const struct bench_line *line;
+    const struct bench_outbox_load *line;
     size_t count;
 };
 
@@ -312,7 +316,7 @@ static void count_unsettled(void *state, const struct weir_partition_info *info)
     self->count += info->seq != self->line->readers[info->partition].seq;
 }
 
-static size_t unsettled_count(struct bench_line *self)
+static size_t unsettled_count(struct bench_outbox_load *self)
 {
     struct unsettled unsettled = {.line = self};
     struct weir_error error;
@@ -323,7 +327,7 @@ static size_t unsettled_count(struct bench_line *self)
     return unsettled.count;
 }
 
-static uint64_t sweep_runs(struct bench_line *self)
+static uint64_t sweep_runs(struct bench_outbox_load *self)
 {
     struct weir_stats_row rows[WEIR_STATS_CATEGORIES_MAX];
     size_t count =
@@ -336,7 +340,7 @@ static uint64_t sweep_runs(struct bench_line *self)
     return 0;
 }
 
-static void await_acks(struct bench_line *self, int64_t pause_ns)
+static void await_acks(struct bench_outbox_load *self, int64_t pause_ns)
 {
     int64_t end_ns = bench_now_ns() + WEIR_SECONDS(WAIT_LIMIT_S);
 
@@ -347,12 +351,12 @@ static void await_acks(struct bench_line *self, int64_t pause_ns)
 }
 
 /* It is part of what is measured: little may be added. */
-void bench_line_settle(struct bench_line *self)
+void bench_outbox_load_settle(struct bench_outbox_load *self)
 {
     await_acks(self, WEIR_MILLISECONDS(1));
 }
 
-void bench_line_rest(struct bench_line *self)
+void bench_outbox_load_rest(struct bench_outbox_load *self)
 {
     int64_t end_ns = bench_now_ns() + WEIR_SECONDS(WAIT_LIMIT_S);
     int64_t over_ns = bench_now_ns() + SWEEP_OVER_NS;
@@ -368,7 +372,7 @@ void bench_line_rest(struct bench_line *self)
     bench_must(bench_now_ns() < end_ns, "the outbox does not come to rest");
 }
 
-void bench_line_check_order(struct bench_line *self)
+void bench_outbox_load_check_order(struct bench_outbox_load *self)
 {
     bench_must(atomic_load(&self->disorder) == 0, "messages are out of order");
 }

@@ -1,52 +1,53 @@
 /*
- * weave.c - see weave.h.
+ * flow_load.c - see flow_load.h.
  */
-#include "lib/weave.h"
+#include "lib/flow_load.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/must.h"
 
-void bench_weave_begin(struct bench_weave *self, struct bench_mill *mill,
-                       size_t member_count, size_t edge_count)
+void bench_flow_load_begin(struct bench_flow_load *self,
+                           struct bench_execution_load *execution_load,
+                           size_t member_count, size_t edge_count)
 {
     const struct weir_graph_draft draft = {.kind = "cloth"};
     struct weir_error error;
 
     memset(self, 0, sizeof *self);
-    self->mill = mill;
+    self->execution_load = execution_load;
     self->ids = bench_must_alloc(member_count, sizeof *self->ids);
     self->members = bench_must_alloc(member_count, sizeof *self->members);
     self->edges = bench_must_alloc(edge_count, sizeof *self->edges);
-    bench_must_ok(weir_graph_create(mill->flow, &draft, &self->id, &error), &error,
-                  "create a flow");
-    weir_graph_mint(mill->flow, &self->id, self->ids, member_count);
+    bench_must_ok(weir_graph_create(execution_load->flow, &draft, &self->id, &error),
+                  &error, "create a flow");
+    weir_graph_mint(execution_load->flow, &self->id, self->ids, member_count);
 }
 
-void bench_weave_end(struct bench_weave *self)
+void bench_flow_load_end(struct bench_flow_load *self)
 {
     free(self->ids);
     free(self->members);
     free(self->edges);
 }
 
-size_t bench_weave_add(struct bench_weave *self, const char *lane)
+size_t bench_flow_load_add(struct bench_flow_load *self, const char *lane)
 {
     size_t index = self->member_count++;
 
-    self->members[index] = bench_mill_draft(lane);
+    self->members[index] = bench_execution_load_draft(lane);
     self->members[index].id = &self->ids[index];
     return index;
 }
 
-void bench_weave_lead(struct bench_weave *self, size_t from, size_t to)
+void bench_flow_load_lead(struct bench_flow_load *self, size_t from, size_t to)
 {
     self->edges[self->edge_count++] =
         (struct weir_graph_edge){.from = self->ids[from], .to = self->ids[to]};
 }
 
-void bench_weave_quorum(struct bench_weave *self, size_t to, uint32_t quorum)
+void bench_flow_load_quorum(struct bench_flow_load *self, size_t to, uint32_t quorum)
 {
     self->join = (struct weir_graph_join){.to = self->ids[to],
                                           .policy = WEIR_JOIN_QUORUM,
@@ -55,7 +56,7 @@ void bench_weave_quorum(struct bench_weave *self, size_t to, uint32_t quorum)
     self->join_count = 1;
 }
 
-void bench_weave_extend(struct bench_weave *self)
+void bench_flow_load_extend(struct bench_flow_load *self)
 {
     const struct weir_graph_extension extension = {
         .members = self->members + self->members_sent,
@@ -68,9 +69,9 @@ void bench_weave_extend(struct bench_weave *self)
     };
     struct weir_error error;
 
-    bench_must_ok(
-        weir_graph_extend(self->mill->flow, NULL, &self->id, &extension, NULL, &error),
-        &error, "extend a flow");
+    bench_must_ok(weir_graph_extend(self->execution_load->flow, NULL, &self->id,
+                                    &extension, NULL, &error),
+                  &error, "extend a flow");
     self->members_sent = self->member_count;
     self->edges_sent = self->edge_count;
     self->join_count = 0;
@@ -81,22 +82,23 @@ static void take_info(void *state, const struct weir_graph_info *info)
     *(struct weir_graph_info *)state = *info;
 }
 
-static struct weir_graph_info read_info(struct bench_weave *self)
+static struct weir_graph_info read_info(struct bench_flow_load *self)
 {
     struct weir_graph_info info;
     struct weir_error error;
 
-    bench_must_ok(weir_graph_get(self->mill->flow, &self->id, take_info, &info, &error),
-                  &error, "read a flow");
+    bench_must_ok(
+        weir_graph_get(self->execution_load->flow, &self->id, take_info, &info, &error),
+        &error, "read a flow");
     return info;
 }
 
-uint32_t bench_weave_count(struct bench_weave *self, enum weir_public_state state)
+uint32_t bench_flow_load_count(struct bench_flow_load *self, enum weir_public_state state)
 {
     return read_info(self).in_state[state];
 }
 
-enum weir_graph_state bench_weave_state(struct bench_weave *self)
+enum weir_graph_state bench_flow_load_state(struct bench_flow_load *self)
 {
     return read_info(self).state;
 }

@@ -1,5 +1,5 @@
 /*
- * ground.h - an engine with databases on disk, for the benches of the outbox.
+ * database.h - an engine with databases on disk, for the benches of the outbox.
  *
  * Commits there are as durable as in earnest: SQLite flushes at each of them, PostgreSQL runs with
  * its own defaults but for checkpoints, which are kept out of short runs. The folder is in TMPDIR
@@ -13,38 +13,40 @@
  *
  * Failure  Ends the bench.
  */
-#ifndef WEIR_BENCH_GROUND_H
-#define WEIR_BENCH_GROUND_H
+#ifndef WEIR_BENCH_DATABASE_H
+#define WEIR_BENCH_DATABASE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <weir/db.h>
 
-struct bench_ground;
+struct bench_database;
 
 /* A server of its own. Owes one close, which ends it and removes everything. */
-struct bench_ground *bench_ground_open(enum weir_engine engine);
-void bench_ground_close(struct bench_ground *self);
+struct bench_database *bench_database_open(enum weir_engine engine);
+void bench_database_close(struct bench_database *self);
 
-enum weir_engine bench_ground_engine(const struct bench_ground *self);
+enum weir_engine bench_database_engine(const struct bench_database *self);
 
 /* A new database; its URL lives as long as the ground. With `counted` its statements count. */
-const char *bench_ground_add(struct bench_ground *self, const char *name, bool counted);
+const char *bench_database_add(struct bench_database *self, const char *name,
+                               bool counted);
 
 /* What began since the ground was opened, in databases that count. */
 struct bench_statements {
     int64_t statements;
     int64_t runs; /* SQLite: with each run of a loop counted */
 };
-struct bench_statements bench_ground_statements(struct bench_ground *self);
+struct bench_statements bench_database_statements(struct bench_database *self);
 
 /* A number that a database answers, on a connection of its own. */
-int64_t bench_ground_ask(struct bench_ground *self, const char *name, const char *sql);
+int64_t bench_database_ask(struct bench_database *self, const char *name,
+                           const char *sql);
 
 /* Hold an old snapshot of a database open: a REPEATABLE READ transaction, or on SQLite one that
  * reads. It locks nothing. Owes one drop. */
-void *bench_snapshot_hold(struct bench_ground *self, const char *name);
-void bench_snapshot_drop(struct bench_ground *self, void *snapshot);
+void *bench_snapshot_hold(struct bench_database *self, const char *name);
+void bench_snapshot_drop(struct bench_database *self, void *snapshot);
 
 #endif

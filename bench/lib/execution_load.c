@@ -1,7 +1,7 @@
 /*
- * mill.c - see mill.h.
+ * execution_load.c - see execution_load.h.
  */
-#include "lib/mill.h"
+#include "lib/execution_load.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static const char FLOUR[BENCH_FLOUR_SIZE] = "flour";
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-static void open_outbox(struct bench_mill *self)
+static void open_outbox(struct bench_execution_load *self)
 {
     struct weir_outbox_options options;
     struct weir_error error;
@@ -29,7 +29,7 @@ static void open_outbox(struct bench_mill *self)
                   "create the outbox");
 }
 
-static void open_flow(struct bench_mill *self)
+static void open_flow(struct bench_execution_load *self)
 {
     struct weir_flow_options options;
     struct weir_error error;
@@ -41,7 +41,7 @@ static void open_flow(struct bench_mill *self)
                   "create the engine");
 }
 
-static void open_supervisor(struct bench_mill *self)
+static void open_supervisor(struct bench_execution_load *self)
 {
     struct weir_flow_supervisor_options options;
     struct weir_error error;
@@ -54,7 +54,8 @@ static void open_supervisor(struct bench_mill *self)
                   "start the supervisor");
 }
 
-void bench_mill_open(struct bench_mill *self, const struct bench_mill_options *options)
+void bench_execution_load_open(struct bench_execution_load *self,
+                               const struct bench_execution_load_options *options)
 {
     struct weir_db_options db;
     struct weir_error error;
@@ -72,7 +73,7 @@ void bench_mill_open(struct bench_mill *self, const struct bench_mill_options *o
         open_supervisor(self);
 }
 
-void bench_mill_close(struct bench_mill *self)
+void bench_execution_load_close(struct bench_execution_load *self)
 {
     weir_flow_supervisor_destroy(self->supervisor);
     weir_flow_destroy(self->flow);
@@ -82,8 +83,9 @@ void bench_mill_close(struct bench_mill *self)
 
 /* ---- single calls ------------------------------------------------------------------------- */
 
-static void submit(struct bench_mill *self, const struct weir_execution_draft *drafts,
-                   size_t count, struct weir_submission *out)
+static void submit(struct bench_execution_load *self,
+                   const struct weir_execution_draft *drafts, size_t count,
+                   struct weir_submission *out)
 {
     struct weir_error error;
 
@@ -91,7 +93,7 @@ static void submit(struct bench_mill *self, const struct weir_execution_draft *d
                   "submit");
 }
 
-struct weir_execution_draft bench_mill_draft(const char *lane)
+struct weir_execution_draft bench_execution_load_draft(const char *lane)
 {
     return (struct weir_execution_draft){
         .lane = lane, .kind = "grind", .input = GRAIN, .input_size = sizeof GRAIN};
@@ -102,12 +104,12 @@ static struct weir_execution_draft *make_drafts(size_t count)
     struct weir_execution_draft *drafts = bench_must_alloc(count, sizeof *drafts);
 
     for (size_t i = 0; i < count; i++)
-        drafts[i] = bench_mill_draft(BENCH_LANE);
+        drafts[i] = bench_execution_load_draft(BENCH_LANE);
     return drafts;
 }
 
-void bench_mill_submit(struct bench_mill *self, size_t count, const int64_t *delays_ms,
-                       struct weir_submission *out)
+void bench_execution_load_submit(struct bench_execution_load *self, size_t count,
+                                 const int64_t *delays_ms, struct weir_submission *out)
 {
     struct weir_execution_draft *drafts = make_drafts(count);
 
@@ -117,7 +119,7 @@ void bench_mill_submit(struct bench_mill *self, size_t count, const int64_t *del
     free(drafts);
 }
 
-static size_t claim(struct bench_mill *self, const char *lane,
+static size_t claim(struct bench_execution_load *self, const char *lane,
                     struct weir_claim_options *options, size_t count,
                     struct weir_claimed **out)
 {
@@ -133,8 +135,9 @@ static size_t claim(struct bench_mill *self, const char *lane,
     return claimed;
 }
 
-size_t bench_mill_claim(struct bench_mill *self, size_t count, int64_t lease_ms,
-                        int64_t wait_ms, struct weir_claimed **out)
+size_t bench_execution_load_claim(struct bench_execution_load *self, size_t count,
+                                  int64_t lease_ms, int64_t wait_ms,
+                                  struct weir_claimed **out)
 {
     struct weir_claim_options options;
 
@@ -144,8 +147,9 @@ size_t bench_mill_claim(struct bench_mill *self, size_t count, int64_t lease_ms,
     return claim(self, BENCH_LANE, &options, count, out);
 }
 
-size_t bench_mill_claim_in(struct bench_mill *self, const char *lane, size_t count,
-                           int64_t wait_ms, struct weir_claimed **out)
+size_t bench_execution_load_claim_in(struct bench_execution_load *self, const char *lane,
+                                     size_t count, int64_t wait_ms,
+                                     struct weir_claimed **out)
 {
     struct weir_claim_options options;
 
@@ -155,8 +159,8 @@ size_t bench_mill_claim_in(struct bench_mill *self, const char *lane, size_t cou
     return claim(self, lane, &options, count, out);
 }
 
-void bench_mill_complete(struct bench_mill *self, const struct weir_claimed *claimed,
-                         size_t count)
+void bench_execution_load_complete(struct bench_execution_load *self,
+                                   const struct weir_claimed *claimed, size_t count)
 {
     struct weir_settlement *items = bench_must_alloc(count, sizeof *items);
     struct weir_error error;
@@ -172,7 +176,8 @@ void bench_mill_complete(struct bench_mill *self, const struct weir_claimed *cla
     free(items);
 }
 
-uint64_t bench_mill_handled(struct bench_mill *self, enum weir_reconciler which)
+uint64_t bench_execution_load_handled(struct bench_execution_load *self,
+                                      enum weir_reconciler which)
 {
     struct weir_scan_info infos[WEIR_RECONCILER_COUNT];
     size_t count =
@@ -191,7 +196,8 @@ static void take_created(void *state, const struct weir_execution_info *info)
     *(int64_t *)state = info->created_us;
 }
 
-int64_t bench_mill_created_us(struct bench_mill *self, const struct weir_execution_id *id)
+int64_t bench_execution_load_created_us(struct bench_execution_load *self,
+                                        const struct weir_execution_id *id)
 {
     struct weir_error error;
     int64_t created_us = 0;
@@ -205,12 +211,12 @@ int64_t bench_mill_created_us(struct bench_mill *self, const struct weir_executi
 
 /* One thread. */
 struct miller {
-    struct bench_mill *mill;
+    struct bench_execution_load *execution_load;
     pthread_t thread;
     uint64_t share;
     size_t batch;
     uint64_t completed;
-    struct bench_mill_times times;
+    struct bench_execution_load_times times;
 };
 
 /* False: there was nothing to be done. */
@@ -219,22 +225,23 @@ static bool grind(struct miller *self)
     struct weir_claimed *claimed = NULL;
     int64_t begun_ns = bench_now_ns();
     int64_t claimed_ns;
-    size_t count = bench_mill_claim(self->mill, self->batch, LEASE_MS, 0, &claimed);
+    size_t count = bench_execution_load_claim(self->execution_load, self->batch, LEASE_MS,
+                                              0, &claimed);
 
     claimed_ns = bench_now_ns();
     self->times.claim_ns += claimed_ns - begun_ns;
     if (count == 0)
         return false;
     bench_must(claimed[0].input_size == sizeof GRAIN, "the input has come along");
-    bench_mill_complete(self->mill, claimed, count);
+    bench_execution_load_complete(self->execution_load, claimed, count);
     self->times.settle_ns += bench_now_ns() - claimed_ns;
-    weir_claimed_free(self->mill->flow, claimed);
+    weir_claimed_free(self->execution_load->flow, claimed);
     self->completed += count;
     return true;
 }
 
 /* Whoever is through helps the others: what one has submitted another may have claimed. */
-static void *mill(void *state)
+static void *execution_load(void *state)
 {
     struct miller *self = state;
     struct weir_execution_draft *drafts = make_drafts(self->batch);
@@ -242,7 +249,7 @@ static void *mill(void *state)
     for (uint64_t sent = 0; sent < self->share; sent += self->batch) {
         int64_t begun_ns = bench_now_ns();
 
-        submit(self->mill, drafts, self->batch, NULL);
+        submit(self->execution_load, drafts, self->batch, NULL);
         self->times.submit_ns += bench_now_ns() - begun_ns;
         self->times.calls++;
         (void)grind(self);
@@ -253,7 +260,8 @@ static void *mill(void *state)
     return NULL;
 }
 
-static void add_times(struct bench_mill_times *self, const struct bench_mill_times *other)
+static void add_times(struct bench_execution_load_times *self,
+                      const struct bench_execution_load_times *other)
 {
     self->submit_ns += other->submit_ns;
     self->claim_ns += other->claim_ns;
@@ -261,8 +269,8 @@ static void add_times(struct bench_mill_times *self, const struct bench_mill_tim
     self->calls += other->calls;
 }
 
-int64_t bench_mill_run(struct bench_mill *self, uint64_t count, size_t batch,
-                       struct bench_mill_times *times)
+int64_t bench_execution_load_run(struct bench_execution_load *self, uint64_t count,
+                                 size_t batch, struct bench_execution_load_times *times)
 {
     struct miller millers[BENCH_MILLERS];
     uint64_t completed = 0;
@@ -270,10 +278,11 @@ int64_t bench_mill_run(struct bench_mill *self, uint64_t count, size_t batch,
 
     bench_must(count % (batch * BENCH_MILLERS) == 0, "executions that can be divided");
     for (size_t i = 0; i < BENCH_MILLERS; i++) {
-        millers[i] =
-            (struct miller){.mill = self, .share = count / BENCH_MILLERS, .batch = batch};
-        bench_must(pthread_create(&millers[i].thread, NULL, mill, &millers[i]) == 0,
-                   "start a thread");
+        millers[i] = (struct miller){
+            .execution_load = self, .share = count / BENCH_MILLERS, .batch = batch};
+        bench_must(
+            pthread_create(&millers[i].thread, NULL, execution_load, &millers[i]) == 0,
+            "start a thread");
     }
     for (size_t i = 0; i < BENCH_MILLERS; i++) {
         (void)pthread_join(millers[i].thread, NULL);
