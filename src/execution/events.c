@@ -304,9 +304,9 @@ struct event_batch {
     size_t count;
 };
 
-static enum weir_status mailing_init(struct event_batch *self,
-                                     const struct weir_flow *flow, size_t count,
-                                     struct weir_error *error)
+static enum weir_status event_batch_init(struct event_batch *self,
+                                         const struct weir_flow *flow, size_t count,
+                                         struct weir_error *error)
 {
     *self = (struct event_batch){
         .drafts = weir_heap_zalloc_array(flow->heap, count, sizeof *self->drafts),
@@ -318,16 +318,16 @@ static enum weir_status mailing_init(struct event_batch *self,
     return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu events", count);
 }
 
-static void mailing_fini(struct event_batch *self, const struct weir_flow *flow)
+static void event_batch_fini(struct event_batch *self, const struct weir_flow *flow)
 {
     weir_buf_fini(&self->text);
     weir_heap_free(flow->heap, self->drafts);
     weir_heap_free(flow->heap, self->ids);
 }
 
-static void mailing_add(struct event_batch *self, const struct weir_flow *flow,
-                        enum queue queue, const struct weir_change *change,
-                        const struct tags *tags, size_t index, int64_t now_us)
+static void event_batch_add(struct event_batch *self, const struct weir_flow *flow,
+                            enum queue queue, const struct weir_change *change,
+                            const struct tags *tags, size_t index, int64_t now_us)
 {
     struct weir_draft *draft = &self->drafts[self->count];
     char *id = self->ids[self->count++];
@@ -344,9 +344,9 @@ static void mailing_add(struct event_batch *self, const struct weir_flow *flow,
 }
 
 /* The text has stopped moving. */
-static enum weir_status mailing_send(struct event_batch *self, struct weir_flow *flow,
-                                     struct weir_connection *connection, enum queue queue,
-                                     struct weir_error *error)
+static enum weir_status event_batch_send(struct event_batch *self, struct weir_flow *flow,
+                                         struct weir_connection *connection,
+                                         enum queue queue, struct weir_error *error)
 {
     const char *at = weir_buf_text(&self->text);
     enum weir_status status = weir_buf_status(&self->text);
@@ -371,15 +371,15 @@ static enum weir_status send_to(enum queue queue, struct weir_flow *flow,
                                 struct weir_error *error)
 {
     struct event_batch event_batch;
-    enum weir_status status = mailing_init(&event_batch, flow, count, error);
+    enum weir_status status = event_batch_init(&event_batch, flow, count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         if (changes[i].consequence.news & QUEUES[queue].news)
-            mailing_add(&event_batch, flow, queue, &changes[i], tags, i, now_us);
+            event_batch_add(&event_batch, flow, queue, &changes[i], tags, i, now_us);
     }
     if (status == WEIR_OK && event_batch.count > 0)
-        status = mailing_send(&event_batch, flow, connection, queue, error);
-    mailing_fini(&event_batch, flow);
+        status = event_batch_send(&event_batch, flow, connection, queue, error);
+    event_batch_fini(&event_batch, flow);
     return status;
 }
 
@@ -443,7 +443,7 @@ enum weir_status weir_events_signal(struct weir_flow *flow,
         return WEIR_OK;
     status = tags_read(&tags, flow, connection, &change, 1, error);
     if (status == WEIR_OK)
-        status = mailing_init(&event_batch, flow, 1, error);
+        status = event_batch_init(&event_batch, flow, 1, error);
     else
         event_batch = (struct event_batch){.count = 0};
     if (status == WEIR_OK) {
@@ -453,10 +453,10 @@ enum weir_status weir_events_signal(struct weir_flow *flow,
         write_tags(&event_batch.text, &tags, 0, flow->event_size_max);
         event_batch.drafts[event_batch.count++] = (struct weir_draft){
             .key = id, .type = effect, .payload_size = event_batch.text.size};
-        status = mailing_send(&event_batch, flow, connection, SIGNAL, error);
+        status = event_batch_send(&event_batch, flow, connection, SIGNAL, error);
         *told = true;
     }
-    mailing_fini(&event_batch, flow);
+    event_batch_fini(&event_batch, flow);
     tags_fini(&tags, flow->heap);
     return status;
 }
@@ -494,15 +494,15 @@ enum weir_status weir_events_flow_cancelled(struct weir_flow *flow,
 
     if (flow->outbox == NULL)
         return WEIR_OK;
-    status = mailing_init(&event_batch, flow, 1, error);
+    status = event_batch_init(&event_batch, flow, 1, error);
     if (status == WEIR_OK) {
         write_flow_cancelled(&event_batch.text, row, weir_graph_id_format(&row->id, id),
                              members);
         event_batch.drafts[event_batch.count++] = (struct weir_draft){
             .key = id, .type = FLOW_CANCELLED, .payload_size = event_batch.text.size};
-        status = mailing_send(&event_batch, flow, connection, OPERATOR, error);
+        status = event_batch_send(&event_batch, flow, connection, OPERATOR, error);
         *told = true;
     }
-    mailing_fini(&event_batch, flow);
+    event_batch_fini(&event_batch, flow);
     return status;
 }

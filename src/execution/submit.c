@@ -62,7 +62,7 @@ static void pack(struct weir_submit_call *self)
     }
 }
 
-enum weir_status weir_consignment_init(struct weir_submit_call *self,
+enum weir_status weir_submit_call_init(struct weir_submit_call *self,
                                        struct weir_flow *flow,
                                        const struct weir_execution_draft *drafts,
                                        size_t count, struct weir_error *error)
@@ -80,7 +80,7 @@ enum weir_status weir_consignment_init(struct weir_submit_call *self,
     return WEIR_OK;
 }
 
-void weir_consignment_fini(struct weir_submit_call *self)
+void weir_submit_call_fini(struct weir_submit_call *self)
 {
     weir_heap_free(self->flow->heap, self->items);
 }
@@ -226,7 +226,7 @@ static enum weir_status charge_all(const struct weir_submit_call *self,
     return status;
 }
 
-enum weir_status weir_consignment_write(struct weir_submit_call *self,
+enum weir_status weir_submit_call_write(struct weir_submit_call *self,
                                         struct weir_connection *connection,
                                         int64_t now_us,
                                         struct weir_commit_batch *commit_batch,
@@ -257,7 +257,7 @@ static enum weir_status write_out(struct weir_connection *connection, void *argu
         status = weir_commit_batch_create(self->flow->heap, &commit_batch, error);
     if (status != WEIR_OK)
         return status;
-    status = weir_consignment_write(self, connection, now_us, commit_batch, error);
+    status = weir_submit_call_write(self, connection, now_us, commit_batch, error);
     if (status == WEIR_OK) {
         weir_pending_wakeups_announce(self->flow, connection, &self->pending_wakeups,
                                       now_us, commit_batch);
@@ -304,7 +304,7 @@ enum weir_status weir_flow_inside(struct weir_flow *flow,
 
 /* What is new is added outside of the transaction, so that it is remembered, and two who add the
  * same do not wait for each other. When that fails it is tried inside, and told. */
-void weir_consignment_learn(struct weir_submit_call *self)
+void weir_submit_call_learn(struct weir_submit_call *self)
 {
     struct weir_connection *connection = NULL;
 
@@ -318,7 +318,7 @@ static enum weir_status write_alone(struct weir_submit_call *self,
 {
     enum weir_status status;
 
-    weir_consignment_learn(self);
+    weir_submit_call_learn(self);
     status = weir_transact_soon(self->flow->db, write_out, self, error);
     if (status == WEIR_OK)
         weir_pending_wakeups_send(self->flow, &self->pending_wakeups);
@@ -353,7 +353,7 @@ enum weir_status weir_flow_submit(struct weir_flow *self,
         status = refuse_names(drafts, count, error);
     if (status != WEIR_OK || count == 0)
         return status;
-    status = weir_consignment_init(&submit_call, self, drafts, count, error);
+    status = weir_submit_call_init(&submit_call, self, drafts, count, error);
     submit_call.adopted = connection != NULL;
     if (status == WEIR_OK)
         status = connection != NULL
@@ -362,6 +362,6 @@ enum weir_status weir_flow_submit(struct weir_flow *self,
     for (size_t i = 0; i < count && status == WEIR_OK && out != NULL; i++)
         out[i] = (struct weir_submission){submit_call.items[i].stored_id,
                                           submit_call.items[i].duplicate};
-    weir_consignment_fini(&submit_call);
+    weir_submit_call_fini(&submit_call);
     return status;
 }

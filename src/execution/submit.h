@@ -29,17 +29,17 @@ struct weir_submit_call {
 
 /* Ids are minted here, once. fini() also after a failure. */
 WEIR_CHECKED enum weir_status
-weir_consignment_init(struct weir_submit_call *self, struct weir_flow *flow,
+weir_submit_call_init(struct weir_submit_call *self, struct weir_flow *flow,
                       const struct weir_execution_draft *drafts, size_t count,
                       struct weir_error *error);
-void weir_consignment_fini(struct weir_submit_call *self);
+void weir_submit_call_fini(struct weir_submit_call *self);
 
 /* Names of lanes and the like that are new, outside of the transaction. */
-void weir_consignment_learn(struct weir_submit_call *self);
+void weir_submit_call_learn(struct weir_submit_call *self);
 
 /* Insert them. WEIR_MISMATCH: a key or an id was used for something else. */
 WEIR_CHECKED enum weir_status
-weir_consignment_write(struct weir_submit_call *self, struct weir_connection *connection,
+weir_submit_call_write(struct weir_submit_call *self, struct weir_connection *connection,
                        int64_t now_us, struct weir_commit_batch *commit_batch,
                        struct weir_error *error);
 

@@ -269,7 +269,7 @@ static void doze(struct pool *self, struct sleeper *sleeper,
         weir_timers_fire_due(timers, weir_system_now_ns());
 }
 
-static struct sleeper *first_dozer(struct pool *self)
+static struct sleeper *first_sleeper(struct pool *self)
 {
     struct weir_list *lists[] = {&self->parked, &self->idle[WEIR_WORKER_COMMON],
                                  &self->idle[WEIR_WORKER_RESERVED]};
@@ -288,7 +288,7 @@ static void appoint_timer_thread(struct pool *self)
 
     if (self->timer_thread != NULL || self->executor.timers.earliest == NULL)
         return;
-    sleeper = first_dozer(self);
+    sleeper = first_sleeper(self);
     if (sleeper != NULL)
         rouse(sleeper);
 }

@@ -32,7 +32,7 @@
 #include "weir/heap.h"
 #include "weir/time.h"
 
-#define BEAT WEIR_MILLISECONDS(100)
+#define REDRAW_NS WEIR_MILLISECONDS(100)
 #define PERIOD_PLAIN WEIR_SECONDS(1)
 #define DRAIN_LOOK WEIR_MILLISECONDS(50)
 #define DRAIN_WAIT_LIMIT WEIR_SECONDS(10) /* without an order that ends */
@@ -117,14 +117,14 @@ static bool nobody_reads(const struct demo *self)
 static void play(struct demo *self)
 {
     int64_t limit_ns = self->options.limit_ns;
-    int64_t period_ns = self->form == FORM_LIVE ? BEAT : PERIOD_PLAIN;
+    int64_t period_ns = self->form == FORM_LIVE ? REDRAW_NS : PERIOD_PLAIN;
     int64_t next_ns = period_ns;
     int64_t elapsed_ns = 0;
 
     while (elapsed_ns < limit_ns &&
-           weir_console_wait(&self->console, limit_ns - elapsed_ns < BEAT
+           weir_console_wait(&self->console, limit_ns - elapsed_ns < REDRAW_NS
                                                  ? limit_ns - elapsed_ns
-                                                 : BEAT)) {
+                                                 : REDRAW_NS)) {
         elapsed_ns = weir_system_now_ns() - self->start_ns;
         if (elapsed_ns < next_ns && !self->console.disturbed) {
             look(self, "");
@@ -149,7 +149,7 @@ static bool drain(struct demo *self)
         look(self, "waiting for the last orders; Ctrl-C ends at once");
         if (self->form == FORM_LIVE && now_ns >= next_ns && !nobody_reads(self)) {
             show(self, self->view.hint);
-            next_ns = now_ns + BEAT;
+            next_ns = now_ns + REDRAW_NS;
         }
         if (ended != stats->shipped + stats->refused) {
             ended = stats->shipped + stats->refused;

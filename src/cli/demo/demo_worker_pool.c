@@ -188,8 +188,9 @@ static enum weir_status failed(struct weir_error *error, const char *what)
     return weir_error_set(error, WEIR_SYSTEM, "%s: %s", what, strerror(errno));
 }
 
-static enum weir_status make_foreman(struct weir_worker_pool *self,
-                                     weir_worker_pool_fn work, struct weir_error *error)
+static enum weir_status make_pool_process(struct weir_worker_pool *self,
+                                          weir_worker_pool_fn work,
+                                          struct weir_error *error)
 {
     int ends[2];
 
@@ -224,7 +225,7 @@ enum weir_status weir_worker_pool_create(weir_worker_pool_fn work,
         self->board = NULL;
         status = failed(error, "mmap");
     } else {
-        status = make_foreman(self, work, error);
+        status = make_pool_process(self, work, error);
     }
     if (status == WEIR_OK)
         *out = self;

@@ -144,7 +144,7 @@ static enum weir_status add_members(struct weir_extending *self,
     submit_call->blocked = self->blocked;
     submit_call->data_edges = self->data_edges;
     if (submit_call->count > 0)
-        status = weir_consignment_write(submit_call, connection, self->now_us,
+        status = weir_submit_call_write(submit_call, connection, self->now_us,
                                         self->commit_batch, error);
     for (size_t i = 0; i < submit_call->count && status == WEIR_OK; i++) {
         struct weir_extending_node *node =
@@ -445,13 +445,13 @@ enum weir_status weir_graph_extend(struct weir_flow *self,
     weir_execution_records_init(&extending.repeated, self->heap,
                                 extending.node_count + 1);
     if (status == WEIR_OK)
-        status = weir_consignment_init(&extending.submit_call, self, extension->members,
+        status = weir_submit_call_init(&extending.submit_call, self, extension->members,
                                        extension->member_count, error);
     else
         extending.submit_call = (struct weir_submit_call){.flow = self};
     extending.submit_call.adopted = connection != NULL;
     if (status == WEIR_OK && connection == NULL)
-        weir_consignment_learn(&extending.submit_call);
+        weir_submit_call_learn(&extending.submit_call);
     if (status == WEIR_OK)
         status = connection != NULL
                      ? weir_flow_inside(self, connection, extend, &extending, error)
@@ -464,7 +464,7 @@ enum weir_status weir_graph_extend(struct weir_flow *self,
         *revision = extending.revision;
     if (status != WEIR_OK)
         weir_graph_prefix(error, graph);
-    weir_consignment_fini(&extending.submit_call);
+    weir_submit_call_fini(&extending.submit_call);
     weir_heap_free(self->heap, extending.nodes);
     weir_heap_free(self->heap, extending.links);
     weir_heap_free(self->heap, extending.blocked);

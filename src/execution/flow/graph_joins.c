@@ -22,8 +22,8 @@ static enum weir_status refuse_begun(const struct weir_extending_node *node,
                           weir_execution_id_format(&node->id, text));
 }
 
-static enum weir_status refuse_crowd(const struct weir_extending_node *node,
-                                     struct weir_error *error)
+static enum weir_status refuse_too_many(const struct weir_extending_node *node,
+                                        struct weir_error *error)
 {
     char text[WEIR_EXECUTION_ID_TEXT_SIZE];
 
@@ -130,7 +130,7 @@ static enum weir_status join_node(struct weir_extending *self,
     if (there != NULL && more > 0 && there->state != WEIR_GROUP_PENDING)
         return refuse_begun(node, error);
     if ((there != NULL ? there->join_row.total : 0) + more > WEIR_GRAPH_UPSTREAMS_MAX)
-        return refuse_crowd(node, error);
+        return refuse_too_many(node, error);
     if (more > 0 && !node->is_new)
         status = block(self, connection, node, error);
     if (status != WEIR_OK || (more == 0 && (there != NULL || node->join == NULL)))

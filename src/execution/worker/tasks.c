@@ -186,8 +186,8 @@ static uint64_t *fate_of(struct weir_tasks *self, const struct weir_task *task,
 }
 
 /* It is over; true: so is its haul. */
-static bool bury(struct weir_tasks *self, struct weir_task *task, enum weir_status status)
-    WEIR_REQUIRES(self->lock)
+static bool end_task(struct weir_tasks *self, struct weir_task *task,
+                     enum weir_status status) WEIR_REQUIRES(self->lock)
 {
     ++*fate_of(self, task, status);
     move(self, task, WEIR_TASK_GONE);
@@ -326,7 +326,7 @@ bool weir_tasks_answer(struct weir_tasks *self, struct weir_task *task)
     if (has_answer(task))
         move(self, task, WEIR_TASK_ANSWERED);
     else
-        last = bury(self, task, WEIR_FENCED);
+        last = end_task(self, task, WEIR_FENCED);
     weir_lock_release(&self->lock);
     if (last)
         free_claim_batch(claim_batch);
@@ -364,7 +364,7 @@ static void finish(struct weir_tasks *self, struct weir_task *task,
     weir_lock_acquire(&self->lock);
     result = task->result;
     task->result = NULL; /* others of the haul may live for hours */
-    last = bury(self, task, status);
+    last = end_task(self, task, status);
     weir_lock_release(&self->lock);
     weir_heap_free(self->heap, result);
     if (last)
@@ -447,7 +447,7 @@ static bool lose(struct weir_tasks *self, struct weir_task *task)
     WEIR_REQUIRES(self->lock)
 {
     if (task->state == WEIR_TASK_WAITING)
-        return bury(self, task, WEIR_FENCED);
+        return end_task(self, task, WEIR_FENCED);
     if (task->pause == WEIR_TASK_SUSPENDING || task->pause == WEIR_TASK_SUSPENDED) {
         task->fenced_in_pause = true;
         return false;

@@ -485,8 +485,8 @@ static void end_call(struct weir_partition_table *self,
 }
 
 /* The lane was lost while its handler ran: nobody has it now. */
-static void bury(struct weir_partition_table *self, struct weir_leased_partition *leased)
-    WEIR_REQUIRES(self->lock)
+static void drop_leased(struct weir_partition_table *self,
+                        struct weir_leased_partition *leased) WEIR_REQUIRES(self->lock)
 {
     self->running--;
     weir_leased_partition_free(self, leased);
@@ -517,7 +517,7 @@ void weir_partition_table_finish(struct weir_partition_table *self,
     weir_lock_acquire(&self->lock);
     end_call(self, leased);
     if (leased->lost) {
-        bury(self, leased);
+        drop_leased(self, leased);
     } else {
         weir_leased_partition_forget_ack(self,
                                          leased); /* of a transaction that has failed */
@@ -609,7 +609,7 @@ void weir_partition_table_passed(struct weir_partition_table *self,
     weir_lock_acquire(&self->lock);
     end_call(self, call->leased);
     if (call->leased->lost)
-        bury(self, call->leased);
+        drop_leased(self, call->leased);
     else
         apply(self, call->leased);
     let_go(self);
@@ -629,7 +629,7 @@ void weir_partition_table_put_back(struct weir_partition_table *self,
     weir_lock_acquire(&self->lock);
     end_call(self, call->leased);
     if (call->leased->lost)
-        bury(self, call->leased);
+        drop_leased(self, call->leased);
     else if (marked)
         clear_mark(self, call->leased);
     else
@@ -646,7 +646,7 @@ void weir_partition_table_abandon(struct weir_partition_table *self,
         weir_leased_partition_remove(self, call->leased);
     }
     end_call(self, call->leased);
-    bury(self, call->leased);
+    drop_leased(self, call->leased);
     let_go(self);
 }
 

@@ -179,7 +179,7 @@ static bool has_ended(const struct weir_child *self)
 }
 
 /* It has ended, or is about to: hear its last words, end its group, reap it. */
-static void bury(struct weir_child *self)
+static void reap(struct weir_child *self)
 {
     pid_t reaped;
 
@@ -231,7 +231,7 @@ void weir_child_step(struct weir_child *self, struct weir_child_wait *wait)
     if (!self->gone && (self->pid_fd < 0 || ready[0].revents != 0))
         self->gone = has_ended(self);
     if (self->gone && is_deserted(self))
-        bury(self);
+        reap(self);
 }
 
 bool weir_child_take_answer(struct weir_child *self, char *out, size_t *size)
@@ -280,7 +280,7 @@ void weir_child_ask(struct weir_child *self)
 void weir_child_kill(struct weir_child *self)
 {
     if (self->pid != 0 && !self->ended)
-        bury(self);
+        reap(self);
 }
 
 void weir_child_close(struct weir_child *self)
