@@ -32,26 +32,26 @@ enum { ROWS_TO_FIND = 1000, BATCH = 1000, BODIES = 64 };
  */
 struct plan {
     size_t rounds;
-    size_t find_portions;  /* per round and side */
-    size_t batch_portions; /* likewise; each is one batch */
-    size_t finds[3];       /* per portion, by engine */
+    size_t find_batches;  /* per round and side */
+    size_t batch_batches; /* likewise; each is one batch */
+    size_t finds[3];      /* per portion, by engine */
 };
 
 static const struct plan FULL = {
     .rounds = 11,
-    .find_portions = 150,
-    .batch_portions = 40,
+    .find_batches = 150,
+    .batch_batches = 40,
     .finds = {[WEIR_SQLITE] = 250, [WEIR_POSTGRESQL] = 15, [WEIR_MARIADB] = 15},
 };
 
 static const struct plan QUICK = {
     .rounds = 5,
-    .find_portions = 30,
-    .batch_portions = 8,
+    .find_batches = 30,
+    .batch_batches = 8,
     .finds = {[WEIR_SQLITE] = 250, [WEIR_POSTGRESQL] = 15, [WEIR_MARIADB] = 15},
 };
 
-enum { PORTIONS_MAX = 150 };
+enum { BATCHES_MAX = 150 };
 
 static const struct weir_sql SQL_FIND = {
     .name = "find",
@@ -74,8 +74,8 @@ static const struct weir_sql SQL_INSERT[] = {
 
 /* One engine with both sides connected to it. */
 struct arena {
-    int64_t ours_ns[PORTIONS_MAX]; /* of one round */
-    int64_t bare_ns[PORTIONS_MAX];
+    int64_t ours_ns[BATCHES_MAX]; /* of one round */
+    int64_t bare_ns[BATCHES_MAX];
     const struct bench_bare *bare;
     void *handle; /* of the bare driver */
     struct weir_db *db;
@@ -210,12 +210,12 @@ static void bench_finds(struct arena *self, const struct plan *plan,
     (void)time_finds(self, 10 * count, true);
     (void)time_finds(self, 10 * count, false);
     for (size_t round = 0; round < plan->rounds; round++) {
-        for (size_t i = 0; i < plan->find_portions; i++) {
+        for (size_t i = 0; i < plan->find_batches; i++) {
             self->ours_ns[i] = time_finds(self, count, true);
             self->bare_ns[i] = time_finds(self, count, false);
         }
-        bench_pair_add(pair, median(self->ours_ns, plan->find_portions) / (double)count,
-                       median(self->bare_ns, plan->find_portions) / (double)count);
+        bench_pair_add(pair, median(self->ours_ns, plan->find_batches) / (double)count,
+                       median(self->bare_ns, plan->find_batches) / (double)count);
     }
     bench_must(self->checksum == 0, "the two sides have found different rows");
 }
@@ -254,12 +254,12 @@ static void bench_batches(struct arena *self, const struct plan *plan,
     (void)time_batch(self, false);
     for (size_t round = 0; round < plan->rounds; round++) {
         self->bare->clear(self->handle);
-        for (size_t i = 0; i < plan->batch_portions; i++) {
+        for (size_t i = 0; i < plan->batch_batches; i++) {
             self->ours_ns[i] = time_batch(self, true);
             self->bare_ns[i] = time_batch(self, false);
         }
-        bench_pair_add(pair, BATCH * 1e9 / median(self->ours_ns, plan->batch_portions),
-                       BATCH * 1e9 / median(self->bare_ns, plan->batch_portions));
+        bench_pair_add(pair, BATCH * 1e9 / median(self->ours_ns, plan->batch_batches),
+                       BATCH * 1e9 / median(self->bare_ns, plan->batch_batches));
     }
 }
 

@@ -98,7 +98,7 @@ struct flow_crash_shared {
     _Atomic uint32_t committed;
     _Atomic uint32_t resubmitted;
     _Atomic uint32_t other_ids; /* told for a draft that had one */
-    struct flow_crash_submission parcels[FLOW_CRASH_SUBMITTERS];
+    struct flow_crash_submission submissions[FLOW_CRASH_SUBMITTERS];
     _Atomic uint32_t draft_count;
     struct flow_crash_draft drafts[FLOW_CRASH_DRAFTS_MAX];
     _Atomic size_t claim_count;

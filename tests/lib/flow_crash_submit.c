@@ -323,7 +323,7 @@ void flow_crash_submit(struct flow_crash *run)
     static struct submitter self; /* large */
 
     self.run = run;
-    self.submission = &run->shared->parcels[run->process_slot];
+    self.submission = &run->shared->submissions[run->process_slot];
     weir_error_clear(&self.error);
     flow_crash_open(run, &self.client);
     atomic_store(&run->shared->ready[run->process_slot], true);

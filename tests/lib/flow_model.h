@@ -161,7 +161,7 @@ struct flow_item {
     enum flow_wait wait;       /* SUSPEND */
     int64_t timeout_us;
     enum weir_on_timeout on_timeout;
-    struct weir_waitpoint spot; /* SIGNAL: where */
+    struct weir_waitpoint waitpoint_slot; /* SIGNAL: where */
     char signal[FLOW_TEXT_SIZE];
     char source[FLOW_TEXT_SIZE];
     char key[FLOW_TEXT_SIZE]; /* SIGNAL, REPORT; "": none */

@@ -28,7 +28,7 @@ enum {
 };
 
 /* Where somebody may signal. */
-struct flow_spot {
+struct flow_waitpoint_slot {
     struct weir_execution_id id;
     struct weir_waitpoint waitpoint;
 };
@@ -88,8 +88,8 @@ struct flow_sim {
     size_t known_count;
     struct weir_claim claims[FLOW_CLAIMS_KEPT]; /* the last ones of anybody */
     size_t claim_count;
-    struct flow_spot spots[FLOW_SPOTS_KEPT]; /* the last ones */
-    size_t spot_count;
+    struct flow_waitpoint_slot spots[FLOW_SPOTS_KEPT]; /* the last ones */
+    size_t waitpoint_slot_count;
     uint32_t report_next;
     bool healed; /* no more faults */
     bool ending;

@@ -75,8 +75,8 @@ static enum weir_status suspend(struct flow_actor *self, const struct flow_item 
     item->status = weir_flow_suspend(self->process->flow, &item->claim, &options,
                                      &satisfied, &item->truth, NULL);
     for (size_t i = 0; i < options.waitpoint_count && item->status == WEIR_OK; i++)
-        sim->spots[sim->spot_count++ % FLOW_SPOTS_KEPT] =
-            (struct flow_spot){item->claim.id, waitpoints[i]};
+        sim->spots[sim->waitpoint_slot_count++ % FLOW_SPOTS_KEPT] =
+            (struct flow_waitpoint_slot){item->claim.id, waitpoints[i]};
     if (satisfied)
         event_log_violate(&sim->event_log, "nothing had come, and it sufficed");
     flow_actor_end(self, item->status);
@@ -109,14 +109,14 @@ static enum weir_status signal(struct flow_actor *self, const struct flow_item *
     struct flow_call *call = flow_actor_begin(self, FLOW_SIGNAL);
     struct flow_item *item = &call->items[0];
     struct weir_signal signal = {.id = asked->id,
-                                 .token = item->spot.token,
+                                 .token = item->waitpoint_slot.token,
                                  .name = item->signal,
                                  .source = item->source};
     enum weir_status status;
 
     *item = *asked;
     call->item_count = 1;
-    memcpy(signal.waitpoint, item->spot.uuid, WEIR_UUID_SIZE);
+    memcpy(signal.waitpoint, item->waitpoint_slot.uuid, WEIR_UUID_SIZE);
     signal.key = item->key[0] != '\0' ? item->key : NULL;
     status = weir_flow_signal(self->process->flow, &signal, &item->effect, NULL);
     flow_actor_end(self, status);
@@ -143,17 +143,18 @@ void flow_actor_signal(struct flow_actor *self)
     struct flow_sim *sim = sim_of(self);
 
     while (!sim->healed) {
-        size_t kept =
-            sim->spot_count < FLOW_SPOTS_KEPT ? sim->spot_count : FLOW_SPOTS_KEPT;
-        const struct flow_spot *spot;
+        size_t kept = sim->waitpoint_slot_count < FLOW_SPOTS_KEPT
+                          ? sim->waitpoint_slot_count
+                          : FLOW_SPOTS_KEPT;
+        const struct flow_waitpoint_slot *waitpoint_slot;
         struct flow_item item = {.effect = WEIR_SIGNAL_EFFECT_COUNT};
 
         flow_actor_rest(self, 200);
         if (kept == 0 || sim->healed)
             continue;
-        spot = &sim->spots[below(self, (uint32_t)kept)];
-        item.id = spot->id;
-        item.spot = spot->waitpoint;
+        waitpoint_slot = &sim->spots[below(self, (uint32_t)kept)];
+        item.id = waitpoint_slot->id;
+        item.waitpoint_slot = waitpoint_slot->waitpoint;
         (void)snprintf(item.signal, sizeof item.signal, "%s",
                        one_in(self, 4) ? "no" : "go");
         (void)snprintf(item.source, sizeof item.source, "%s",

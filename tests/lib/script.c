@@ -107,12 +107,12 @@ struct weir_gate *script_gate(struct script *self, uint32_t permits)
     return self->gates[self->gate_count++];
 }
 
-static void enter_crowd(struct crowd *crowd)
+static void enter_peers(struct peers *peers)
 {
-    int inside = atomic_fetch_add(&crowd->inside, 1) + 1;
-    int most = atomic_load(&crowd->most);
+    int inside = atomic_fetch_add(&peers->inside, 1) + 1;
+    int most = atomic_load(&peers->most);
 
-    while (inside > most && !atomic_compare_exchange_weak(&crowd->most, &most, inside))
+    while (inside > most && !atomic_compare_exchange_weak(&peers->most, &most, inside))
         ;
 }
 
@@ -126,12 +126,12 @@ enum weir_status actor_act(struct weir_context *context, void *state,
 
     if (call < ACTOR_CALLS_MAX)
         self->begun_ns[call] = weir_context_now(context);
-    if (self->crowd != NULL)
-        enter_crowd(self->crowd);
+    if (self->peers != NULL)
+        enter_peers(self->peers);
     if (act->work_ns > 0)
         weir_sleep_through(context, act->work_ns);
-    if (self->crowd != NULL)
-        atomic_fetch_sub(&self->crowd->inside, 1);
+    if (self->peers != NULL)
+        atomic_fetch_sub(&self->peers->inside, 1);
     self->saw_cancel = weir_context_cancelled(context);
 
     switch (act->kind) {

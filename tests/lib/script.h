@@ -53,7 +53,7 @@ struct act {
     .act_count = sizeof((const struct act[]){__VA_ARGS__}) / sizeof(struct act)
 
 /* Shared by actors whose concurrency is watched. */
-struct crowd {
+struct peers {
     _Atomic int inside;
     _Atomic int most;
 };
@@ -62,7 +62,7 @@ struct actor {
     const struct act *acts;
     size_t act_count;
     const char *name;    /* NULL: "actor" */
-    struct crowd *crowd; /* may be NULL */
+    struct peers *peers; /* may be NULL */
     bool saw_cancel;     /* the token was seen set from inside, after the work */
     _Atomic uint32_t calls;
     int64_t begun_ns[ACTOR_CALLS_MAX]; /* on the executor's clock */

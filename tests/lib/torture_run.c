@@ -135,7 +135,7 @@ static void note_locks(struct driver *self, int64_t begin_us)
                                                         .end_us = begin_us + limit_us});
 }
 
-static void bury(struct driver *self, uint32_t number, int64_t begin_us)
+static void reap(struct driver *self, uint32_t number, int64_t begin_us)
 {
     (void)note_fault(self, number, TORTURE_KILL, begin_us);
     self->torture.result->kills++;
@@ -189,7 +189,7 @@ static void strike(struct driver *self, uint32_t number, int signal_number)
                        &begin_us);
     self->torture.result->at_places += at_place;
     if (signal_number == SIGKILL)
-        bury(self, number, begin_us);
+        reap(self, number, begin_us);
     else
         let_lie(self, number, begin_us);
 }

@@ -13,7 +13,7 @@
 #include "contract/db/migration_fixture.h"
 #include "db/db.h"
 
-enum { CROWD = 20, STATEMENTS_MIN = 10, CALLS_MIN = 15, CALLS_MAX = 300 };
+enum { PEERS = 20, STATEMENTS_MIN = 10, CALLS_MIN = 15, CALLS_MAX = 300 };
 
 /* What one child does. */
 struct plan {
@@ -66,22 +66,22 @@ static int migrate_here(void *argument)
 /* ---- many at once ------------------------------------------------------------------------- */
 
 /* Let a crowd go at once; returns how many migrations they applied together. */
-static int migrate_in_a_crowd(struct fixture *fixture, const char *const *prefixes,
+static int migrate_in_a_peers(struct fixture *fixture, const char *const *prefixes,
                               size_t prefix_count)
 {
-    struct plan plans[CROWD];
-    pid_t pids[CROWD];
+    struct plan plans[PEERS];
+    pid_t pids[PEERS];
     struct child_gate gate;
     int applied = 0;
 
     child_gate_open(&gate);
-    for (size_t i = 0; i < CROWD; i++) {
+    for (size_t i = 0; i < PEERS; i++) {
         plans[i] = (struct plan){
             .fixture = fixture, .prefix = prefixes[i % prefix_count], .gate = &gate};
         pids[i] = child_start(migrate_here, &plans[i]);
     }
     child_gate_release(&gate);
-    for (size_t i = 0; i < CROWD; i++) {
+    for (size_t i = 0; i < PEERS; i++) {
         int code = child_wait(pids[i]);
 
         check_in_range(code, 0, MIGRATION_FIXTURE_NEWEST);
@@ -94,17 +94,17 @@ ENGINE_TEST(migrate, is_done_once_by_twenty_processes_at_once)
 {
     static const char *const PREFIX[] = {"weir"};
 
-    check_int(migrate_in_a_crowd(fixture, PREFIX, 1), MIGRATION_FIXTURE_NEWEST);
+    check_int(migrate_in_a_peers(fixture, PREFIX, 1), MIGRATION_FIXTURE_NEWEST);
 
     migration_fixture_is_whole(fixture, "weir");
-    check_int(migrate_in_a_crowd(fixture, PREFIX, 1), 0);
+    check_int(migrate_in_a_peers(fixture, PREFIX, 1), 0);
 }
 
 ENGINE_TEST(migrate, is_done_once_for_each_of_several_prefixes_at_once)
 {
     static const char *const PREFIXES[] = {"red", "green", "blue"};
 
-    check_int(migrate_in_a_crowd(fixture, PREFIXES, 3), 3 * MIGRATION_FIXTURE_NEWEST);
+    check_int(migrate_in_a_peers(fixture, PREFIXES, 3), 3 * MIGRATION_FIXTURE_NEWEST);
 
     for (size_t i = 0; i < 3; i++)
         migration_fixture_is_whole(fixture, PREFIXES[i]);

@@ -612,10 +612,10 @@ FLOW_TEST(execution, that_waits_for_a_budget_comes_back_by_itself)
 
 /* ---- who is let in --------------------------------------------------------------------------- */
 
-enum { CROWD = 20000 };
+enum { PEERS = 20000 };
 
 /* Nearly all wait for a budget that is used up, one for a budget that has room. */
-static void crowd(struct fixture *fixture)
+static void peers(struct fixture *fixture)
 {
     fixture_prepare(fixture, "INSERT INTO {p}_budget (no, name, part, scope_type, scope,"
                              " created_us) VALUES (1, 'full', 0, '', '', 1),"
@@ -637,13 +637,13 @@ FLOW_TEST(waiters, are_those_of_budgets_with_room)
     struct weir_budget_waiters waiters;
     struct weir_arena arena;
 
-    crowd(fixture);
+    peers(fixture);
     weir_arena_init(&arena, weir_heap_system(), 1 << 20);
     check_db(weir_budget_waiters(connection, 10, &arena, &waiters, &fixture->error),
              WEIR_OK);
 
     check_int(waiters.count, 1);
-    check_int(waiters.rows[0].no, CROWD + 1);
+    check_int(waiters.rows[0].no, PEERS + 1);
     check_int(waiters.rows[0].budget, 2);
     weir_arena_fini(&arena);
     fixture_give(fixture, connection);
@@ -654,7 +654,7 @@ FLOW_POSTGRESQL_TEST(waiters, are_found_without_reading_all_who_wait)
     struct weir_connection *connection = fixture_take(fixture);
     PGconn *native = weir_connection_native(connection);
 
-    crowd(fixture);
+    peers(fixture);
     explain_prepare(fixture, native, 0, &weir_budget_sql_waiters[WEIR_POSTGRESQL]);
     check(explain_pages(native, 0, "1000") < 50);
 
@@ -668,7 +668,7 @@ FLOW_SQLITE_TEST(waiters, are_found_in_few_steps)
     sqlite3_stmt *statement = NULL;
     struct weir_buf text;
 
-    crowd(fixture);
+    peers(fixture);
     weir_buf_init(&text, weir_heap_system(), PLAN_SIZE);
     check_db(weir_sql_expand(&weir_budget_sql_waiters[WEIR_SQLITE], WEIR_SQLITE, "weir",
                              &text, &fixture->error),

@@ -208,14 +208,14 @@ FLOW_TEST(claim, of_bad_options_names_the_field)
 
 /* ---- several at once ------------------------------------------------------------------------- */
 
-enum { CROWD = 4, CROWD_WORK = 200 };
+enum { PEERS = 4, PEERS_WORK = 200 };
 
 struct claimer {
     struct weir_flow *flow;
     pthread_t thread;
     size_t got;
     enum weir_status status;
-    int64_t nos[CROWD_WORK];
+    int64_t nos[PEERS_WORK];
 };
 
 static void *claim_all(void *argument)
@@ -236,35 +236,35 @@ static void *claim_all(void *argument)
 
 FLOW_TEST(claim, by_several_at_once_gives_each_one_to_one_of_them)
 {
-    static struct weir_execution_draft drafts[CROWD_WORK];
-    static struct claimer claimers[CROWD];
+    static struct weir_execution_draft drafts[PEERS_WORK];
+    static struct claimer claimers[PEERS];
     struct weir_flow *flow = flow_fixture_open(fixture);
     size_t total = 0;
 
-    for (size_t i = 0; i < CROWD_WORK; i++)
+    for (size_t i = 0; i < PEERS_WORK; i++)
         drafts[i] = flow_fixture_draft("orders");
-    check_db(weir_flow_submit(flow, NULL, drafts, CROWD_WORK, NULL, &fixture->error),
+    check_db(weir_flow_submit(flow, NULL, drafts, PEERS_WORK, NULL, &fixture->error),
              WEIR_OK);
-    for (size_t i = 0; i < CROWD; i++) {
+    for (size_t i = 0; i < PEERS; i++) {
         claimers[i] = (struct claimer){.flow = flow};
         check_int(pthread_create(&claimers[i].thread, NULL, claim_all, &claimers[i]), 0);
     }
-    for (size_t i = 0; i < CROWD; i++) {
+    for (size_t i = 0; i < PEERS; i++) {
         check_int(pthread_join(claimers[i].thread, NULL), 0);
         check_status(claimers[i].status, WEIR_OK);
         total += claimers[i].got;
     }
 
-    check_int(total, CROWD_WORK);
-    for (size_t i = 0; i < CROWD; i++) {
-        for (size_t j = i + 1; j < CROWD; j++) {
+    check_int(total, PEERS_WORK);
+    for (size_t i = 0; i < PEERS; i++) {
+        for (size_t j = i + 1; j < PEERS; j++) {
             for (size_t k = 0; k < claimers[i].got; k++) {
                 for (size_t l = 0; l < claimers[j].got; l++)
                     check(claimers[i].nos[k] != claimers[j].nos[l]);
             }
         }
     }
-    check_int(fixture_ask(fixture, "SELECT sum(epoch) FROM weir_execution"), CROWD_WORK);
+    check_int(fixture_ask(fixture, "SELECT sum(epoch) FROM weir_execution"), PEERS_WORK);
     weir_flow_destroy(flow);
 }
 

@@ -158,7 +158,7 @@ FLOW_TEST(attempt_timeout, keeps_the_old_owner_from_the_next_attempt)
 
 /* ---- many at once ---------------------------------------------------------------------------- */
 
-enum { CROWD = 40, ROUNDS = 20 };
+enum { PEERS = 40, ROUNDS = 20 };
 
 struct renewer {
     struct weir_flow *flow;
@@ -172,15 +172,15 @@ struct renewer {
 static void *renew_all(void *argument)
 {
     struct renewer *self = argument;
-    struct weir_renewal renewals[CROWD];
+    struct weir_renewal renewals[PEERS];
 
     for (int round = 0; round < ROUNDS; round++) {
-        for (size_t i = 0; i < CROWD; i++)
+        for (size_t i = 0; i < PEERS; i++)
             renewals[i] = (struct weir_renewal){
-                .claim = self->claims[self->backwards ? CROWD - 1 - i : i]};
-        if (weir_flow_renew(self->flow, 30000, renewals, CROWD, &self->error) != WEIR_OK)
+                .claim = self->claims[self->backwards ? PEERS - 1 - i : i]};
+        if (weir_flow_renew(self->flow, 30000, renewals, PEERS, &self->error) != WEIR_OK)
             return NULL;
-        for (size_t i = 0; i < CROWD; i++)
+        for (size_t i = 0; i < PEERS; i++)
             self->good += renewals[i].status == WEIR_OK;
     }
     return NULL;
@@ -190,16 +190,16 @@ static void *renew_all(void *argument)
  * lost because of a lock. */
 FLOW_TEST(calls, that_name_the_same_in_opposite_orders_all_succeed)
 {
-    static struct weir_execution_draft drafts[CROWD];
+    static struct weir_execution_draft drafts[PEERS];
     const struct weir_claim_options anna = flow_fixture_claimant(&ORDERS, "anna");
     struct weir_flow *flow = flow_fixture_open(fixture);
-    struct weir_claim claims[CROWD];
+    struct weir_claim claims[PEERS];
     struct renewer two[2];
 
-    for (size_t i = 0; i < CROWD; i++)
+    for (size_t i = 0; i < PEERS; i++)
         drafts[i] = flow_fixture_draft("orders");
-    check_db(weir_flow_submit(flow, NULL, drafts, CROWD, NULL, &fixture->error), WEIR_OK);
-    check_int(flow_fixture_claim_many(fixture, flow, &anna, claims, CROWD), CROWD);
+    check_db(weir_flow_submit(flow, NULL, drafts, PEERS, NULL, &fixture->error), WEIR_OK);
+    check_int(flow_fixture_claim_many(fixture, flow, &anna, claims, PEERS), PEERS);
     for (size_t i = 0; i < 2; i++) {
         two[i] = (struct renewer){.flow = flow, .claims = claims, .backwards = i == 1};
         check_int(pthread_create(&two[i].thread, NULL, renew_all, &two[i]), 0);
@@ -207,7 +207,7 @@ FLOW_TEST(calls, that_name_the_same_in_opposite_orders_all_succeed)
     for (size_t i = 0; i < 2; i++) {
         check_int(pthread_join(two[i].thread, NULL), 0);
         check_str(two[i].error.text, "");
-        check_int(two[i].good, CROWD * ROUNDS);
+        check_int(two[i].good, PEERS * ROUNDS);
     }
 
     weir_flow_destroy(flow);

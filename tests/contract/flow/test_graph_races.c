@@ -290,7 +290,7 @@ FLOW_TEST(extend, that_brings_a_member_its_first_edge_may_meet_another_that_does
 
 /* ---- many at the same moment ----------------------------------------------------------------- */
 
-enum { CROWD = 12 };
+enum { PEERS = 12 };
 
 struct runner {
     struct graph *graph;
@@ -315,39 +315,39 @@ static void *run_to_the_end(void *argument)
 }
 
 /* a to l, which all lead to z. */
-static void crowd_open(struct graph *graph, struct fixture *fixture,
+static void peers_open(struct graph *graph, struct fixture *fixture,
                        struct weir_flow *flow, enum weir_join policy)
 {
-    struct weir_graph_join join = {.policy = policy, .quorum = CROWD / 2};
-    char members[CROWD + 2] = "";
-    char edges[CROWD * 4 + 1] = "";
+    struct weir_graph_join join = {.policy = policy, .quorum = PEERS / 2};
+    char members[PEERS + 2] = "";
+    char edges[PEERS * 4 + 1] = "";
 
     graph_open(graph, fixture, flow);
     join.to = *graph_member(graph, 'z');
-    for (int i = 0; i < CROWD; i++) {
+    for (int i = 0; i < PEERS; i++) {
         (void)snprintf(edges + strlen(edges), sizeof edges - strlen(edges), "%c>z ",
                        'a' + i);
         members[i] = (char)('a' + i);
     }
-    members[CROWD] = 'z';
+    members[PEERS] = 'z';
     graph_join(graph, members, edges, &join, 1);
 }
 
-static void crowd_run(struct graph *graph, struct runner *runners)
+static void peers_run(struct graph *graph, struct runner *runners)
 {
     pthread_barrier_t start;
 
-    check_int(pthread_barrier_init(&start, NULL, CROWD), 0);
-    for (int i = 0; i < CROWD; i++) {
+    check_int(pthread_barrier_init(&start, NULL, PEERS), 0);
+    for (int i = 0; i < PEERS; i++) {
         runners[i] = (struct runner){.graph = graph,
                                      .claim = graph_claim(graph, (char)('a' + i)),
                                      .verb = WEIR_SETTLE_COMPLETE,
                                      .start = &start};
     }
-    for (int i = 0; i < CROWD; i++)
+    for (int i = 0; i < PEERS; i++)
         check_int(pthread_create(&runners[i].thread, NULL, run_to_the_end, &runners[i]),
                   0);
-    for (int i = 0; i < CROWD; i++) {
+    for (int i = 0; i < PEERS; i++) {
         check_int(pthread_join(runners[i].thread, NULL), 0);
         check_status(runners[i].status, WEIR_OK);
     }
@@ -360,12 +360,12 @@ FLOW_TEST(join, whose_upstreams_end_at_the_same_moment_fires_once)
     struct weir_flow *flow = flow_fixture_open(fixture);
 
     for (int policy = WEIR_JOIN_ALL; policy < WEIR_JOIN_COUNT; policy++) {
-        struct runner runners[CROWD];
+        struct runner runners[PEERS];
         struct weir_claim claim;
         struct graph graph;
 
-        crowd_open(&graph, fixture, flow, (enum weir_join)policy);
-        crowd_run(&graph, runners);
+        peers_open(&graph, fixture, flow, (enum weir_join)policy);
+        peers_run(&graph, runners);
         claim = graph_claim(&graph, 'z');
         flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
         check_str(flow_fixture_attempts(fixture, flow, graph_member(&graph, 'z')).text,
@@ -373,9 +373,9 @@ FLOW_TEST(join, whose_upstreams_end_at_the_same_moment_fires_once)
         check_int(claim.epoch, 1);
         check_int(fixture_ask(fixture, "SELECT succeeded FROM weir_edge_group"
                                        " ORDER BY downstream DESC LIMIT 1"),
-                  CROWD);
+                  PEERS);
         check_str(graph_state(&graph), "completed");
-        check_int(graph_info(&graph).in_state[WEIR_STATE_COMPLETED], CROWD + 1);
+        check_int(graph_info(&graph).in_state[WEIR_STATE_COMPLETED], PEERS + 1);
     }
     weir_flow_destroy(flow);
 }
@@ -474,7 +474,7 @@ FLOW_TEST(cancel, of_a_flow_while_its_members_end_is_told_of_no_conflict)
     struct weir_flow *flow = flow_fixture_open(fixture);
 
     for (int reconciler_fixture = 0; reconciler_fixture < 5; reconciler_fixture++) {
-        struct runner runners[CROWD];
+        struct runner runners[PEERS];
         struct peer operator;
         struct ending ending;
         struct graph graph;
@@ -486,18 +486,18 @@ FLOW_TEST(cancel, of_a_flow_while_its_members_end_is_told_of_no_conflict)
                   "a>z b>z c>y d>y e>x f>x g>w h>w z>y y>x x>w i>z j>y k>x l>w");
         ending = (struct ending){.graph = &graph};
         peer_open(&operator, fixture);
-        check_int(pthread_barrier_init(&start, NULL, CROWD), 0);
-        for (int i = 0; i < CROWD; i++)
+        check_int(pthread_barrier_init(&start, NULL, PEERS), 0);
+        for (int i = 0; i < PEERS; i++)
             runners[i] = (struct runner){.graph = &graph,
                                          .claim = graph_claim(&graph, (char)('a' + i)),
                                          .verb = i % 3 == 0 ? WEIR_SETTLE_FAIL
                                                             : WEIR_SETTLE_COMPLETE,
                                          .start = &start};
-        for (int i = 0; i < CROWD; i++)
+        for (int i = 0; i < PEERS; i++)
             check_int(
                 pthread_create(&runners[i].thread, NULL, run_to_the_end, &runners[i]), 0);
         peer_begin(&operator, cancel_flow, &ending);
-        for (int i = 0; i < CROWD; i++) {
+        for (int i = 0; i < PEERS; i++) {
             check_int(pthread_join(runners[i].thread, NULL), 0);
             check(runners[i].status == WEIR_OK || runners[i].status == WEIR_FENCED);
         }

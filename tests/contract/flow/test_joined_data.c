@@ -333,7 +333,7 @@ FLOW_TEST(join, with_more_than_can_be_given_to_a_worker_fails)
 /* ---- many at once ---------------------------------------------------------------------------- */
 
 /* Members of one lane: `joins` that `a` and `b` pass data to, and as many that only `a` does. */
-static void add_crowd(struct graph *graph, size_t joins)
+static void add_peers(struct graph *graph, size_t joins)
 {
     struct fixture *fixture = graph->fixture;
     struct weir_execution_id *ids = calloc(2 * joins, sizeof *ids);
@@ -364,7 +364,7 @@ static void add_crowd(struct graph *graph, size_t joins)
     free(edges);
 }
 
-static struct given crowd[64];
+static struct given peers[64];
 
 FLOW_TEST(joins, are_claimed_many_at_once)
 {
@@ -373,13 +373,13 @@ FLOW_TEST(joins, are_claimed_many_at_once)
 
     graph_open(&graph, fixture, flow);
     add_named(&graph, "ab", "", "");
-    add_crowd(&graph, 20);
+    add_peers(&graph, 20);
     complete_with(&graph, 'a', "1");
     complete_with(&graph, 'b', "2");
-    check_int(claim_all(&graph, "crowd", crowd, 64), 40);
+    check_int(claim_all(&graph, "crowd", peers, 64), 40);
     for (size_t i = 0; i < 40; i++)
-        check(strcmp(crowd[i].text, "1") == 0 ||
-              strcmp(crowd[i].text,
+        check(strcmp(peers[i].text, "1") == 0 ||
+              strcmp(peers[i].text,
                      "{\"input\": 0, \"results\": {\"is a\": 1, \"is b\": 2}}") == 0);
     weir_flow_destroy(flow);
 }
@@ -426,12 +426,12 @@ FLOW_TEST(joins, that_are_large_are_claimed_a_few_at_a_time)
     weir_db_set_fault_points(fixture->db, &points);
     graph_open(&graph, fixture, flow);
     add_named(&graph, "ab", "", "");
-    add_crowd(&graph, 20);
+    add_peers(&graph, 20);
     complete_with(&graph, 'a', "1");
     complete_with(&graph, 'b', "2");
-    first = claim_all(&graph, "crowd", crowd, 64);
+    first = claim_all(&graph, "crowd", peers, 64);
     check_int(first, 36);
-    check_int(claim_all(&graph, "crowd", crowd, 64), 4);
+    check_int(claim_all(&graph, "crowd", peers, 64), 4);
     weir_db_set_fault_points(fixture->db, NULL);
     weir_flow_destroy(flow);
 }

@@ -171,9 +171,9 @@ FLOW_POSTGRESQL_TEST(ready, of_many_lanes_locks_what_it_takes_and_finds_what_is_
 
 /* ---- a crowd -------------------------------------------------------------------------------- */
 
-enum { CROWD = 8, CROWD_WORK = 400 };
+enum { PEERS = 8, PEERS_WORK = 400 };
 
-struct crowd {
+struct peers {
     struct fixture *fixture;
     struct weir_db *db;
     size_t lane_count;
@@ -181,14 +181,14 @@ struct crowd {
     _Atomic int taken;
 };
 
-static enum weir_status take_some(struct crowd *crowd, struct weir_store *store,
+static enum weir_status take_some(struct peers *peers, struct weir_store *store,
                                   struct weir_connection *connection,
                                   struct weir_execution_records *records,
                                   struct weir_error *error)
 {
     const int64_t capability_set = 0;
     const struct weir_ready_query query = {
-        crowd->lanes, crowd->lane_count, &capability_set, 1, 7, false, NULL};
+        peers->lanes, peers->lane_count, &capability_set, 1, 7, false, NULL};
     enum weir_status status = weir_connection_begin(connection, error);
 
     if (status != WEIR_OK)
@@ -209,8 +209,8 @@ static enum weir_status take_some(struct crowd *crowd, struct weir_store *store,
 
 static void *take_all(void *argument)
 {
-    struct crowd *crowd = argument;
-    struct fixture *fixture = crowd->fixture;
+    struct peers *peers = argument;
+    struct fixture *fixture = peers->fixture;
     struct weir_dictionary *dictionary = NULL;
     struct weir_connection *connection = NULL;
     struct weir_error error;
@@ -224,64 +224,64 @@ static void *take_all(void *argument)
     check_db(
         weir_store_init(&store, weir_heap_system(), fixture->engine, dictionary, &error),
         WEIR_OK);
-    check_db(weir_db_acquire(crowd->db, &connection, &error), WEIR_OK);
-    while (crowd->taken < CROWD_WORK) {
-        enum weir_status status = take_some(crowd, &store, connection, &records, &error);
+    check_db(weir_db_acquire(peers->db, &connection, &error), WEIR_OK);
+    while (peers->taken < PEERS_WORK) {
+        enum weir_status status = take_some(peers, &store, connection, &records, &error);
 
         if (status == WEIR_OK)
-            crowd->taken += (int)records.count;
+            peers->taken += (int)records.count;
         else
             check(status == WEIR_LOCKED || status == WEIR_CONFLICT);
     }
-    weir_db_release(crowd->db, connection);
+    weir_db_release(peers->db, connection);
     weir_dictionary_destroy(dictionary);
     weir_execution_records_fini(&records);
     return NULL;
 }
 
-static void let_a_crowd_in(struct fixture *fixture, size_t lane_count)
+static void let_a_peers_in(struct fixture *fixture, size_t lane_count)
 {
     struct weir_db_options options = fixture_options(fixture);
-    struct crowd crowd = {.fixture = fixture, .lane_count = lane_count};
-    struct weir_new_execution *items = calloc(CROWD_WORK, sizeof *items);
-    pthread_t threads[CROWD];
+    struct peers peers = {.fixture = fixture, .lane_count = lane_count};
+    struct weir_new_execution *items = calloc(PEERS_WORK, sizeof *items);
+    pthread_t threads[PEERS];
     struct store_fixture store_fixture;
 
     check(items != NULL);
     store_fixture_open(&store_fixture, fixture);
-    crowd.lanes[0] = store_fixture.lane;
-    crowd.lanes[1] = store_fixture_term(&store_fixture, WEIR_TERM_LANE, "letters");
-    for (uint32_t i = 0; i < CROWD_WORK; i++) {
+    peers.lanes[0] = store_fixture.lane;
+    peers.lanes[1] = store_fixture_term(&store_fixture, WEIR_TERM_LANE, "letters");
+    for (uint32_t i = 0; i < PEERS_WORK; i++) {
         items[i] = store_fixture_item(&store_fixture, i);
-        items[i].lane = crowd.lanes[i % lane_count];
+        items[i].lane = peers.lanes[i % lane_count];
     }
-    store_fixture_insert(&store_fixture, items, CROWD_WORK);
+    store_fixture_insert(&store_fixture, items, PEERS_WORK);
     store_fixture_commit(&store_fixture);
     store_fixture_close(&store_fixture);
-    options.connections_max = CROWD;
-    crowd.db = fixture_open(fixture, &options);
+    options.connections_max = PEERS;
+    peers.db = fixture_open(fixture, &options);
 
-    for (size_t i = 0; i < CROWD; i++)
-        check_int(pthread_create(&threads[i], NULL, take_all, &crowd), 0);
-    for (size_t i = 0; i < CROWD; i++)
+    for (size_t i = 0; i < PEERS; i++)
+        check_int(pthread_create(&threads[i], NULL, take_all, &peers), 0);
+    for (size_t i = 0; i < PEERS; i++)
         check_int(pthread_join(threads[i], NULL), 0);
 
-    check_int(crowd.taken, CROWD_WORK);
+    check_int(peers.taken, PEERS_WORK);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"
                                    " WHERE state = 4 AND epoch = 1"),
-              CROWD_WORK);
-    weir_db_destroy(crowd.db);
+              PEERS_WORK);
+    weir_db_destroy(peers.db);
     free(items);
 }
 
 FLOW_TEST(crowd, of_eight_picks_nothing_twice)
 {
-    let_a_crowd_in(fixture, 1);
+    let_a_peers_in(fixture, 1);
 }
 
 FLOW_TEST(crowd, of_eight_picks_nothing_twice_from_two_lanes)
 {
-    let_a_crowd_in(fixture, 2);
+    let_a_peers_in(fixture, 2);
 }
 
 /* ---- due ------------------------------------------------------------------------------------ */

@@ -252,7 +252,7 @@ FLOW_TEST(signal, may_have_64_kib_and_no_more)
 }
 
 /* Eight at once, each with signals of its own. */
-struct crowd {
+struct peers {
     struct wait *wait;
     struct fixture *fixture;
     int resumed;
@@ -261,7 +261,7 @@ struct crowd {
 
 static void *shout(void *argument)
 {
-    struct crowd *self = argument;
+    struct peers *self = argument;
 
     for (int i = 0; i < 125; i++) {
         enum weir_signal_effect effect = WEIR_SIGNAL_EFFECT_COUNT;
@@ -278,20 +278,20 @@ static void *shout(void *argument)
 FLOW_TEST(signals, a_thousand_at_once_wake_a_quorum_once)
 {
     struct weir_flow *flow = flow_fixture_open(fixture);
-    struct crowd crowd[8];
+    struct peers peers[8];
     pthread_t threads[8];
     struct wait wait;
     int resumed = 0, late = 0;
 
     wait_open(&wait, fixture, flow, "600 of signals vote@(a, b, c, d)");
     for (size_t i = 0; i < 8; i++) {
-        crowd[i] = (struct crowd){.wait = &wait, .fixture = fixture};
-        check_int(pthread_create(&threads[i], NULL, shout, &crowd[i]), 0);
+        peers[i] = (struct peers){.wait = &wait, .fixture = fixture};
+        check_int(pthread_create(&threads[i], NULL, shout, &peers[i]), 0);
     }
     for (size_t i = 0; i < 8; i++) {
         check_int(pthread_join(threads[i], NULL), 0);
-        resumed += crowd[i].resumed;
-        late += crowd[i].late;
+        resumed += peers[i].resumed;
+        late += peers[i].late;
     }
     check_int(resumed, 1);
     check_int(late, 400);

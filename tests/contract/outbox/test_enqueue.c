@@ -521,7 +521,7 @@ OUTBOX_TEST(enqueue, without_a_key_spreads_over_the_partitions)
 
 /* ---- a message as it was --------------------------------------------------------------------- */
 
-struct parcel_check {
+struct message_check {
     int64_t sent_us;
     _Atomic int state; /* 1 right, 2 wrong */
 };
@@ -530,7 +530,7 @@ static enum weir_outcome compare(struct weir_context *context, void *state,
                                  const struct weir_message *message,
                                  struct weir_reason *reason)
 {
-    struct parcel_check *expected = state;
+    struct message_check *expected = state;
     const char *color = weir_message_header(message, "color");
     bool right = message->payload_size == 5 &&
                  memcmp(message->payload,
@@ -552,7 +552,7 @@ static enum weir_outcome compare(struct weir_context *context, void *state,
 
 OUTBOX_TEST(enqueue, gives_the_handler_the_message_as_it_was)
 {
-    static struct parcel_check expected;
+    static struct message_check expected;
     static const struct weir_header headers[] = {{"size", ""},
                                                  {"color", "gr\xc3\xbcn \"x\""}};
     struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");

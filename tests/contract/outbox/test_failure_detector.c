@@ -20,14 +20,14 @@
 
 enum { LINES_MAX = 64, LINE_SIZE = 256 };
 
-struct ear {
+struct log_capture {
     char lines[LINES_MAX][LINE_SIZE];
     _Atomic size_t count;
 };
 
 static void hear(void *state, enum weir_log_level level, const char *line)
 {
-    struct ear *self = state;
+    struct log_capture *self = state;
     size_t slot = atomic_load(&self->count);
 
     (void)level;
@@ -38,7 +38,7 @@ static void hear(void *state, enum weir_log_level level, const char *line)
 }
 
 /* How many lines have both of these texts in them. */
-static int heard(const struct ear *self, const char *text, const char *too)
+static int heard(const struct log_capture *self, const char *text, const char *too)
 {
     int count = 0;
 
@@ -50,7 +50,7 @@ static int heard(const struct ear *self, const char *text, const char *too)
 
 struct setup {
     struct process_pool process_pool;
-    struct ear ear;
+    struct log_capture log_capture;
     struct weir_fault_points points;
 };
 
@@ -59,7 +59,7 @@ static struct pool_process *join(struct fixture *fixture, struct setup *self)
 {
     struct weir_db_options options = fixture_options(fixture);
 
-    options.log = (struct weir_log){hear, &self->ear, WEIR_LOG_WARNING};
+    options.log = (struct weir_log){hear, &self->log_capture, WEIR_LOG_WARNING};
     return process_pool_join_with(
         &self->process_pool,
         &(struct process_pool_joining){.db = fixture_open(fixture, &options),
@@ -146,7 +146,7 @@ OUTBOX_TEST(name, that_two_processes_have_is_told_once)
     one = join(fixture, setup);
     wait_for_looks(setup, 3);
 
-    check_int(heard(&setup->ear, "outbox.name_used_twice", "\"crew-1\""), 1);
+    check_int(heard(&setup->log_capture, "outbox.name_used_twice", "\"crew-1\""), 1);
     check_int(inspect(fixture, &setup->process_pool, "crew-1").count, 2);
     check(inspect(fixture, &setup->process_pool, "crew-1").info.name_used_twice);
     process_pool_leave(one);
@@ -163,7 +163,7 @@ OUTBOX_TEST(name, of_who_was_here_before_is_not_used_twice)
     one = join(fixture, setup);
     wait_for_looks(setup, 2);
 
-    check_int(heard(&setup->ear, "outbox.name_used_twice", ""), 0);
+    check_int(heard(&setup->log_capture, "outbox.name_used_twice", ""), 0);
     process_pool_leave(one);
     process_pool_close(&setup->process_pool);
 }
@@ -177,7 +177,7 @@ OUTBOX_TEST(name, of_one_process_is_not_used_twice)
     two = process_pool_join(&setup->process_pool);
     wait_for_looks(setup, 2);
 
-    check_int(atomic_load(&setup->ear.count), 0);
+    check_int(atomic_load(&setup->log_capture.count), 0);
     check(!inspect(fixture, &setup->process_pool, "crew-1").info.name_used_twice);
     process_pool_leave(one);
     process_pool_leave(two);
@@ -195,7 +195,7 @@ static void meet_library(struct fixture *fixture, const char *library, int told)
     one = join(fixture, setup);
     wait_for_looks(setup, 3);
 
-    check_int(heard(&setup->ear, "outbox.older_library", "\"peer\""), told);
+    check_int(heard(&setup->log_capture, "outbox.older_library", "\"peer\""), told);
     check(inspect(fixture, &setup->process_pool, "peer").info.library_is_older ==
           (told > 0));
     check_str(inspect(fixture, &setup->process_pool, "peer").library, library);
@@ -235,7 +235,8 @@ OUTBOX_SQLITE_TEST(clock, of_another_that_is_ahead_is_told_once)
     one = join(fixture, setup);
     wait_for_looks(setup, 3);
 
-    check_int(heard(&setup->ear, "outbox.wrong_clock", "name=\"peer\" ahead_ms=3"), 1);
+    check_int(
+        heard(&setup->log_capture, "outbox.wrong_clock", "name=\"peer\" ahead_ms=3"), 1);
     check_in_range(inspect(fixture, &setup->process_pool, "peer").info.clock_off_us,
                    INT64_C(3500000000), INT64_C(3600000000));
     process_pool_leave(one);
@@ -249,7 +250,7 @@ OUTBOX_TEST(clock, that_is_right_is_not_told)
 
     weir_outbox_notify(one->outbox, WEIR_NOTIFY_LEASE_KEEPER);
 
-    check_int(heard(&setup->ear, "outbox.wrong_clock", ""), 0);
+    check_int(heard(&setup->log_capture, "outbox.wrong_clock", ""), 0);
     check_in_range(inspect(fixture, &setup->process_pool, "crew-1").info.clock_off_us,
                    -5000000, 5000000);
     process_pool_leave(one);
@@ -270,7 +271,8 @@ OUTBOX_TEST(clock, of_its_own_that_is_wrong_is_told_once)
                inspect(fixture, &setup->process_pool, "crew-1").info.clock_off_us >
                    INT64_C(3000000000));
 
-    check_int(heard(&setup->ear, "outbox.wrong_clock", "name=\"crew-1\" off_ms=3"), 1);
+    check_int(
+        heard(&setup->log_capture, "outbox.wrong_clock", "name=\"crew-1\" off_ms=3"), 1);
     process_pool_leave(one);
     process_pool_close(&setup->process_pool);
 }
@@ -286,7 +288,7 @@ OUTBOX_TEST(process, is_seen_to_be_known_by_its_lock)
     check_int(found.info.alive_by, WEIR_ALIVE_BY_LOCK);
     check_str(found.library, weir_version_string());
     check(!found.info.library_is_older);
-    check_int(atomic_load(&setup->ear.count), 0);
+    check_int(atomic_load(&setup->log_capture.count), 0);
     process_pool_leave(one);
     process_pool_close(&setup->process_pool);
 }
@@ -308,7 +310,7 @@ OUTBOX_SQLITE_TEST(process, without_a_lock_goes_on_by_its_lease_and_says_so_once
     wait_for_looks(setup, 2);
     process_pool_enqueue(&setup->process_pool, 0, 3);
     wait_until(process_pool_stored(&setup->process_pool) == 3);
-    check_int(heard(&setup->ear, "outbox.known_by_lease", "-weir"), 1);
+    check_int(heard(&setup->log_capture, "outbox.known_by_lease", "-weir"), 1);
 
     check_int(rmdir(path), 0); /* and now it can */
     wait_until(inspect(fixture, &setup->process_pool, "crew-1").info.alive_by ==

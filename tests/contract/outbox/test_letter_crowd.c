@@ -14,7 +14,7 @@
 
 enum { ROUNDS = 150, PARTITIONS = 4, PER_ROUND = 4, AT_ONCE = 5 };
 
-struct crowd {
+struct peers {
     struct weir_outbox *outbox; /* of all clerks */
     atomic_int_fast64_t sent;   /* messages, requeued ones among them */
 };
@@ -22,7 +22,7 @@ struct crowd {
 /* One of the crowd, in a thread of its own. In every other round in a transaction of its own as
  * well, which nobody repeats for it. */
 struct client {
-    struct crowd *crowd;
+    struct peers *peers;
     struct weir_db *db;
     struct weir_connection *connection; /* NULL: none in this round */
     void (*work)(struct client *self, int round);
@@ -48,7 +48,7 @@ static int64_t claim(struct client *self, int64_t timeout_ns)
     scope.limit = AT_ONCE;
     self->views.count = 0;
     hear(self, "claim",
-         weir_dead_letter_claim(self->crowd->outbox, self->connection, &scope, timeout_ns,
+         weir_dead_letter_claim(self->peers->outbox, self->connection, &scope, timeout_ns,
                                 letters_note, &self->views, &claim, &self->error),
          WEIR_OK);
     return claim.token;
@@ -74,12 +74,12 @@ static void claim_and_decide(struct client *self, int round)
 
     if (round % 2 == 0)
         hear(self, "resolve",
-             weir_dead_letter_resolve(self->crowd->outbox, self->connection, &choice,
+             weir_dead_letter_resolve(self->peers->outbox, self->connection, &choice,
                                       NULL, &self->error),
              WEIR_OK);
     else
         hear(self, "reject",
-             weir_dead_letter_reject(self->crowd->outbox, self->connection, &choice,
+             weir_dead_letter_reject(self->peers->outbox, self->connection, &choice,
                                      "again", NULL, &self->error),
              WEIR_OK);
 }
@@ -95,7 +95,7 @@ static void claim_and_be_late(struct client *self, int round)
     for (size_t i = 0; i < choice.count; i++) {
         struct weir_dead_letter_choice one = {.ids = &ids[i], .count = 1, .token = token};
         enum weir_status status = weir_dead_letter_resolve(
-            self->crowd->outbox, self->connection, &one, NULL, &self->error);
+            self->peers->outbox, self->connection, &one, NULL, &self->error);
 
         hear(self, "decide", status == WEIR_NOT_FOUND ? WEIR_FENCED : status,
              WEIR_FENCED);
@@ -115,16 +115,16 @@ static void requeue_chosen(struct client *self, int round)
     scope.limit = AT_ONCE;
     self->views.count = 0;
     hear(self, "list",
-         weir_dead_letter_list(self->crowd->outbox, self->connection, &scope,
+         weir_dead_letter_list(self->peers->outbox, self->connection, &scope,
                                WEIR_DEAD_LETTER_PENDING, &mark, letters_note,
                                &self->views, &self->error),
          WEIR_OK);
     choice = choose(self, ids, 0);
-    status = weir_dead_letter_requeue(self->crowd->outbox, self->connection, &choice,
+    status = weir_dead_letter_requeue(self->peers->outbox, self->connection, &choice,
                                       verdicts, &self->error);
     hear(self, "decide", status == WEIR_NOT_FOUND ? WEIR_FENCED : status, WEIR_FENCED);
     for (size_t i = 0; i < choice.count; i++)
-        self->crowd->sent += verdicts[i] == WEIR_OK;
+        self->peers->sent += verdicts[i] == WEIR_OK;
 }
 
 static void requeue_some(struct client *self, int round)
@@ -135,10 +135,10 @@ static void requeue_some(struct client *self, int round)
     (void)round;
     scope.limit = AT_ONCE;
     hear(self, "requeue all",
-         weir_dead_letter_requeue_all(self->crowd->outbox, &scope, NULL, NULL, &progress,
+         weir_dead_letter_requeue_all(self->peers->outbox, &scope, NULL, NULL, &progress,
                                       &self->error),
          WEIR_OK);
-    self->crowd->sent += progress.done;
+    self->peers->sent += progress.done;
 }
 
 static void discard_and_clean_up(struct client *self, int round)
@@ -149,12 +149,12 @@ static void discard_and_clean_up(struct client *self, int round)
     scope.limit = round % 2 == 0 ? 2 : AT_ONCE;
     if (round % 2 == 0)
         hear(self, "discard all",
-             weir_dead_letter_discard_all(self->crowd->outbox, self->connection, &scope,
+             weir_dead_letter_discard_all(self->peers->outbox, self->connection, &scope,
                                           &count, &self->error),
              WEIR_OK);
     else
         hear(self, "cleanup",
-             weir_dead_letter_cleanup(self->crowd->outbox, self->connection, &scope,
+             weir_dead_letter_cleanup(self->peers->outbox, self->connection, &scope,
                                       &count, &self->error),
              WEIR_OK);
 }
@@ -167,10 +167,10 @@ static void send(struct client *self, int round)
     for (int i = 0; i < PER_ROUND; i++)
         drafts[i] = outbox_fixture_draft((round + i) % PARTITIONS, "bad");
     hear(self, "enqueue batch",
-         weir_enqueue_batch(self->crowd->outbox, self->connection, "orders", drafts,
+         weir_enqueue_batch(self->peers->outbox, self->connection, "orders", drafts,
                             PER_ROUND, NULL, &self->error),
          WEIR_OK);
-    self->crowd->sent += PER_ROUND;
+    self->peers->sent += PER_ROUND;
 }
 
 static void work_in_transaction(struct client *self, int round)
@@ -269,11 +269,11 @@ OUTBOX_SERVER_TEST(crowd, at_dead_letters_meets_no_error)
     enum { CLERKS = sizeof WORK / sizeof WORK[0] };
     static struct client clerks[CLERKS];
     struct weir_outbox *rejecter = start_rejecting(fixture);
-    struct crowd crowd = {.outbox = outbox_fixture_outbox(fixture, "clerks")};
+    struct peers peers = {.outbox = outbox_fixture_outbox(fixture, "clerks")};
     pthread_t threads[CLERKS];
 
     for (int i = 0; i < CLERKS; i++) {
-        clerks[i] = (struct client){.crowd = &crowd, .db = fixture->db, .work = WORK[i]};
+        clerks[i] = (struct client){.peers = &peers, .db = fixture->db, .work = WORK[i]};
         check_int(pthread_create(&threads[i], NULL, run, &clerks[i]), 0);
     }
     for (int i = 0; i < CLERKS; i++)
@@ -281,8 +281,8 @@ OUTBOX_SERVER_TEST(crowd, at_dead_letters_meets_no_error)
 
     for (int i = 0; i < CLERKS; i++)
         check_str(clerks[i].trouble, "");
-    wait_until(count_delivered(fixture, rejecter) == crowd.sent);
+    wait_until(count_delivered(fixture, rejecter) == peers.sent);
     check_int(count_failures(rejecter), 0);
-    weir_outbox_destroy(crowd.outbox);
+    weir_outbox_destroy(peers.outbox);
     outbox_fixture_close(rejecter);
 }

@@ -52,7 +52,7 @@ static struct weir_outbox *prepare(struct fixture *fixture, int32_t partitions,
 }
 
 /* The owner of epoch 1 of each partition has died, and left this mark. */
-static void bury_owner(struct fixture *fixture, int64_t trying)
+static void evict_owner(struct fixture *fixture, int64_t trying)
 {
     char sql[128];
 
@@ -95,7 +95,7 @@ static struct weir_outbox *call_behind(struct fixture *fixture, int64_t trying,
     struct weir_outbox *outbox = prepare(fixture, 1, recorder);
 
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK);
-    bury_owner(fixture, trying);
+    evict_owner(fixture, trying);
     outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(recorder) == 1);
     return outbox;
@@ -171,7 +171,7 @@ OUTBOX_TEST(mark, of_a_transactional_call_is_committed_before_it)
     outbox_fixture_add(fixture, outbox, &handler);
     outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK);
-    bury_owner(fixture, 1);
+    evict_owner(fixture, 1);
     outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(recorder) == 1);
 
@@ -215,7 +215,7 @@ OUTBOX_TEST(mark, is_stored_up_to_the_first_ack)
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, mark_statement(fixture), UINT64_MAX);
     outbox_fixture_send(fixture, outbox, "orders", 0, 4);
-    bury_owner(fixture, 0);
+    evict_owner(fixture, 0);
     weir_db_set_fault_points(fixture->db, &points);
     recorder_answer(recorder, 1, 1, ANSWER_RETRY);
     outbox_fixture_start(fixture, outbox);
@@ -234,7 +234,7 @@ OUTBOX_TEST(mark, and_the_answer_of_its_call_count_once)
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = prepare(fixture, 1, recorder);
 
-    bury_owner(fixture, -1);
+    evict_owner(fixture, -1);
     recorder_answer(recorder, 1, 1, ANSWER_RETRY);
     outbox_fixture_start(fixture, outbox);
     wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
@@ -253,7 +253,7 @@ OUTBOX_TEST(mark, counts_nothing_in_its_own_epoch)
     weir_fault_points_init(&points);
     weir_fault_points_arm_once(&points, "acker.unanswered", 1);
     weir_outbox_set_fault_points(outbox, &points);
-    bury_owner(fixture, 1);
+    evict_owner(fixture, 1);
     recorder_answer(recorder, 1, 1, ANSWER_RETRY);
     outbox_fixture_start(fixture, outbox);
     wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
@@ -270,7 +270,7 @@ OUTBOX_TEST(mark, is_found_behind_owners_that_did_not_call)
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = prepare(fixture, 1, recorder);
 
-    bury_owner(fixture, -1);
+    evict_owner(fixture, -1);
     fixture_prepare(fixture, "UPDATE {p}_lease SET epoch = 4, crashes = 4");
     outbox_fixture_start(fixture, outbox);
     wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
@@ -285,7 +285,7 @@ OUTBOX_TEST(mark, of_another_incarnation_counts_nothing)
     struct weir_outbox *outbox = prepare(fixture, 1, recorder);
 
     recorder_answer(recorder, 1, 1, ANSWER_BLOCK);
-    bury_owner(fixture, -1);
+    evict_owner(fixture, -1);
     fixture_prepare(fixture, "UPDATE {p}_lease SET incarnation = 'before'");
     outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(recorder) == 1);
@@ -339,7 +339,7 @@ OUTBOX_TEST(suspects, are_called_one_at_a_time_while_others_go_on)
 
     for (int32_t i = 0; i < 9; i++)
         outbox_fixture_send(fixture, outbox, "orders", OTHER, 1);
-    bury_owner(fixture, 1);
+    evict_owner(fixture, 1);
     set_trying(fixture, OTHER, 0, 0);
     recorder_answer(recorder, 1, SUSPECTS + 1, ANSWER_BLOCK);
     outbox_fixture_start(fixture, outbox);
@@ -361,7 +361,7 @@ OUTBOX_TEST(suspects, whose_calls_alone_have_failed_least_come_first)
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = prepare(fixture, 4, recorder);
 
-    bury_owner(fixture, -1);
+    evict_owner(fixture, -1);
     for (int32_t p = 0; p < 3; p++)
         set_trying(fixture, p, -1, 3 - (uint32_t)p);
     set_trying(fixture, 3, 1, 0);
@@ -402,7 +402,7 @@ OUTBOX_TEST(suspect, keeps_the_others_waiting_until_its_ack_is_stored)
     weir_fault_points_init(&points);
     weir_fault_points_arm_call(&points, "acker.collected", 1, wait_at_gate, &gate);
     weir_outbox_set_fault_points(outbox, &points);
-    bury_owner(fixture, 1);
+    evict_owner(fixture, 1);
     outbox_fixture_start(fixture, outbox);
     wait_until(atomic_load(&gate.reached));
     wait_until(leased_partitions(outbox).ready == 1);
@@ -428,7 +428,7 @@ OUTBOX_TEST(suspect, that_has_failed_too_often_gets_no_call)
     check_db(weir_outbox_add_queue(outbox, &queue, &fixture->error), WEIR_OK);
     outbox_fixture_serve(fixture, outbox, "orders", recorder);
     outbox_fixture_send(fixture, outbox, "orders", 0, 1);
-    bury_owner(fixture, -1);
+    evict_owner(fixture, -1);
     fixture_prepare(fixture, "UPDATE {p}_ack SET alone = 2, attempts = 4");
     outbox_fixture_start(fixture, outbox);
     wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
@@ -450,7 +450,7 @@ OUTBOX_TEST(mark, ends_with_the_release_of_the_lease)
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = prepare(fixture, 1, recorder);
 
-    bury_owner(fixture, -1);
+    evict_owner(fixture, -1);
     check_db(weir_outbox_pause_queue(outbox, "orders", &fixture->error), WEIR_OK);
     outbox_fixture_start(fixture, outbox);
     wait_until(leased_partitions(outbox).ready == 1);
@@ -478,7 +478,7 @@ OUTBOX_TEST(mark, of_before_a_release_is_not_found)
     struct recorder *recorder = recorder_new();
     struct weir_outbox *outbox = prepare(fixture, 1, recorder);
 
-    bury_owner(fixture, -1);
+    evict_owner(fixture, -1);
     fixture_prepare(fixture, "UPDATE {p}_lease SET owner = NULL, until_us = 0");
     outbox_fixture_start(fixture, outbox);
     wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
@@ -494,7 +494,7 @@ OUTBOX_TEST(mark, ends_with_a_call_that_is_stopped_with_time_left)
     struct weir_outbox *outbox = prepare(fixture, 1, recorder);
 
     recorder_answer(recorder, 1, 1, ANSWER_HEED);
-    bury_owner(fixture, 1);
+    evict_owner(fixture, 1);
     outbox_fixture_start(fixture, outbox);
     wait_until(recorder_count(recorder) == 1);
     check_int(stored(fixture, "trying", 0), -1);
@@ -520,7 +520,7 @@ OUTBOX_TEST(mark, ends_with_a_call_that_did_not_begin)
     outbox_fixture_queue(fixture, outbox, "orders", 1);
     outbox_fixture_add(fixture, outbox, &handler);
     outbox_fixture_send(fixture, outbox, "orders", 0, 1);
-    bury_owner(fixture, 1);
+    evict_owner(fixture, 1);
     weir_fault_points_init(&points);
     weir_fault_points_arm_once(&points, "tx.cannot_begin", 1);
     weir_outbox_set_fault_points(outbox, &points);
@@ -545,7 +545,7 @@ OUTBOX_TEST(mark, in_doubt_counts_nothing)
     struct weir_outbox *outbox = prepare(fixture, 1, recorder);
     struct weir_fault_points points;
 
-    bury_owner(fixture, 1);
+    evict_owner(fixture, 1);
     weir_fault_points_init(&points);
     weir_fault_points_arm_once(&points, "mark.unanswered", 1);
     weir_db_set_fault_points(fixture->db, &points);
@@ -565,7 +565,7 @@ OUTBOX_TEST(mark, ends_when_a_database_is_said_to_be_restored)
     struct weir_outbox *outbox = prepare(fixture, 1, recorder);
     struct weir_connection *connection;
 
-    bury_owner(fixture, -1);
+    evict_owner(fixture, -1);
     connection = fixture_take(fixture);
     check_db(weir_mark_forget_all(connection, &fixture->error), WEIR_OK);
     fixture_give(fixture, connection);

@@ -326,7 +326,7 @@ static void wait_for_pass(void *argument)
 /* One has found the dead, and waits at the grave until the other has buried it and taken a share. */
 OUTBOX_TEST(takeover, by_two_at_once_is_as_by_one)
 {
-    enum { BURYING, BURIED, TAKEN };
+    enum { BURYING, EVICTED, TAKEN };
     struct weir_fault_points points[2];
     struct wait wait = {&points[1], TAKEN};
     struct process_pool process_pool;
@@ -349,7 +349,7 @@ OUTBOX_TEST(takeover, by_two_at_once_is_as_by_one)
             &process_pool, &(struct process_pool_joining){.points = &points[i]});
         wait_until(passes(&points[i], BURYING) == 1);
     }
-    wait_until(passes(&points[0], BURIED) == 1 && passes(&points[1], BURIED) == 1);
+    wait_until(passes(&points[0], EVICTED) == 1 && passes(&points[1], EVICTED) == 1);
     wait_until(process_pool_quota_of(&process_pool, members[0]) == 4 &&
                process_pool_quota_of(&process_pool, members[1]) == 4);
 

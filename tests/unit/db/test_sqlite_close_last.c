@@ -83,7 +83,7 @@ WEIR_TEST(sqlite_last, end_of_a_process_leaves_a_file_with_everything)
 /* ---- many at once ---- */
 
 /* In memory that all processes see. */
-struct crowd {
+struct peers {
     const struct sqlite_fixture *sqlite_fixture;
     _Atomic bool over;
     _Atomic int64_t inserted;
@@ -92,31 +92,31 @@ struct crowd {
 /* Two connections, as a process with threads has them. */
 static int write_until_over(void *argument)
 {
-    struct crowd *crowd = argument;
-    struct weir_db *db = open_db(crowd->sqlite_fixture->path);
+    struct peers *peers = argument;
+    struct weir_db *db = open_db(peers->sqlite_fixture->path);
     struct weir_connection *idle = NULL;
 
     check_status(weir_db_acquire(db, &idle, NULL), WEIR_OK);
     do {
         execute(db, "INSERT INTO t VALUES (randomblob(1000))");
-        atomic_fetch_add(&crowd->inserted, 1);
-    } while (!atomic_load(&crowd->over));
+        atomic_fetch_add(&peers->inserted, 1);
+    } while (!atomic_load(&peers->over));
     weir_db_release(db, idle);
     weir_db_destroy(db);
     return 0;
 }
 
-static void write_and_close_at_once(struct crowd *crowd)
+static void write_and_close_at_once(struct peers *peers)
 {
     pid_t children[PROCESSES];
-    int64_t before = atomic_load(&crowd->inserted);
+    int64_t before = atomic_load(&peers->inserted);
 
-    atomic_store(&crowd->over, false);
+    atomic_store(&peers->over, false);
     for (int i = 0; i < PROCESSES; i++)
-        children[i] = child_start(write_until_over, crowd);
-    while (atomic_load(&crowd->inserted) < before + PROCESSES)
+        children[i] = child_start(write_until_over, peers);
+    while (atomic_load(&peers->inserted) < before + PROCESSES)
         (void)sched_yield();
-    atomic_store(&crowd->over, true);
+    atomic_store(&peers->over, true);
     for (int i = 0; i < PROCESSES; i++)
         check_int(child_wait(children[i]), 0);
 }
@@ -126,21 +126,21 @@ WEIR_TEST(sqlite_last, of_many_processes_that_close_at_once_moves_the_log)
 {
     struct sqlite_fixture sqlite_fixture;
     struct weir_db *db;
-    struct crowd *crowd = mmap(NULL, sizeof *crowd, PROT_READ | PROT_WRITE,
+    struct peers *peers = mmap(NULL, sizeof *peers, PROT_READ | PROT_WRITE,
                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    check(crowd != MAP_FAILED);
+    check(peers != MAP_FAILED);
     sqlite_fixture_open(&sqlite_fixture, A_FILE);
-    crowd->sqlite_fixture = &sqlite_fixture;
+    peers->sqlite_fixture = &sqlite_fixture;
     db = open_db(sqlite_fixture.path);
     execute(db, "CREATE TABLE t (a)");
     weir_db_destroy(db); /* no connection crosses the fork */
 
     for (int i = 0; i < CLOSINGS; i++) {
-        write_and_close_at_once(crowd);
-        check_int(rows_of_a_copy(&sqlite_fixture), atomic_load(&crowd->inserted));
+        write_and_close_at_once(peers);
+        check_int(rows_of_a_copy(&sqlite_fixture), atomic_load(&peers->inserted));
     }
 
-    munmap(crowd, sizeof *crowd);
+    munmap(peers, sizeof *peers);
     sqlite_fixture_close(&sqlite_fixture);
 }

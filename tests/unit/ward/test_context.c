@@ -355,8 +355,7 @@ static void panic_after_a_wait(enum script_kind kind)
     trial_close(&trial);
 }
 
-ON_FIBERS_AND_THREADS(context, panic_works_after_the_action_has_waited,
-                      panic_after_a_wait);
+ON_FIBERS_AND_THREADS(context, panic_env_after_the_action_has_waited, panic_after_a_wait);
 
 /* ---- clean-ups ---------------------------------------------------------------------------- */
 

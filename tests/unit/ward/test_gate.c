@@ -28,7 +28,7 @@ WEIR_TEST(gate, of_one_lets_a_worker_in)
 
 WEIR_TEST(gate, that_is_not_there_lets_everybody_in)
 {
-    struct crowd crowd = {0, 0};
+    struct peers peers = {0, 0};
     struct actor actors[8];
     const struct act work[] = {WORK(MS(10))};
     struct script script;
@@ -36,13 +36,13 @@ WEIR_TEST(gate, that_is_not_there_lets_everybody_in)
     for (size_t i = 0; i < 8; i++) {
         struct weir_notifier *bell = script_bell(&script);
 
-        actors[i] = (struct actor){.acts = work, .act_count = 1, .crowd = &crowd};
+        actors[i] = (struct actor){.acts = work, .act_count = 1, .peers = &peers};
         script_add_worker(&script, &actors[i], &bell, 1);
     }
 
     script_play(&script, CUES({MS(50), cue_cancel, &script}));
 
-    check_int(crowd.most, 8);
+    check_int(peers.most, 8);
     for (size_t i = 0; i < 8; i++)
         check_int(actors[i].begun_ns[0], 0);
     script_close(&script);
@@ -384,13 +384,13 @@ enum { BUSY_WORKERS = 12, BUSY_CALLS = 200 };
 
 /* Works a number of times, then says so and idles. */
 struct busy {
-    struct crowd *crowd;
+    struct peers *peers;
     struct weir_gate *extra; /* entered inside the action; NULL: none */
     _Atomic uint32_t *done;
     uint32_t calls;
 };
 
-static enum weir_status work_in_a_crowd(struct weir_context *context, void *state,
+static enum weir_status work_in_a_peers(struct weir_context *context, void *state,
                                         struct weir_directive *out,
                                         struct weir_error *error)
 {
@@ -404,13 +404,13 @@ static enum weir_status work_in_a_crowd(struct weir_context *context, void *stat
         if (status != WEIR_OK)
             return weir_error_set(error, status, "the gate did not open");
     }
-    inside = atomic_fetch_add(&self->crowd->inside, 1) + 1;
-    most = atomic_load(&self->crowd->most);
+    inside = atomic_fetch_add(&self->peers->inside, 1) + 1;
+    most = atomic_load(&self->peers->most);
     while (inside > most &&
-           !atomic_compare_exchange_weak(&self->crowd->most, &most, inside))
+           !atomic_compare_exchange_weak(&self->peers->most, &most, inside))
         ;
     (void)sched_yield();
-    atomic_fetch_sub(&self->crowd->inside, 1);
+    atomic_fetch_sub(&self->peers->inside, 1);
     if (self->extra != NULL)
         weir_gate_leave(self->extra);
 
@@ -421,11 +421,11 @@ static enum weir_status work_in_a_crowd(struct weir_context *context, void *stat
 }
 
 /* All of them through `shared`, `guaranteed` and `inside`, as far as they are there. */
-static int crowd_on_threads(struct script *script, struct weir_gate *shared,
+static int peers_on_threads(struct script *script, struct weir_gate *shared,
                             struct weir_gate *guaranteed, struct weir_gate *inside)
 {
     static struct busy workers[BUSY_WORKERS];
-    struct crowd crowd = {0, 0};
+    struct peers peers = {0, 0};
     _Atomic uint32_t done = 0;
     struct actor nobody = {.name = "busy"};
 
@@ -433,8 +433,8 @@ static int crowd_on_threads(struct script *script, struct weir_gate *shared,
         struct weir_worker_options options = script_options(&nobody);
         struct weir_notifier *bell = script_bell(script);
 
-        workers[i] = (struct busy){.crowd = &crowd, .extra = inside, .done = &done};
-        options.action = work_in_a_crowd;
+        workers[i] = (struct busy){.peers = &peers, .extra = inside, .done = &done};
+        options.action = work_in_a_peers;
         options.state = &workers[i];
         options.shared = shared;
         options.guaranteed = guaranteed;
@@ -445,8 +445,8 @@ static int crowd_on_threads(struct script *script, struct weir_gate *shared,
     while (atomic_load(&done) < BUSY_WORKERS)
         (void)sched_yield();
     check_int(weir_ward_stop(script->ward, LONG), 0);
-    check_int(crowd.inside, 0);
-    return crowd.most;
+    check_int(peers.inside, 0);
+    return peers.most;
 }
 
 WEIR_TEST(gate, keeps_its_limit_on_threads)
@@ -455,7 +455,7 @@ WEIR_TEST(gate, keeps_its_limit_on_threads)
     script_open(&script, ON_THREADS);
     struct weir_gate *gate = script_gate(&script, 2);
 
-    int most = crowd_on_threads(&script, gate, NULL, NULL);
+    int most = peers_on_threads(&script, gate, NULL, NULL);
 
     check_in_range(most, 1, 2);
     check_int(gate_now(gate).admitted_total, BUSY_WORKERS * BUSY_CALLS);
@@ -470,7 +470,7 @@ WEIR_TEST(tiered_gate, keeps_its_limit_on_threads)
     struct weir_gate *shared = script_gate(&script, 2);
     struct weir_gate *guaranteed = script_gate(&script, 1);
 
-    int most = crowd_on_threads(&script, shared, guaranteed, NULL);
+    int most = peers_on_threads(&script, shared, guaranteed, NULL);
 
     check_in_range(most, 1, 3);
     check_int(gate_now(shared).admitted_total + gate_now(guaranteed).admitted_total,
@@ -486,7 +486,7 @@ WEIR_TEST(gate, keeps_its_limit_for_actions_that_enter_on_threads)
     script_open(&script, ON_THREADS);
     struct weir_gate *gate = script_gate(&script, 2);
 
-    int most = crowd_on_threads(&script, NULL, NULL, gate);
+    int most = peers_on_threads(&script, NULL, NULL, gate);
 
     check_in_range(most, 1, 2);
     check_int(gate_now(gate).admitted_total, BUSY_WORKERS * BUSY_CALLS);

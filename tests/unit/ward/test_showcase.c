@@ -193,14 +193,14 @@ static void shared_gate(enum script_kind kind)
     struct script script;
     script_open(&script, kind);
     int64_t s = second(&script);
-    struct crowd crowd = {0, 0};
+    struct peers peers = {0, 0};
     struct actor actors[4];
     struct weir_notifier *bell = script_notifier(&script);
     struct weir_gate *gate = script_gate(&script, 2);
     const struct act work[] = {ACT(ACT_IDLE, .work_ns = 30 * s)};
     uint32_t calls = 0;
     for (size_t i = 0; i < 4; i++) {
-        actors[i] = (struct actor){.acts = work, .act_count = 1, .crowd = &crowd};
+        actors[i] = (struct actor){.acts = work, .act_count = 1, .peers = &peers};
         struct weir_worker_options options = script_options(&actors[i]);
         options.shared = gate;
         options.notifiers = &bell;
@@ -217,7 +217,7 @@ static void shared_gate(enum script_kind kind)
     for (size_t i = 0; i < 4; i++)
         calls += actors[i].calls;
     check(calls >= (kind == IN_SIMULATION ? 4 : 2));
-    check_in_range(crowd.most, 1, 2);
+    check_in_range(peers.most, 1, 2);
     script_close(&script);
 }
 

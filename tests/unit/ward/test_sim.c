@@ -653,11 +653,11 @@ WEIR_TEST(sim, stop_waits_in_virtual_time_and_counts_the_unfinished)
     script_open(&script, IN_SIMULATION);
     struct weir_notifier *bell = script_notifier(&script);
     struct actor actors[3];
-    const struct act works[] = {ACT(ACT_IDLE, .work_ns = MS(5)),
-                                ACT(ACT_IDLE, .work_ns = MS(50)),
-                                ACT(ACT_IDLE, .work_ns = MS(500))};
+    const struct act env[] = {ACT(ACT_IDLE, .work_ns = MS(5)),
+                              ACT(ACT_IDLE, .work_ns = MS(50)),
+                              ACT(ACT_IDLE, .work_ns = MS(500))};
     for (size_t i = 0; i < 3; i++) {
-        actors[i] = (struct actor){.acts = &works[i], .act_count = 1};
+        actors[i] = (struct actor){.acts = &env[i], .act_count = 1};
         script_add_worker(&script, &actors[i], &bell, 1);
     }
     check(weir_sim_run_until_quiet(script.sim, WEIR_FOREVER));

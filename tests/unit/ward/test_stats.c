@@ -661,13 +661,13 @@ WEIR_TEST(stats, count_what_a_worker_in_a_ward_does)
 
 enum { ROUNDS = 20000, LANES = 500, PRODUCERS = 2 };
 
-struct crowd {
+struct peers {
     struct weir_executor *executor;
     struct weir_stats *stats;
     _Atomic int working; /* producers that are not done */
 };
 
-static void crowd_init(struct crowd *self)
+static void peers_init(struct peers *self)
 {
     struct weir_executor_options options;
 
@@ -679,7 +679,7 @@ static void crowd_init(struct crowd *self)
 }
 
 /* Start the producers, drain until all are done, and once more; returns the sums. */
-static struct weir_stats_row drain_while(struct crowd *self, void *(*produce)(void *))
+static struct weir_stats_row drain_while(struct peers *self, void *(*produce)(void *))
 {
     pthread_t producers[PRODUCERS];
     struct weir_stats_row row, sums = {0};
@@ -703,7 +703,7 @@ static struct weir_stats_row drain_while(struct crowd *self, void *(*produce)(vo
     return sums;
 }
 
-static void crowd_fini(struct crowd *self)
+static void peers_fini(struct peers *self)
 {
     weir_stats_destroy(self->stats);
     weir_executor_destroy(self->executor);
@@ -711,7 +711,7 @@ static void crowd_fini(struct crowd *self)
 
 static void *work_hard(void *state)
 {
-    struct crowd *self = state;
+    struct peers *self = state;
     const struct weir_listener *listener;
 
     check_status(weir_stats_add(self->stats, "lane", mails, NULL, &listener, NULL),
@@ -726,26 +726,26 @@ static void *work_hard(void *state)
 
 WEIR_TEST(stats, lose_nothing_when_drained_while_two_threads_count)
 {
-    struct crowd crowd;
+    struct peers peers;
     struct weir_stats_row sums, total;
 
-    crowd_init(&crowd);
+    peers_init(&peers);
 
-    sums = drain_while(&crowd, work_hard);
+    sums = drain_while(&peers, work_hard);
 
     check_int(sums.executions, PRODUCERS * ROUNDS);
     check_int(sums.failures, PRODUCERS * ROUNDS);
     check_int(sums.messages, PRODUCERS * ROUNDS * 2);
     check_int(sums.execution_us_total, (int64_t)PRODUCERS * ROUNDS * (ROUNDS + 1) / 2);
     check_int(sums.execution_us_max, ROUNDS);
-    check_int(weir_stats_read(crowd.stats, &total, 1), 1);
+    check_int(weir_stats_read(peers.stats, &total, 1), 1);
     check_int(total.executions, PRODUCERS * ROUNDS);
-    crowd_fini(&crowd);
+    peers_fini(&peers);
 }
 
 static void *come_and_go(void *state)
 {
-    struct crowd *self = state;
+    struct peers *self = state;
     const struct weir_listener *listener;
 
     for (int i = 1; i <= LANES; i++) {
@@ -760,18 +760,18 @@ static void *come_and_go(void *state)
 
 WEIR_TEST(stats, lose_nothing_when_drained_while_workers_come_and_go)
 {
-    struct crowd crowd;
+    struct peers peers;
     struct weir_stats_row sums, last;
 
-    crowd_init(&crowd);
+    peers_init(&peers);
 
-    sums = drain_while(&crowd, come_and_go);
+    sums = drain_while(&peers, come_and_go);
 
     check_int(sums.executions, PRODUCERS * LANES);
     check_int(sums.messages, PRODUCERS * LANES);
     check_int(sums.execution_us_max, LANES);
-    check_int(weir_stats_drain(crowd.stats, &last, 1, NULL), 1);
+    check_int(weir_stats_drain(peers.stats, &last, 1, NULL), 1);
     check_int(last.workers, 0);
     check_all_zero(&last);
-    crowd_fini(&crowd);
+    peers_fini(&peers);
 }

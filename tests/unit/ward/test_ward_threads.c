@@ -12,7 +12,7 @@
 /* ---- helpers ---------------------------------------------------------------------------- */
 
 /* A ward on threads that counts the ends of its workers, on a heap that counts as well. */
-struct works {
+struct env {
     struct weir_faulty_heap heap;
     struct weir_executor *executor;
     struct weir_ward *ward;
@@ -21,13 +21,13 @@ struct works {
 
 static void count_end(void *state, const struct weir_worker_end *end)
 {
-    struct works *self = state;
+    struct env *self = state;
 
     (void)end;
     atomic_fetch_add(&self->ends, 1);
 }
 
-static void works_open_ward(struct works *self)
+static void env_open_ward(struct env *self)
 {
     check_status(weir_ward_create(self->executor,
                                   &(struct weir_ward_options){.name = "works",
@@ -37,7 +37,7 @@ static void works_open_ward(struct works *self)
                  WEIR_OK);
 }
 
-static void works_open(struct works *self, uint32_t threads)
+static void env_open(struct env *self, uint32_t threads)
 {
     struct weir_executor_options options;
 
@@ -47,10 +47,10 @@ static void works_open(struct works *self, uint32_t threads)
     options.heap = &self->heap.heap;
     options.threads = threads;
     check_status(weir_executor_create(&options, &self->executor, NULL), WEIR_OK);
-    works_open_ward(self);
+    env_open_ward(self);
 }
 
-static void works_close(struct works *self)
+static void env_close(struct env *self)
 {
     weir_ward_destroy(self->ward);
     weir_executor_destroy(self->executor);
@@ -90,42 +90,42 @@ enum { HANDS = 16 };
 WEIR_TEST(ward, runs_nothing_after_a_clean_stop_on_threads)
 {
     _Atomic uint32_t calls = 0;
-    struct works works;
-    works_open(&works, 4);
+    struct env env;
+    env_open(&env, 4);
     struct weir_worker_options options = self_starting(count_call, &calls);
     for (int i = 0; i < HANDS; i++)
-        check_status(weir_ward_spawn(works.ward, &options, NULL, NULL), WEIR_OK);
+        check_status(weir_ward_spawn(env.ward, &options, NULL, NULL), WEIR_OK);
     while (atomic_load(&calls) < 1000)
         (void)sched_yield();
 
-    check_int(weir_ward_stop(works.ward, WEIR_SECONDS(60)), 0);
+    check_int(weir_ward_stop(env.ward, WEIR_SECONDS(60)), 0);
 
     uint32_t calls_then = atomic_load(&calls);
-    check_int(works.ends, HANDS);
+    check_int(env.ends, HANDS);
     for (int i = 0; i < 1000; i++)
         (void)sched_yield();
     check_int(atomic_load(&calls), calls_then);
-    works_close(&works);
+    env_close(&env);
 }
 
 /* Stopped as soon as it is made: whatever its workers are in the middle of. */
 WEIR_TEST(ward, is_stopped_right_after_spawning_on_threads)
 {
     _Atomic uint32_t calls = 0;
-    struct works works;
-    works_open(&works, 4);
+    struct env env;
+    env_open(&env, 4);
     struct weir_worker_options options = self_starting(count_call, &calls);
 
     for (uint32_t round = 1; round <= 200; round++) {
         for (int i = 0; i < 3; i++)
-            check_status(weir_ward_spawn(works.ward, &options, NULL, NULL), WEIR_OK);
-        check_int(weir_ward_stop(works.ward, WEIR_SECONDS(60)), 0);
-        check_int(works.ends, 3 * round);
-        weir_ward_destroy(works.ward);
-        works_open_ward(&works);
+            check_status(weir_ward_spawn(env.ward, &options, NULL, NULL), WEIR_OK);
+        check_int(weir_ward_stop(env.ward, WEIR_SECONDS(60)), 0);
+        check_int(env.ends, 3 * round);
+        weir_ward_destroy(env.ward);
+        env_open_ward(&env);
     }
 
-    works_close(&works);
+    env_close(&env);
 }
 
 /* ---- several at once -------------------------------------------------------------------- */
@@ -148,16 +148,16 @@ WEIR_TEST(ward, is_stopped_by_several_threads_at_once)
 {
     _Atomic uint32_t calls = 0;
     struct stopper stoppers[4];
-    struct works works;
-    works_open(&works, 2);
+    struct env env;
+    env_open(&env, 2);
     struct weir_worker_options options = self_starting(count_call, &calls);
     for (int i = 0; i < HANDS; i++)
-        check_status(weir_ward_spawn(works.ward, &options, NULL, NULL), WEIR_OK);
+        check_status(weir_ward_spawn(env.ward, &options, NULL, NULL), WEIR_OK);
     while (atomic_load(&calls) < 100)
         (void)sched_yield();
 
     for (size_t i = 0; i < 4; i++) {
-        stoppers[i] = (struct stopper){.ward = works.ward, .unfinished = 99};
+        stoppers[i] = (struct stopper){.ward = env.ward, .unfinished = 99};
         check_int(pthread_create(&stoppers[i].thread, NULL, stop_it, &stoppers[i]), 0);
     }
     for (size_t i = 0; i < 4; i++) {
@@ -165,12 +165,12 @@ WEIR_TEST(ward, is_stopped_by_several_threads_at_once)
         check_int(stoppers[i].unfinished, 0);
     }
 
-    check_int(works.ends, HANDS);
-    works_close(&works);
+    check_int(env.ends, HANDS);
+    env_close(&env);
 }
 
 struct spawner {
-    struct works *works;
+    struct env *env;
     struct weir_worker_options options;
     pthread_t thread;
     uint32_t spawned;
@@ -183,7 +183,7 @@ static void *spawn_until_closed(void *argument)
     enum weir_status status = WEIR_OK;
 
     while (status == WEIR_OK) {
-        status = weir_ward_spawn(self->works->ward, &self->options, NULL, NULL);
+        status = weir_ward_spawn(self->env->ward, &self->options, NULL, NULL);
         if (status == WEIR_OK)
             self->spawned++;
         else if (status != WEIR_CLOSED)
@@ -198,21 +198,21 @@ WEIR_TEST(ward, is_stopped_while_others_spawn)
     _Atomic uint32_t calls = 0;
     struct spawner spawners[3];
     uint32_t spawned = 0;
-    struct works works;
-    works_open(&works, 2);
+    struct env env;
+    env_open(&env, 2);
     for (size_t i = 0; i < 3; i++) {
         spawners[i] = (struct spawner){
-            .works = &works,
+            .env = &env,
             .options = self_starting(count_call, &calls),
         };
         check_int(
             pthread_create(&spawners[i].thread, NULL, spawn_until_closed, &spawners[i]),
             0);
     }
-    while (weir_ward_count(works.ward) < 100)
+    while (weir_ward_count(env.ward) < 100)
         (void)sched_yield();
 
-    check_int(weir_ward_stop(works.ward, WEIR_SECONDS(60)), 0);
+    check_int(weir_ward_stop(env.ward, WEIR_SECONDS(60)), 0);
 
     for (size_t i = 0; i < 3; i++) {
         check_int(pthread_join(spawners[i].thread, NULL), 0);
@@ -220,9 +220,9 @@ WEIR_TEST(ward, is_stopped_while_others_spawn)
         spawned += spawners[i].spawned;
     }
     check(spawned >= 100);
-    check_int(works.ends, spawned);
-    check_int(weir_ward_count(works.ward), 0);
-    works_close(&works);
+    check_int(env.ends, spawned);
+    check_int(weir_ward_count(env.ward), 0);
+    env_close(&env);
 }
 
 /* ---- from inside ------------------------------------------------------------------------ */
@@ -250,19 +250,19 @@ static enum weir_status stop_own_ward(struct weir_context *context, void *state,
 WEIR_TEST(ward, stopped_by_its_own_action_does_not_wait_on_threads)
 {
     struct suicide suicide = {.unfinished = 99};
-    struct works works;
-    works_open(&works, 1); /* a wait for itself would be for ever */
-    suicide.ward = works.ward;
+    struct env env;
+    env_open(&env, 1); /* a wait for itself would be for ever */
+    suicide.ward = env.ward;
     struct weir_worker_options options = self_starting(stop_own_ward, &suicide);
-    check_status(weir_ward_spawn(works.ward, &options, NULL, NULL), WEIR_OK);
+    check_status(weir_ward_spawn(env.ward, &options, NULL, NULL), WEIR_OK);
 
     while (!atomic_load(&suicide.stopped))
         (void)sched_yield();
 
     check_int(suicide.unfinished, 1);
-    check_int(weir_ward_stop(works.ward, WEIR_SECONDS(60)), 0);
-    check_int(works.ends, 1);
-    works_close(&works);
+    check_int(weir_ward_stop(env.ward, WEIR_SECONDS(60)), 0);
+    check_int(env.ends, 1);
+    env_close(&env);
 }
 
 /* ---- destroying ------------------------------------------------------------------------- */
@@ -292,24 +292,24 @@ WEIR_TEST(ward, counts_one_deaf_worker_and_ends_all_others_on_one_thread)
 {
     _Atomic uint32_t calls = 0;
     struct deaf deaf = {.saw_cancel = false};
-    struct works works;
-    works_open(&works, 1);
+    struct env env;
+    env_open(&env, 1);
     struct weir_worker_options options = self_starting(hear_nothing, &deaf);
-    check_status(weir_ward_spawn(works.ward, &options, NULL, NULL), WEIR_OK);
+    check_status(weir_ward_spawn(env.ward, &options, NULL, NULL), WEIR_OK);
     while (!atomic_load(&deaf.begun))
         (void)sched_yield();
     options = self_starting(count_call, &calls);
     for (int i = 0; i < HANDS; i++)
-        check_status(weir_ward_spawn(works.ward, &options, NULL, NULL), WEIR_OK);
+        check_status(weir_ward_spawn(env.ward, &options, NULL, NULL), WEIR_OK);
 
-    check_int(weir_ward_stop(works.ward, MS(5)), 1);
+    check_int(weir_ward_stop(env.ward, MS(5)), 1);
 
-    check_int(works.ends, HANDS);
-    check_int(weir_ward_count(works.ward), 1);
+    check_int(env.ends, HANDS);
+    check_int(weir_ward_count(env.ward), 1);
     atomic_store(&deaf.may_end, true);
-    check_int(weir_ward_stop(works.ward, WEIR_SECONDS(60)), 0);
+    check_int(weir_ward_stop(env.ward, WEIR_SECONDS(60)), 0);
     check(deaf.saw_cancel);
-    works_close(&works);
+    env_close(&env);
 }
 
 /* Everything is destroyed around it. When it returns, its end is reported, and the memory
@@ -317,22 +317,22 @@ WEIR_TEST(ward, counts_one_deaf_worker_and_ends_all_others_on_one_thread)
 WEIR_TEST(ward, that_is_destroyed_lives_until_its_last_action_returns)
 {
     struct deaf deaf = {.saw_cancel = false};
-    struct works works;
-    works_open(&works, 2);
+    struct env env;
+    env_open(&env, 2);
     struct weir_worker_options options = self_starting(hear_nothing, &deaf);
-    check_status(weir_ward_spawn(works.ward, &options, NULL, NULL), WEIR_OK);
+    check_status(weir_ward_spawn(env.ward, &options, NULL, NULL), WEIR_OK);
     while (!atomic_load(&deaf.begun))
         (void)sched_yield();
 
-    weir_ward_destroy(works.ward);
-    weir_executor_destroy(works.executor);
-    check_int(works.ends, 0);
-    check(works.heap.outstanding > 0);
+    weir_ward_destroy(env.ward);
+    weir_executor_destroy(env.executor);
+    check_int(env.ends, 0);
+    check(env.heap.outstanding > 0);
     atomic_store(&deaf.may_end, true);
-    while (atomic_load(&works.heap.outstanding) > 0)
+    while (atomic_load(&env.heap.outstanding) > 0)
         (void)sched_yield();
 
-    check_int(works.ends, 1);
+    check_int(env.ends, 1);
     check(deaf.saw_cancel);
 }
 
@@ -341,20 +341,20 @@ WEIR_TEST(ward, may_be_outlived_by_the_handle_of_a_worker_on_threads)
     _Atomic uint32_t calls = 0;
     struct weir_worker_info info;
     struct weir_worker *worker;
-    struct works works;
-    works_open(&works, 2);
+    struct env env;
+    env_open(&env, 2);
     struct weir_worker_options options = self_starting(count_call, &calls);
-    check_status(weir_ward_spawn(works.ward, &options, &worker, NULL), WEIR_OK);
+    check_status(weir_ward_spawn(env.ward, &options, &worker, NULL), WEIR_OK);
     while (atomic_load(&calls) < 10)
         (void)sched_yield();
-    check_int(weir_ward_stop(works.ward, WEIR_SECONDS(60)), 0);
+    check_int(weir_ward_stop(env.ward, WEIR_SECONDS(60)), 0);
 
-    weir_ward_destroy(works.ward);
-    weir_executor_destroy(works.executor);
+    weir_ward_destroy(env.ward);
+    weir_executor_destroy(env.executor);
 
     weir_worker_read(worker, &info);
     check_int(info.state, WEIR_WORKER_ENDED);
     check_int(info.executions, calls);
     weir_worker_release(worker);
-    check_int(works.heap.outstanding, 0);
+    check_int(env.heap.outstanding, 0);
 }
