@@ -1,9 +1,9 @@
 /*
  * metrics.c - see weir/metrics.h.
  *
- * Each table below is a list of names with what they count; a new figure is a new line. The posts
+ * Each table below is a list of names with what they count; a new figure is a new line. The subscribers
  * are looked at once, before the first visit, so that all figures of a subscription belong
- * together as far as the roster's lock can make them.
+ * together as far as the partition table's lock can make them.
  */
 #include "weir/metrics.h"
 
@@ -114,7 +114,7 @@ static const struct work {
 
 /* ---- visiting ----------------------------------------------------------------------------- */
 
-/* A post as it was when reading began. */
+/* A subscriber as it was when reading began. */
 struct snapshot {
     const struct weir_subscriber *subscriber;
     uint64_t counts[WEIR_METER_ITEMS];

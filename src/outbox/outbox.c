@@ -4,7 +4,7 @@
  * Stopping has an order. First no call begins any more; then the callers get the grace, while
  * everybody else goes on, so that leases are renewed and acks stored; then the others end; at
  * last, on the stopping thread, acks that are left are stored and all leases given up. A handler
- * that does not come back keeps its lane, and nothing else; its lease runs out.
+ * that does not come back keeps its leased partition, and nothing else; its lease runs out.
  */
 #include "weir/outbox.h"
 
@@ -174,7 +174,7 @@ void weir_outbox_destroy(struct weir_outbox *self)
         self->unfinished += weir_outbox_stop(self, 0);
     weir_registry_fini(&self->registry);
     if (self->unfinished > 0) {
-        /* A handler still runs and may look at its post and at us when it returns. */
+        /* A handler still runs and may look at its subscriber and at us when it returns. */
         weir_log_event(self->logger, WEIR_LOG_WARNING, "outbox.abandoned",
                        "unfinished=%zu", self->unfinished);
         return;
@@ -448,7 +448,7 @@ static enum weir_status make_executor(struct weir_outbox *self, struct weir_erro
     options.log = *self->logger;
     options.threads = self->options.handlers + self->options.maintenance_guaranteed +
                       self->options.maintenance_shared + 2; /* acker and reporter */
-    options.reserve_threads = 3; /* the keeper, and the readers (dispatcher.c) */
+    options.reserve_threads = 3; /* the lease keeper, and the readers (dispatcher.c) */
     if (weir_tx_watchdog_is_needed(self))
         options.reserve_threads++;
     self->own_executor = true;
@@ -500,7 +500,8 @@ static enum weir_status make_stats(struct weir_outbox *self, struct weir_error *
     options.stats = self->stats;
     options.log = *self->logger;
     options.interval_ns = self->options.stats_interval_ns;
-    options.noops_are_nothing = true; /* readers look and the keeper beats for ever */
+    options.noops_are_nothing =
+        true; /* readers look and the lease keeper beats for ever */
     return weir_reporter_create(&options, &self->reporter, error);
 }
 

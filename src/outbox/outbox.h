@@ -3,7 +3,7 @@
  *
  *   enqueue.c      producers                         any thread
  *   registry.c     queues by name, remembered        any thread
- *   dispatcher.c   reads the log into lanes          two workers: main reader and follower
+ *   dispatcher.c   reads the log into leased partitions          two workers: main reader and follower
  *   handler_runner.c       calls handlers                    as many workers as permits
  *   acker.c        moves positions                   one worker
  *   lease_keeper.c       leases, members, shares           one worker on a thread without user code
@@ -11,7 +11,7 @@
  *   sweeper.c      removes what all have passed      one worker
  *   retention.c    removes old dead letters          one worker
  *
- * Each of them is a worker of the ward; the lanes between them are in partition_table.h. Two wards: the
+ * Each of them is a worker of the ward; the leased partitions between them are in partition_table.h. Two wards: the
  * callers are stopped first, while the others still renew their leases and store their acks.
  */
 #ifndef WEIR_OUTBOX_OUTBOX_H
@@ -40,9 +40,9 @@ enum { WEIR_CHANNEL_SIZE = 49, WEIR_PROCESS_NAME_SIZE = 128, WEIR_OUTBOX_NOTIFIE
 
 /* Who is woken by what. */
 enum weir_outbox_notifier_id {
-    WEIR_NOTIFY_MAIN,     /* the main reader: something committed, room, lanes */
-    WEIR_NOTIFY_FOLLOWER, /* the follower: a lane behind has room */
-    WEIR_NOTIFY_WORK,     /* callers: a lane is ready */
+    WEIR_NOTIFY_MAIN, /* the main reader: something committed, room, leased partitions */
+    WEIR_NOTIFY_FOLLOWER, /* the follower: a leased partition behind has room */
+    WEIR_NOTIFY_WORK,     /* callers: a leased partition is ready */
     WEIR_NOTIFY_ACKS,     /* the acker */
     WEIR_NOTIFY_LEASE_KEEPER,
     WEIR_NOTIFY_TX_WATCHDOG, /* a call whose time is over sooner than it believes */
@@ -100,7 +100,7 @@ struct weir_outbox {
     struct weir_tx
         *transactions; /* owned: one per caller; NULL: no transactional handler */
     size_t transaction_count;
-    _Atomic int64_t watch_ns; /* when the timekeeper looks at them again */
+    _Atomic int64_t watch_ns; /* when the transaction watchdog looks at them again */
     struct weir_lease_keeper *lease_keeper;
     struct weir_sweeper *sweeper;
     struct weir_retention *retention;
@@ -158,7 +158,7 @@ WEIR_CHECKED enum weir_status weir_sweeper_spawn(struct weir_outbox *outbox,
                                                  struct weir_error *error);
 
 /*
- * The timekeeper, and the transactions that it watches: made when there is a handler that needs
+ * The transaction watchdog, and the transactions that it watches: made when there is a handler that needs
  * them. note(): a handler begins, and has to be done at `deadline_ns`. abandon(): leave those
  * behind that are in a handler; false: another one is not, and soon done. dismiss(): none is.
  */

@@ -448,7 +448,7 @@ static const char *const MARIA_1[] = {
 
 /*
  * Rows of a library that knows nothing of this are known by their lease, of no version. `beat_us` is
- * the database's clock at the last beat, which on SQLite is that of the process.
+ * the database's clock at the last heartbeat, which on SQLite is that of the process.
  */
 static const char *const SQLITE_2[] = {
     "ALTER TABLE {p}_member ADD COLUMN alive_by INTEGER NOT NULL DEFAULT 0", /* enum */

@@ -7,7 +7,7 @@
  * A row that another program has written may be beyond the limits that producers have. That is
  * noted here; such a message becomes a dead letter when its turn comes.
  *
- * Memory   Belongs to one lane at a time; a second lane that wants the same message gets a copy.
+ * Memory   Belongs to one leased partition at a time; a second leased partition that wants the same message gets a copy.
  */
 #ifndef WEIR_OUTBOX_DELIVERY_BUFFERED_MESSAGE_H
 #define WEIR_OUTBOX_DELIVERY_BUFFERED_MESSAGE_H
@@ -21,7 +21,7 @@ struct weir_buffered_message {
     struct weir_log_position log_position; /* behind it */
     int64_t id;
     int64_t pid;
-    int64_t seq; /* given when it enters a lane */
+    int64_t seq; /* given when it enters a leased partition */
     int64_t created_us;
     uint8_t uid[WEIR_UID_SIZE];
     size_t size;         /* of the whole block: what it counts for */

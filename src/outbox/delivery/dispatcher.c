@@ -1,8 +1,8 @@
 /*
- * dispatcher.c - reads the log into lanes: the main reader and the follower.
+ * dispatcher.c - reads the log into leased partitions: the main reader and the follower.
  *
  * The main reader looks for what is new, makes it readable (a cut, on PostgreSQL) and reads it
- * once for all lanes that are attached. Whether it looks by itself or is notified by producers it
+ * once for all leased partitions that are attached. Whether it looks by itself or is notified by producers it
  * tells them (notify_mode.h). Going to sleep takes two looks: it first says that it sleeps, so that from
  * then on whoever writes notifies, and then looks again for what was written just before.
  */
@@ -69,7 +69,7 @@ static void note_lost(const struct weir_outbox *outbox, const struct weir_lease 
     }
 }
 
-/* Lanes in which messages of this page may be missing: are they still ours? Once for each change of
+/* Leased partitions in which messages of this page may be missing: are they still ours? Once for each change of
  * what was removed, in one statement. */
 static enum weir_status ask(struct weir_dispatcher *self,
                             struct weir_connection *connection,
@@ -87,7 +87,7 @@ static enum weir_status ask(struct weir_dispatcher *self,
     if (leases == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "ask about %zu %s", count,
                               WEIR_NOUN(count, "lease", "leases"));
-    /* None is doubted that was not before: a lane enters a page only when that is chosen. */
+    /* None is doubted that was not before: a leased partition enters a page only when that is chosen. */
     count = weir_partition_table_doubted(outbox->partition_table, self->kind, page,
                                          leases, count);
     status = weir_lease_check(connection, outbox->owner, leases, count, error);
@@ -129,7 +129,7 @@ static enum weir_status read_page(struct weir_dispatcher *self,
     return status;
 }
 
-/* There is nothing behind its beginning. Lanes want to hear that too: nothing waits in them. */
+/* There is nothing behind its beginning. Leased partitions want to hear that too: nothing waits in them. */
 static void route_nothing(struct weir_dispatcher *self, struct weir_page *page)
 {
     struct weir_list none;

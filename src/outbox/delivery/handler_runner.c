@@ -1,20 +1,20 @@
 /*
  * handler_runner.c - calls handlers.
  *
- * As many workers as the process has permits for handlers; each takes the lane whose turn it is,
+ * As many workers as the process has permits for handlers; each takes the leased partition whose turn it is,
  * makes a batch of what waits there and calls the handler. A panic is a retry. Then the worker takes
- * the next lane at once: a lane with waiting messages is never paced.
+ * the next leased partition at once: a leased partition with waiting messages is never paced.
  *
- *   leased          outside of any transaction; the answer goes to the acker, by way of the roster
+ *   leased          outside of any transaction; the answer goes to the acker, by way of the partition table
  *   transactional   inside of one (tx.h), which this worker commits together with the answer
  *
  * A call that needs a mark (mark.h) stores it when everything else is in hand: nothing is done
- * between the mark and the call that takes time. When the call does not begin after all the roster
+ * between the mark and the call that takes time. When the call does not begin after all the partition table
  * is told, and the acker ends the mark.
  *
  * When such a transaction comes to nothing, that the call has failed is stored by the acker, like
  * every retry. So it is when nobody knows whether it was committed: if it was, the acker's move is
- * refused, since the version has changed, and the lane begins anew where the position is.
+ * refused, since the version has changed, and the leased partition begins anew where the position is.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -255,7 +255,7 @@ static enum weir_status mark(struct weir_outbox *outbox, struct weir_call *call,
     return status == WEIR_FENCED ? WEIR_OK : status;
 }
 
-/* The outbox may be gone when the handler returns at last; the roster waits for it. */
+/* The outbox may be gone when the handler returns at last; the partition table waits for it. */
 static enum weir_status deliver(struct weir_outbox *outbox, struct weir_context *context,
                                 struct weir_call *call, struct weir_error *error)
 {
@@ -372,7 +372,7 @@ static void pass_within(struct weir_outbox *outbox,
     weir_partition_table_passed(partition_table, call);
 }
 
-/* The connection is back before the roster hears of it: that may end the last hold on us. */
+/* The connection is back before the partition table hears of it: that may end the last hold on us. */
 static void conclude_within(struct weir_outbox *outbox,
                             struct weir_partition_table *partition_table,
                             struct weir_tx *tx, struct weir_call *call,

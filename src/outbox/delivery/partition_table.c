@@ -1,5 +1,5 @@
 /*
- * partition_table.c - lanes, and how they come and go. See partition_table.h and partition_table_private.h.
+ * partition_table.c - leased partitions, and how they come and go. See partition_table.h and partition_table_private.h.
  */
 #include "outbox/delivery/partition_table.h"
 
@@ -14,7 +14,7 @@
 #include "outbox/delivery/partition_table_private.h"
 #include "ward/executor.h"
 
-/* How far a drained lane may fall behind the front until its place is stored again: so many
+/* How far a drained leased partition may fall behind the front until its place is stored again: so many
  * cuts, or ids where there are no cuts. A restart reads from there. */
 enum { DRAINED_CUTS_MAX = 1000, DRAINED_IDS_MAX = 100000 };
 
@@ -147,7 +147,7 @@ static bool comes_before(const struct weir_leased_partition *leased,
     return leased->lease.key.subscription < key.subscription;
 }
 
-/* The first lane that does not come before `key`. */
+/* The first leased partition that does not come before `key`. */
 static size_t lower_bound(const struct weir_partition_table *self,
                           struct weir_lease_key key) WEIR_REQUIRES(self->lock)
 {
@@ -188,7 +188,7 @@ weir_partition_table_find(const struct weir_partition_table *self,
     return leased;
 }
 
-/* ---- what waits in a lane -------------------------------------------------------------- */
+/* ---- what waits in a leased partition -------------------------------------------------------------- */
 
 static struct weir_buffered_message *buffered_message_of(struct weir_list *link)
 {

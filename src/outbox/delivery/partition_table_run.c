@@ -1,7 +1,7 @@
 /*
- * partition_table_run.c - what handler threads and the acker do with the roster.
+ * partition_table_run.c - what handler threads and the acker do with the partition table.
  *
- * From take() to settle() the first `call_count` parcels of a lane belong to one call: nothing
+ * From take() to settle() the first `call_count` buffered messages of a leased partition belong to one call: nothing
  * drops or moves them, so views of them may be handed to handlers and to the database.
  */
 #include <string.h>
@@ -264,7 +264,7 @@ static bool dismiss(struct weir_partition_table *self,
     return described;
 }
 
-/* The lane whose turn it is; NULL: none. */
+/* The leased partition whose turn it is; NULL: none. */
 static struct weir_leased_partition *next_in_turn(struct weir_partition_table *self,
                                                   int64_t boot_now_ns)
     WEIR_REQUIRES(self->lock)
@@ -331,7 +331,7 @@ void weir_partition_table_begin(struct weir_partition_table *self, struct weir_c
 
 /* ---- finishing ------------------------------------------------------------------------- */
 
-/* Views of the rejected parcels for the ack; takes the batch's list. */
+/* Views of the rejected buffered messages for the ack; takes the batch's list. */
 static bool describe_rejections(struct weir_partition_table *self,
                                 struct weir_leased_partition *leased,
                                 struct weir_batch *batch, uint32_t attempts)
@@ -373,7 +373,7 @@ static bool describe_rejections(struct weir_partition_table *self,
     return true;
 }
 
-/* Where the position goes when the first `processed` parcels are passed. */
+/* Where the position goes when the first `processed` buffered messages are passed. */
 static void describe_move(struct weir_leased_partition *leased, size_t processed)
 {
     struct weir_list *link = &leased->buffered_messages;
@@ -412,7 +412,7 @@ static void describe_retry(struct weir_partition_table *self,
     (void)weir_text_format(leased->error, sizeof leased->error, "%s", reason);
 }
 
-/* What becomes of the lane: its mode, its position, and when it goes on. */
+/* What becomes of the leased partition: its mode, its position, and when it goes on. */
 static void describe_outcome(struct weir_partition_table *self,
                              struct weir_leased_partition *leased,
                              const struct weir_batch *batch, enum weir_outcome outcome,
@@ -473,7 +473,7 @@ static void describe_failure(struct weir_partition_table *self,
                      reason);
 }
 
-/* Nobody calls the handler of this lane any more. */
+/* Nobody calls the handler of this leased partition any more. */
 static void end_call(struct weir_partition_table *self,
                      struct weir_leased_partition *leased) WEIR_REQUIRES(self->lock)
 {
@@ -484,7 +484,7 @@ static void end_call(struct weir_partition_table *self,
         weir_partition_table_notify(self->options.work); /* a permit is free */
 }
 
-/* The lane was lost while its handler ran: nobody has it now. */
+/* The leased partition was lost while its handler ran: nobody has it now. */
 static void drop_leased(struct weir_partition_table *self,
                         struct weir_leased_partition *leased) WEIR_REQUIRES(self->lock)
 {
@@ -672,7 +672,7 @@ size_t weir_partition_table_collect(struct weir_partition_table *self,
     return taken;
 }
 
-/* The lane whose ack this is: among the lanes, or lost meanwhile. */
+/* The leased partition whose ack this is: among the leased partitions, or lost meanwhile. */
 static struct weir_leased_partition *owner_of(struct weir_partition_table *self,
                                               const struct weir_ack *ack)
     WEIR_REQUIRES(self->lock)

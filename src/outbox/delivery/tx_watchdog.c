@@ -2,7 +2,7 @@
  * tx_watchdog.c - cancels the statement of a transactional handler whose budget is over.
  *
  * A worker of its own, on a thread that runs no user code and waits for no lock of the database:
- * on SQLite the keeper itself waits for the handler's transaction. It sleeps until the first
+ * on SQLite the lease keeper itself waits for the handler's transaction. It sleeps until the first
  * deadline that it knows of. A call whose deadline comes sooner wakes it: the first one after a
  * rest, and then one per budget. A handler that goes on with another statement is told again, at
  * every turn.

@@ -2,7 +2,7 @@
  * failure_detector.h - this process among the others: what it is known by, and what it notices of them.
  *
  *              enter                      is_lost
- *   by lease ---------> by lock, session ---------> forsake: another number, by lease
+ *   by lease ---------> by lock, session ---------> abandon: another number, by lease
  *      ^  |                                              |
  *      |  '--- it cannot be had: tried again             |
  *      '-------------------------------------------------'
@@ -15,7 +15,7 @@
  * After a session was lost, perhaps because the database has restarted, nobody is judged for two
  * seconds from the next one on: the others may be on their way back too.
  *
- * Threads  The keeper's.
+ * Threads  The lease keeper's.
  */
 #ifndef WEIR_OUTBOX_LEASE_FAILURE_DETECTOR_H
 #define WEIR_OUTBOX_LEASE_FAILURE_DETECTOR_H
@@ -82,11 +82,11 @@ bool weir_failure_detector_is_lost(struct weir_failure_detector *self);
 /* Give it up, and the number with it. Returns that number. */
 int64_t weir_failure_detector_abandon_session(struct weir_failure_detector *self);
 
-/* What to beat with. */
+/* What to send a heartbeat with. */
 void weir_failure_detector_describe(const struct weir_failure_detector *self,
                                     struct weir_process *out);
 
-/* A beat was answered: our wall clock before and after it, and the database's. */
+/* A heartbeat was answered: our wall clock before and after it, and the database's. */
 void weir_failure_detector_note_clock(struct weir_failure_detector *self,
                                       int64_t before_us, int64_t after_us,
                                       int64_t database_us);

@@ -1,31 +1,30 @@
 /*
- * lease_keeper.c - keeps the leases of a process, and its share of the partitions.
+ * lease_keeper.c - keeps the leases of a process, and its quota of the partitions.
  *
  * It runs on a thread that never runs user code, so that no handler, however slow, can cost a
- * lease. In each round it releases lanes that are leaving, renews the leases of the others, says
- * that the process is alive, and takes or gives up partitions until it has its share (process.h).
+ * lease. In each round it releases leased partitions that are leaving, renews the leases of the others, says
+ * that the process is alive, and takes or gives up partitions until it has its quota (process.h).
  *
- * A process that has died without its lock (liveness.h) is *buried*: its leases end, and then its
- * membership, in this order, so that whoever buries and dies leaves it to the next one. Several may
- * bury it at once.
+ * A process that has died without its lock (liveness.h) is *evicted*: its leases end, and then its
+ * membership, in this order, so that whoever evicts and dies leaves it to the next one. Several may
+ * evict it at once.
  *
  * When our own liveness session is lost others may believe us dead, and be at our partitions already.
- * So all lanes are given up at once, before anything is said to the database; running handlers are
+ * So all leased partitions are given up at once, before anything is said to the database; running handlers are
  * told to stop, and their acks are refused. Then the process comes back under another number: what is
  * left of the former one is released, and partitions are taken as a newcomer takes them.
  *
  * Lost is also a session that others do not see, because they look on another server
- * (liveness.h). So from each connection it is looked for before a beat on it says that there is
+ * (liveness.h). So from each connection it is looked for before a heartbeat on it says that there is
  * one; and while there is no connection to be had, a session on a server that takes no writes
  * is given up.
  *
- * A process in which a handler hangs cannot take that partition again, and the others have their
- * shares. So a partition that lies about for two beats is taken beyond the share; another one is
+ * A process in which a handler hangs cannot take that partition again, and the others have their quotas. So a partition that is orphaned for two heartbeats is taken beyond the quota; another one is
  * given up for it, held for longer, which that process can take.
  *
  *   renew   every third of the shortest lease
  *   beat    as often, at most every 3 s; sooner while somebody should give us something, when
- *           somebody has come, gone or died, and when the time of somebody who does not beat is over
+ *           somebody has come, gone or died, and when the time of somebody that sends no heartbeat is over
  *   look    at the others, while there are any (failure_detector.h)
  *
  * If the database cannot be reached leases run out by themselves. No call begins once our own
@@ -55,9 +54,9 @@ struct weir_lease_keeper {
     struct weir_failure_detector failure_detector;
     int64_t former; /* our number before; something may be left of it; 0: none */
     bool untidy;    /* leases may have our name that we know nothing of */
-    struct weir_quota *quotas; /* owned; one per post */
-    int64_t *orphaned_ns;      /* owned; one per post: free since then; 0: none is */
-    struct weir_lease *leases; /* owned; room for all lanes there can be */
+    struct weir_quota *quotas; /* owned; one per subscriber */
+    int64_t *orphaned_ns; /* owned; one per subscriber: free since then; 0: none is */
+    struct weir_lease *leases; /* owned; room for all leased partitions there can be */
     struct weir_ack *acks;     /* owned; as many */
     struct weir_stored_position *positions; /* owned; as many */
     size_t lease_max;
@@ -65,7 +64,7 @@ struct weir_lease_keeper {
 
 /* ---- leaving --------------------------------------------------------------------------- */
 
-/* Lanes that nothing waits for also say how far the log was read for them. Those with a mark end it,
+/* Leased partitions that nothing waits for also say how far the log was read for them. Those with a mark end it,
  * each by itself, so that what it has told is kept; it counts no more once the lease is released. */
 static enum weir_status store_positions(struct weir_lease_keeper *self,
                                         struct weir_connection *connection, size_t count,
@@ -106,7 +105,8 @@ static enum weir_status release_leaving(struct weir_lease_keeper *self,
     else
         status =
             weir_lease_release(connection, outbox->owner, self->leases, count, error);
-    self->untidy |= status != WEIR_OK; /* the roster has forgotten them already */
+    self->untidy |=
+        status != WEIR_OK; /* the partition table has forgotten them already */
     (void)WEIR_POINT(outbox->points, "keeper.released");
     if (status == WEIR_OK && !atomic_load(&outbox->alone)) {
         status = weir_wake_send(connection, outbox->channel, error);
@@ -174,7 +174,7 @@ static void note_lost(struct weir_lease_keeper *self, const struct weir_lease *l
     self->heartbeat_ns = 0; /* and look for another one */
 }
 
-/* The leases of all posts that last as long as that of posts[first]; none if one before it does:
+/* The leases of all subscribers that last as long as that of subscribers[first]; none if one before it does:
  * then they were renewed with that. */
 static size_t list_leases(struct weir_lease_keeper *self, size_t first)
 {
@@ -238,7 +238,7 @@ static enum weir_status renew(struct weir_lease_keeper *self,
     return status;
 }
 
-/* ---- shares ---------------------------------------------------------------------------- */
+/* ---- quotas ---------------------------------------------------------------------------- */
 
 /* What an owner that died has left is worth a line: it leads to a dead letter. */
 static void log_mark(const struct weir_outbox *outbox,
@@ -299,7 +299,7 @@ static enum weir_status admit_all(struct weir_lease_keeper *self,
 }
 
 /*
- * A take whose answer was lost, or that could not be turned into lanes, or a release that failed,
+ * A take whose answer was lost, or that could not be turned into leased partitions, or a release that failed,
  * leaves leases with our name that nobody serves. Give them up, so that they need not run out.
  */
 static enum weir_status tidy_subscriber(struct weir_lease_keeper *self,
@@ -335,7 +335,7 @@ static enum weir_status tidy(struct weir_lease_keeper *self,
     return status;
 }
 
-/* Take up to `wanted` partitions of a post, just after a look at its share. */
+/* Take up to `wanted` partitions of a subscriber, just after a look at its quota. */
 static enum weir_status take(struct weir_lease_keeper *self,
                              struct weir_connection *connection, size_t index,
                              size_t wanted, size_t *taken, struct weir_error *error)

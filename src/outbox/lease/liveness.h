@@ -18,7 +18,7 @@
  * Others look for the lock where they write. A session that is there may have been left
  * behind: its server was the primary, takes no writes any more, and the connections of the pool
  * lead to another one. Nobody sees its lock there. So the question is asked as others ask it,
- * from each connection that the keeper gets (confirm), and of the session itself when there is
+ * from each connection that the lease keeper gets (confirm), and of the session itself when there is
  * no connection to be had (doubt). That other connections were lost says nothing: they may end
  * for reasons of their own.
  *
@@ -29,7 +29,7 @@
  * server's TCP notices: their leases run out. A child that was forked, and did not exec, keeps
  * SQLite's lock as long as it lives.
  *
- * Threads  The keeper's.
+ * Threads  The lease keeper's.
  * Failure  Whatever goes wrong, the process is known by its lease.
  */
 #ifndef WEIR_OUTBOX_LEASE_LIVENESS_H
@@ -80,7 +80,8 @@ struct weir_peer {
     enum weir_alive_by alive_by;
     bool dead;            /* it has a lock to be known by, and does not hold it */
     int64_t clock_off_us; /* as it says */
-    int64_t ahead_us; /* of the database's clock: its last beat; below 0: it is over */
+    int64_t
+        ahead_us; /* of the database's clock: its last heartbeat; below 0: it is over */
 };
 typedef void (*weir_peer_fn)(void *state, const struct weir_peer *peer);
 

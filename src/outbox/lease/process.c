@@ -39,7 +39,7 @@
 /*
  * One row for each holder of leases, one without holder if there is none: the subscription, is its
  * queue paused, how many others are alive, and how many of these have a smaller number than we and
- * than the holder, how long the first of the others is alive if it does not beat (null if there are
+ * than the holder, how long the first of the others is alive if it sends no heartbeat (null if there are
  * none), is the subscription paused, the database's clock; the holder (null when the leases may be taken), how many, and how long
  * the first of them lasts. By primary keys.
  */
@@ -77,7 +77,7 @@ enum {
 
 /*
  * All of it at once, since a process that has nothing to do beats on. The parts see the tables as
- * they were before, which is why others are counted and not members. Whoever is buried and beats
+ * they were before, which is why others are counted and not members. Whoever is evicted and beats
  * again at this moment is left alone, so nobody waits for anybody.
  */
 static const struct weir_sql SQL_HEARTBEAT_PG = {
@@ -154,7 +154,7 @@ struct heartbeat {
     const struct weir_process *process;
     struct weir_quota *quotas;
     size_t count;
-    struct weir_columns columns; /* of the shares: SUBSCRIPTION, ... */
+    struct weir_columns columns; /* of the quotas: SUBSCRIPTION, ... */
 };
 
 enum { SUBSCRIPTION, DELIVERED, RATE, COLUMN_COUNT };
@@ -248,7 +248,7 @@ static enum weir_status read_quotas(struct heartbeat *self,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* ---- the beat ----------------------------------------------------------------------------- */
+/* ---- the heartbeat ----------------------------------------------------------------------------- */
 
 static void clear_quotas(struct heartbeat *self)
 {
@@ -289,7 +289,7 @@ static struct weir_value all_of(const struct heartbeat *self, size_t column,
     return weir_columns_array(&self->columns, column, type, 0, self->count);
 }
 
-/* What a beat says of the process itself: the parameters 2 to 7. */
+/* What a heartbeat says of the process itself: the parameters 2 to 7. */
 #define OF_PROCESS(process)                                                              \
     weir_integer((process)->owner), weir_text(weir_str((process)->name)),                \
         weir_integer((process)->duration_us), weir_text(weir_str((process)->library)),   \

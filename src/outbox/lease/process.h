@@ -3,7 +3,7 @@
  *
  * Each has a row with a time of the database's clock until which it counts as alive at most, and
  * says by what it is known to be: by that time alone, or also by a lock (liveness.h). From the live
- * ones follows the share of each. The shares of a subscription add up to its partitions and differ by
+ * ones follows the quota of each. The quotas of a subscription add up to its partitions and differ by
  * one at most: by the order of the processes' numbers, beginning with another one in each
  * subscription, so that it is not always the same process that has more. Where there are more
  * processes than partitions each may have one, and the first has it.
@@ -21,7 +21,7 @@ struct weir_process {
     int64_t owner;
     const char *name;
     const char *library; /* its version */
-    int64_t duration_us; /* alive for so long without another beat */
+    int64_t duration_us; /* alive for so long without another heartbeat */
     enum weir_alive_by alive_by;
     int64_t clock_off_us; /* its wall clock minus the database's */
 };
@@ -35,13 +35,13 @@ struct weir_quota {
     uint32_t processes;   /* out: alive, ourselves included */
     uint32_t quota;       /* out: what we may hold */
     uint32_t free;        /* out: leases nobody holds, or that have run out */
-    uint32_t surplus;     /* out: leases that others hold beyond the share */
+    uint32_t surplus;     /* out: leases that others hold beyond the quota */
     int64_t
         next_free_us; /* out: until the next lease of somebody else runs out; -1: none */
     int64_t
-        next_dead_us;  /* out: until another one is dead, if it does not beat; -1: none */
-    bool queue_paused; /* out */
-    bool paused;       /* out: this subscription is */
+        next_dead_us; /* out: until another one is dead, if it sends no heartbeat; -1: none */
+    bool queue_paused;     /* out */
+    bool paused;           /* out: this subscription is */
     uint32_t attempts_max; /* out: of the queue; 0: no limit */
     bool removed;          /* out: the subscription is gone */
     uint32_t held;         /* out: leases that are ours, as the database has it */
@@ -49,7 +49,7 @@ struct weir_quota {
 };
 
 /* Be alive for `duration_us` more in each of these subscriptions, publish what was delivered, remove
- * members long dead, and read the shares. */
+ * members long dead, and read the quotas. */
 WEIR_CHECKED enum weir_status weir_process_heartbeat(struct weir_connection *connection,
                                                      const struct weir_process *process,
                                                      struct weir_quota *quotas,

@@ -7,7 +7,7 @@
  *       all subscriptions of its queue, or aside with its cut.
  *   I4  A queue's removed place is not before the place of anything ever removed from it.
  *   I5  The newest ack of a (subscription, partition) is in some leaf at every moment.
- *   I6  A queue's `removals` changes in each copy, and so before a row of it is missing: a lane that
+ *   I6  A queue's `removals` changes in each copy, and so before a row of it is missing: a leased partition that
  *       was asked about after the copy had passed what the copy takes for passed.
  *   I7  Who sees the number of a copy sees what was copied, and the positions by which the rest was
  *       passed. So a dump whose newest copy is n has nothing to miss from a leaf that was emptied

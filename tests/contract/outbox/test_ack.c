@@ -982,7 +982,7 @@ static void check_free(void *argument)
     check(is_free(argument));
 }
 
-/* The same of the keeper, which renews all that it believes to have. */
+/* The same of the lease keeper, which renews all that it believes to have. */
 OUTBOX_SERVER_TEST(renewal, of_leases_that_were_lost_keeps_nobody_waiting)
 {
     struct weir_db_options options = fixture_options(fixture);

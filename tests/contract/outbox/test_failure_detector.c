@@ -87,7 +87,7 @@ static void wait_for_looks(const struct setup *self, uint64_t count)
     wait_until(atomic_load(&self->points.armed[0].passed) >= before + count);
 }
 
-/* A row of a process that is known by its lease, and whose last beat was in `heartbeat_in_s`. */
+/* A row of a process that is known by its lease, and whose last heartbeat was in `heartbeat_in_s`. */
 static void write_peer(struct fixture *fixture, const char *name, const char *library,
                        int heartbeat_in_s)
 {

@@ -185,7 +185,7 @@ OUTBOX_TEST(doubt, that_cannot_be_settled_costs_no_lease)
     weir_fault_points_arm(&points, "keeper.eager", 1); /* not in seconds */
     one = process_pool_join_with(&process_pool,
                                  &(struct process_pool_joining){.points = &points});
-    for (int i = 0; i < 4; i++) { /* each third is unanswered, and costs a beat */
+    for (int i = 0; i < 4; i++) { /* each third is unanswered, and costs a heartbeat */
         process_pool_enqueue(&process_pool, 0, 1);
         wait_until(process_pool_stored(&process_pool) == i + 1);
     }
@@ -195,7 +195,7 @@ OUTBOX_TEST(doubt, that_cannot_be_settled_costs_no_lease)
     process_pool_close(&process_pool);
 }
 
-/* Processes come and go while answers to the keeper are lost. Each lease outlasts the test's
+/* Processes come and go while answers to the lease keeper are lost. Each lease outlasts the test's
  * patience, so one that nobody serves, and that must run out, is seen. */
 static void share_with(struct fixture *fixture, const char *point)
 {

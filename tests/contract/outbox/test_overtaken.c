@@ -141,7 +141,7 @@ static void check_numbers(struct recorder *recorder)
     }
 }
 
-/* The keeper looks at once, not with its next beat. */
+/* The lease keeper looks at once, not with its next heartbeat. */
 static bool is_at(struct fixture *fixture, struct weir_outbox *outbox, int32_t partition,
                   int64_t seq)
 {

@@ -201,7 +201,7 @@ static void open_env(struct fixture *fixture, struct env *self, int64_t interval
     options.stats_interval_ns = interval_ns;
     self->outbox = outbox_fixture_create(fixture, &options);
     outbox_fixture_queue(fixture, self->outbox, "orders", 1);
-    outbox_fixture_short_lease(&handler); /* the keeper has to do often */
+    outbox_fixture_short_lease(&handler); /* the lease keeper has to do often */
     outbox_fixture_add(fixture, self->outbox, &handler);
     outbox_fixture_start(fixture, self->outbox);
 }
@@ -227,7 +227,7 @@ OUTBOX_TEST(reports, are_written_while_messages_are_delivered)
     close_env(&env);
 }
 
-/* The readers look and the keeper beats, for nobody. */
+/* The readers look and the lease keeper beats, for nobody. */
 OUTBOX_TEST(reports, are_not_written_while_there_is_nothing_to_do)
 {
     struct env env;

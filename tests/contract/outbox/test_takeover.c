@@ -323,7 +323,7 @@ static void wait_for_pass(void *argument)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* One has found the dead, and waits at the grave until the other has buried it and taken a share. */
+/* One has found the dead, and waits at the grave until the other has evicted it and taken a share. */
 OUTBOX_TEST(takeover, by_two_at_once_is_as_by_one)
 {
     enum { BURYING, EVICTED, TAKEN };

@@ -1,5 +1,5 @@
 /*
- * Lanes in memory, without a database: when a lease ends, and which lanes are asked about.
+ * Leased partitions in memory, without a database: when a lease ends, and which leased partitions are asked about.
  */
 #include "outbox/delivery/partition_table.h"
 
@@ -66,7 +66,7 @@ static void close_setup(struct setup *self)
     weir_sim_destroy(self->sim);
 }
 
-/* A page with one message, for all lanes that have not read so far. */
+/* A page with one message, for all leased partitions that have not read so far. */
 static void deliver(struct setup *self, int32_t partition, int64_t id)
 {
     struct weir_log_row row = {
@@ -125,7 +125,7 @@ WEIR_TEST(lane, of_a_suspended_host_begins_no_call_until_its_lease_is_renewed)
 
 /* ---- questions ---------------------------------------------------------------------------- */
 
-/* How many lanes are asked about when so much of their queue was removed. */
+/* How many leased partitions are asked about when so much of their queue was removed. */
 static size_t doubted(struct setup *self, int64_t removed_id, int64_t count, bool kept)
 {
     struct weir_lease leases[PARTITIONS];
