@@ -221,7 +221,7 @@ close_waits(struct weir_flow *flow, struct weir_connection *connection,
                              : status;
 }
 
-/* All that is to be written about these is written, or is in the postscript; nothing that follows from
+/* All that is to be written about these is written, or is in the commit batch; nothing that follows from
  * it for others. */
 static enum weir_status
 store_rows(struct weir_flow *flow, struct weir_connection *connection,
@@ -253,7 +253,7 @@ store_rows(struct weir_flow *flow, struct weir_connection *connection,
 /* Are they counted as ends of their flows already? */
 enum moment { END_NOW, ENDED_BEFORE };
 
-/* What a level needs in a postscript, and what comes behind the last one. */
+/* What a level needs in a commit batch, and what comes behind the last one. */
 enum { LEVEL_STEPS = 6, LEVEL_VALUES = 48, LAST_STEPS = 1, LAST_VALUES = 8 };
 
 /* What follows from what has followed, until nothing does any more. */
@@ -391,7 +391,7 @@ static enum weir_status write_down(struct weir_flow *flow,
                : status;
 }
 
-/* The postscript is the caller's, also after a failure. */
+/* The commit batch is the caller's, also after a failure. */
 static enum weir_status compose(struct weir_flow *flow,
                                 struct weir_connection *connection,
                                 struct weir_change *changes, size_t count, int64_t now_us,

@@ -87,7 +87,7 @@ weir_change_set_resolve(struct weir_flow *flow, struct weir_connection *connecti
                         struct weir_pending_wakeups *pending_wakeups, size_t *edges,
                         struct weir_error *error);
 
-/* What becomes of a row: added to the tidings. For rows that do not come through store(): new ones. */
+/* What becomes of a row: added to the pending wakeups. For rows that do not come through store(): new ones. */
 void weir_pending_wakeups_note(struct weir_pending_wakeups *pending_wakeups,
                                const struct weir_execution_row *row);
 

@@ -61,7 +61,7 @@ weir_commit_batch_make_room(struct weir_commit_batch *self,
                             struct weir_connection *connection, size_t step_count,
                             size_t value_count, struct weir_error *error);
 
-/* Take what cells refer to: it is released with the postscript. One thing at most. */
+/* Take what cells refer to: it is released with the commit batch. One thing at most. */
 void weir_commit_batch_keep(struct weir_commit_batch *self, void *thing,
                             void (*release)(void *thing));
 

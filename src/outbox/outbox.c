@@ -678,7 +678,7 @@ static void store_acks(struct weir_outbox *self)
 
 /*
  * What is left after the grace hangs in a handler, or is between two calls of one and ends at once,
- * or is about to commit or roll back: that is waited for, as for the staff. A handler's connection
+ * or is about to commit or roll back: that is waited for, as for the internal workers. A handler's connection
  * is left to it.
  */
 static size_t stop_handler_runners(struct weir_outbox *self, int64_t grace_ns)

@@ -1,5 +1,5 @@
 /*
- * cycle.h - do edges lead in a circle?
+ * cycle.h - do edges lead in a cycle?
  */
 #ifndef WEIR_EXECUTION_FLOW_CYCLE_H
 #define WEIR_EXECUTION_FLOW_CYCLE_H

@@ -1,7 +1,7 @@
 /*
  * graph_extending.h - one extension of a flow, for the files that work on it.
  *
- *   graph_nodes.c   what is asked for: executions and edges by name; circles
+ *   graph_nodes.c   what is asked for: executions and edges by name; cycles
  *   graph_names.c   names of members
  *   graph_joins.c   the groups that its edges belong to
  *   graph_extend.c  the transaction

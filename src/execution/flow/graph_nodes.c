@@ -241,9 +241,9 @@ bool weir_extending_is_joined(const struct weir_extending_node *node)
     return node->edges_in > 0 || node->join != NULL;
 }
 
-/* ---- circles ------------------------------------------------------------------------------- */
+/* ---- cycles ------------------------------------------------------------------------------- */
 
-/* Edges to new members alone cannot close a circle through old ones: nothing leads from a new one to
+/* Edges to new members alone cannot close a cycle through old ones: nothing leads from a new one to
  * an old one then. */
 static bool leads_to_old(const struct weir_extending *self)
 {

@@ -2,7 +2,7 @@
  * graph_store.h - flows in their tables, and what their members are known by. Their edges are in
  * edge_store.h, their joins in join_store.h.
  *
- * As store.h these decide nothing. What needs no answer goes into a postscript, which stays empty on
+ * As store.h these decide nothing. What needs no answer goes into a commit batch, which stays empty on
  * SQLite. Who may write what:
  *
  *   flow   whoever has its row locked. Last of all locks: every end of a member needs it, for a moment
@@ -79,7 +79,7 @@ WEIR_CHECKED enum weir_status weir_graph_page(struct weir_connection *connection
                                               struct weir_flow_row **out, size_t *count,
                                               struct weir_error *error);
 
-/* All but what it is. Its texts are borrowed until the postscript was sent; NULL: at once. */
+/* All but what it is. Its texts are borrowed until the commit batch was sent; NULL: at once. */
 WEIR_CHECKED enum weir_status weir_graph_write(struct weir_connection *connection,
                                                const struct weir_flow_row *row,
                                                struct weir_commit_batch *commit_batch,

@@ -3,7 +3,7 @@
  *
  * I1  An edge is counted by whoever moves it from OPEN, in the same transaction, so once.
  * I2  A group is decided once: what ends later is counted, and changes nothing else.
- * I3  Nothing is read that is still in the postscript. Those that have just ended may be, so what leads
+ * I3  Nothing is read that is still in the commit batch. Those that have just ended may be, so what leads
  *     to one of them does not load it: it has ended. What is passed on, and what is reopened, comes
  *     after it was sent; so does the next level, whose groups may be the same.
  */

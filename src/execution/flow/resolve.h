@@ -42,7 +42,7 @@ struct weir_resolution {
     size_t end_room;
 };
 
-/* NULL without memory. What the postscript has got refers to it until it was sent. */
+/* NULL without memory. What the commit batch has got refers to it until it was sent. */
 struct weir_resolution *weir_resolution_create(struct weir_flow *flow,
                                                struct weir_commit_batch *commit_batch);
 void weir_resolution_destroy(struct weir_resolution *self);
@@ -61,7 +61,7 @@ bool weir_resolution_goes_on(const struct weir_resolution *self);
 
 /*
  * Their edges are over, or open again; *self has what follows, with rules applied, to be stored. What is
- * stored of those that have ended may still be in the postscript, and nothing else.
+ * stored of those that have ended may still be in the commit batch, and nothing else.
  */
 WEIR_CHECKED enum weir_status
 weir_resolution_step(struct weir_resolution *self, struct weir_connection *connection,

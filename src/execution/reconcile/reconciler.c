@@ -367,7 +367,7 @@ static enum weir_status look_at_all(const struct round *round, struct weir_due_t
     return look(round, round->task->age_us, out, error);
 }
 
-/* For all who share the lookout. */
+/* For all who share the due cache. */
 static enum weir_status look_for_others(struct weir_reconciler_task *task,
                                         const struct weir_store_filter *filter,
                                         struct weir_due_time *out,

@@ -261,7 +261,7 @@ WEIR_CHECKED enum weir_status weir_store_insert(const struct weir_store *self,
                                                 size_t count, int64_t now_us,
                                                 struct weir_error *error);
 
-/* The same; what belongs to the last of them is added to the postscript, where there is one. */
+/* The same; what belongs to the last of them is added to the commit batch, where there is one. */
 WEIR_CHECKED enum weir_status weir_store_insert_with_commit_batch(
     const struct weir_store *self, struct weir_connection *connection,
     struct weir_new_execution *items, size_t count, int64_t now_us,
@@ -311,7 +311,7 @@ weir_store_put_results(const struct weir_store *self, struct weir_connection *co
                        const struct weir_new_result *results, size_t count,
                        struct weir_error *error);
 
-/* All three, as far as there are any, in the postscript where there is one. */
+/* All three, as far as there are any, in the commit batch where there is one. */
 WEIR_CHECKED enum weir_status weir_store_rewrite(const struct weir_store *self,
                                                  struct weir_connection *connection,
                                                  const struct weir_rewrite *rewrite,

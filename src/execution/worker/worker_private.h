@@ -44,7 +44,7 @@ struct weir_flow_worker {
     struct weir_task_kind kinds[WEIR_FLOW_HANDLERS_MAX]; /* their texts are in `names` */
     size_t kind_count;
     struct weir_tasks tasks;
-    struct weir_listener listener; /* of the claimer and the staff */
+    struct weir_listener listener; /* of the claimer and the internal workers */
     const struct weir_listener *listeners[1];
     struct weir_notifier *notifiers[WEIR_WORKER_NOTIFIERS];
     struct weir_ward *claimers;

@@ -6,7 +6,7 @@
  *
  *   keys are taken that are new or have run out; whose the others are is read back
  *   executions whose key was got are inserted; whose id was there are read back
- *   inputs and tags of the new ones are inserted, those of the last chunk in the postscript
+ *   inputs and tags of the new ones are inserted, those of the last chunk in the commit batch
  *
  * Each step is a statement of its own, and so sees what others have committed while it waited for
  * them. A key that is there is locked by who wanted to take it, and so still there when it is read.

@@ -34,7 +34,7 @@ WEIR_CHECKED enum weir_status weir_pg_put_results(const struct weir_store *self,
                                                   const struct weir_new_result *results,
                                                   size_t count, struct weir_error *error);
 
-/* The same, in the postscript. Results that are too many for one statement are put at once. */
+/* The same, in the commit batch. Results that are too many for one statement are put at once. */
 WEIR_CHECKED enum weir_status
 weir_pg_append_attempts(const struct weir_store *self,
                         const struct weir_ended_attempt *attempts, size_t count,
