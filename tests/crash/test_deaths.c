@@ -35,7 +35,7 @@ OUTBOX_TEST(deaths, of_owners_of_a_paused_queue_reject_nothing)
     for (uint32_t i = 0; i < KILLS; i++) {
         pid = process_pool_start(&process_pool);
         process_pool_name(i, name, sizeof name);
-        wait_until(process_pool_share(&process_pool, name) == PARTITIONS);
+        wait_until(process_pool_quota(&process_pool, name) == PARTITIONS);
         process_pool_kill(&process_pool, pid);
     }
     check_int(atomic_load(&process_pool.ledger->count), 0);

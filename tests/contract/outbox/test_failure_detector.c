@@ -266,7 +266,7 @@ OUTBOX_TEST(clock, of_its_own_that_is_wrong_is_told_once)
     weir_fault_points_arm(&setup->points, "presence.wrong_clock", 1);
     weir_fault_points_arm(&setup->points, "keeper.eager", 1);
     one = join(fixture, setup);
-    wait_until(process_pool_share_of(&setup->process_pool, one) ==
+    wait_until(process_pool_quota_of(&setup->process_pool, one) ==
                    1 && /* which wakes it to beat */
                inspect(fixture, &setup->process_pool, "crew-1").info.clock_off_us >
                    INT64_C(3000000000));

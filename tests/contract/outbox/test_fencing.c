@@ -127,7 +127,7 @@ OUTBOX_TEST(hanging_handler, loses_its_partition_and_no_other)
         record = next;
     check_int(record->process, 1);
     check_int(record->attempts, 0); /* its first call had no mark */
-    wait_until(process_pool_share(&process_pool, "crew-0") == 2);
+    wait_until(process_pool_quota(&process_pool, "crew-0") == 2);
     for (int p = 1; p < 4; p++)
         process_pool_enqueue(&process_pool, p, 5);
     wait_until(process_pool_stored(&process_pool) == 31);
@@ -397,8 +397,8 @@ OUTBOX_TEST(budget, longer_than_the_lease_keeps_the_partition)
     process_pool_enqueue(&process_pool, 0, 1);
     wait_until(atomic_load(&process_pool.ledger->holding) == 1);
     two = process_pool_join(&process_pool);
-    wait_until(process_pool_share(&process_pool, "crew-0") == 2 &&
-               process_pool_share(&process_pool, "crew-1") == 2);
+    wait_until(process_pool_quota(&process_pool, "crew-0") == 2 &&
+               process_pool_quota(&process_pool, "crew-1") == 2);
     for (int p = 0; p < 4; p++)
         epoch[p] = process_pool_read(&process_pool, p).epoch;
     wait_for_renewals(&points, 6); /* two leases */

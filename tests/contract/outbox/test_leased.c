@@ -605,29 +605,29 @@ OUTBOX_TEST(crash, is_counted_when_the_message_was_called_alone)
     enum { OWNERS = 4 };
     struct recorder *recorders[OWNERS];
     static const char *const names[OWNERS] = {"anna", "bert", "carl", "dora"};
-    struct consumer posts[OWNERS];
+    struct consumer consumers[OWNERS];
 
     for (int i = 0; i < OWNERS; i++) {
         struct weir_handler_options handler =
             outbox_fixture_handler("orders", recorders[i] = recorder_new());
 
         outbox_fixture_short_lease(&handler);
-        posts[i] = consumer_open(fixture, names[i], &handler, recorders[i]);
+        consumers[i] = consumer_open(fixture, names[i], &handler, recorders[i]);
         if (i == 0)
-            outbox_fixture_send(fixture, posts[0].outbox, "orders", 0, 1);
+            outbox_fixture_send(fixture, consumers[0].outbox, "orders", 0, 1);
         if (i < OWNERS - 1)
             recorder_answer(recorders[i], 1, ALWAYS, ANSWER_BLOCK);
-        outbox_fixture_start(fixture, posts[i].outbox);
+        outbox_fixture_start(fixture, consumers[i].outbox);
         wait_until(recorder_count(recorders[i]) >= 1);
     }
 
-    wait_until(look(fixture, posts[OWNERS - 1].outbox).seq == 1);
+    wait_until(look(fixture, consumers[OWNERS - 1].outbox).seq == 1);
     for (int i = 0; i < OWNERS; i++)
         check_int(recorder_delivery(recorders[i], 0).attempts, i == OWNERS - 1);
     for (int i = 0; i < OWNERS; i++)
         recorder_release(recorders[i]);
     for (int i = 0; i < OWNERS; i++)
-        outbox_fixture_close(posts[i].outbox);
+        outbox_fixture_close(consumers[i].outbox);
 }
 
 OUTBOX_TEST(crash, is_not_what_a_retry_is)

@@ -219,12 +219,12 @@ static void share_with(struct fixture *fixture, const char *point)
         two = process_pool_join_with(
             &process_pool,
             &(struct process_pool_joining){.points = &points[1], .patient = true});
-        wait_until(process_pool_share_of(&process_pool, one) == PARTITIONS / 2 &&
-                   process_pool_share_of(&process_pool, two) == PARTITIONS / 2);
+        wait_until(process_pool_quota_of(&process_pool, one) == PARTITIONS / 2 &&
+                   process_pool_quota_of(&process_pool, two) == PARTITIONS / 2);
         sum = enqueue_everywhere(&process_pool, 1);
         wait_until(process_pool_stored(&process_pool) == sum);
         process_pool_leave(two);
-        wait_until(process_pool_share_of(&process_pool, one) == PARTITIONS);
+        wait_until(process_pool_quota_of(&process_pool, one) == PARTITIONS);
     }
     check(atomic_load(&points[0].armed[0].passed) > 1);
     check(atomic_load(&points[1].armed[0].passed) > 1);

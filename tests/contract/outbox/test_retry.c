@@ -301,7 +301,7 @@ static pid_t take_over(struct process_pool *process_pool, int count)
 
     process_pool_name(atomic_load(&process_pool->ledger->processes) - 1, name,
                       sizeof name);
-    wait_until(process_pool_share(process_pool, name) == 2);
+    wait_until(process_pool_quota(process_pool, name) == 2);
     process_pool_enqueue(process_pool, FINE, count);
     wait_until(process_pool_read(process_pool, FINE).seq == process_pool->enqueued[FINE]);
     return pid;

@@ -50,24 +50,24 @@ OUTBOX_TEST(shares, are_equal_and_follow_who_comes_and_goes)
 
     process_pool_open(&process_pool, fixture, &OPTIONS);
     one = process_pool_join(&process_pool);
-    check_int(process_pool_share_of(&process_pool, one), PARTITIONS);
+    check_int(process_pool_quota_of(&process_pool, one), PARTITIONS);
 
     two = process_pool_join(&process_pool);
-    wait_until(process_pool_share_of(&process_pool, one) == 4 &&
-               process_pool_share_of(&process_pool, two) == 4);
+    wait_until(process_pool_quota_of(&process_pool, one) == 4 &&
+               process_pool_quota_of(&process_pool, two) == 4);
     three = process_pool_join(&process_pool);
-    wait_until(process_pool_share_of(&process_pool, one) <= 3 &&
-               process_pool_share_of(&process_pool, two) <= 3 &&
-               process_pool_share_of(&process_pool, three) >= 2);
-    wait_until(process_pool_share_of(&process_pool, one) +
-                   process_pool_share_of(&process_pool, two) +
-                   process_pool_share_of(&process_pool, three) ==
+    wait_until(process_pool_quota_of(&process_pool, one) <= 3 &&
+               process_pool_quota_of(&process_pool, two) <= 3 &&
+               process_pool_quota_of(&process_pool, three) >= 2);
+    wait_until(process_pool_quota_of(&process_pool, one) +
+                   process_pool_quota_of(&process_pool, two) +
+                   process_pool_quota_of(&process_pool, three) ==
                PARTITIONS);
     process_pool_leave(two);
-    wait_until(process_pool_share_of(&process_pool, one) == 4 &&
-               process_pool_share_of(&process_pool, three) == 4);
+    wait_until(process_pool_quota_of(&process_pool, one) == 4 &&
+               process_pool_quota_of(&process_pool, three) == 4);
     process_pool_leave(one);
-    wait_until(process_pool_share_of(&process_pool, three) == PARTITIONS);
+    wait_until(process_pool_quota_of(&process_pool, three) == PARTITIONS);
 
     enqueue_everywhere(&process_pool, 1);
     wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
@@ -90,7 +90,7 @@ static bool are_fair(struct process_pool *process_pool,
     int sum = 0;
 
     for (int i = 0; i < count; i++) {
-        int share = process_pool_share_of(process_pool, members[i]);
+        int share = process_pool_quota_of(process_pool, members[i]);
 
         least = share < least ? share : least;
         most = share > most ? share : most;
@@ -186,14 +186,14 @@ OUTBOX_TEST(shares, are_handed_over_between_batches_under_load)
     one = process_pool_join(&process_pool);
     enqueue_everywhere(&process_pool, 100);
     two = process_pool_join(&process_pool);
-    wait_until(process_pool_share_of(&process_pool, two) == 4);
+    wait_until(process_pool_quota_of(&process_pool, two) == 4);
     enqueue_everywhere(&process_pool, 50);
     three = process_pool_join(&process_pool);
-    wait_until(process_pool_share_of(&process_pool, three) >= 2);
+    wait_until(process_pool_quota_of(&process_pool, three) >= 2);
     process_pool_leave(one);
     enqueue_everywhere(&process_pool, 50);
-    wait_until(process_pool_share_of(&process_pool, two) == 4 &&
-               process_pool_share_of(&process_pool, three) == 4);
+    wait_until(process_pool_quota_of(&process_pool, two) == 4 &&
+               process_pool_quota_of(&process_pool, three) == 4);
     process_pool_leave(two);
     atomic_store(&process_pool.ledger->slow_ns, 0);
 
@@ -215,10 +215,10 @@ OUTBOX_TEST(shares, of_a_process_that_dies_are_taken_over)
                                                      .lease_ns = WEIR_MILLISECONDS(600)});
     one = process_pool_join(&process_pool);
     two = process_pool_start(&process_pool);
-    wait_until(process_pool_share_of(&process_pool, one) == 4 &&
-               process_pool_share(&process_pool, "crew-1") == 4);
+    wait_until(process_pool_quota_of(&process_pool, one) == 4 &&
+               process_pool_quota(&process_pool, "crew-1") == 4);
     process_pool_kill(&process_pool, two);
-    wait_until(process_pool_share_of(&process_pool, one) == PARTITIONS);
+    wait_until(process_pool_quota_of(&process_pool, one) == PARTITIONS);
     enqueue_everywhere(&process_pool, 3);
     wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
     process_pool_leave(one);
@@ -236,13 +236,13 @@ OUTBOX_TEST(shares, leave_a_process_waiting_when_there_are_too_few_partitions)
         &(struct process_pool_options){.partitions = 2, .lease_ns = WEIR_SECONDS(2)});
     for (int i = 0; i < 2; i++)
         members[i] = process_pool_join(&process_pool);
-    wait_until(process_pool_share_of(&process_pool, members[0]) == 1 &&
-               process_pool_share_of(&process_pool, members[1]) == 1);
+    wait_until(process_pool_quota_of(&process_pool, members[0]) == 1 &&
+               process_pool_quota_of(&process_pool, members[1]) == 1);
     members[2] = process_pool_join(
         &process_pool); /* not sooner: it might be quicker than the second */
-    check_int(process_pool_share_of(&process_pool, members[2]), 0);
+    check_int(process_pool_quota_of(&process_pool, members[2]), 0);
     process_pool_leave(members[0]);
-    wait_until(process_pool_share_of(&process_pool, members[2]) == 1);
+    wait_until(process_pool_quota_of(&process_pool, members[2]) == 1);
     enqueue_everywhere(&process_pool, 2);
     wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
     process_pool_leave(members[1]);
@@ -278,9 +278,9 @@ OUTBOX_TEST(shares, of_a_newcomer_do_not_wait_for_a_long_call)
         atomic_load(&points.armed[0].passed); /* it beats as often: it has chosen */
     wait_until(atomic_load(&points.armed[0].passed) >= renewals + 3);
     atomic_store(&process_pool.ledger->hold[1], false);
-    wait_until(process_pool_share_of(&process_pool, two) == 1);
+    wait_until(process_pool_quota_of(&process_pool, two) == 1);
 
-    check_int(process_pool_share_of(&process_pool, one), 1);
+    check_int(process_pool_quota_of(&process_pool, one), 1);
     check_int(atomic_load(&process_pool.ledger->holding), 1);
     atomic_store(&process_pool.ledger->hold[0], false);
     wait_until(process_pool_stored(&process_pool) == 2);
@@ -305,7 +305,7 @@ OUTBOX_TEST(shares, are_taken_over_at_once_when_a_process_leaves_in_order)
     wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
     process_pool_leave(one);
     two = process_pool_join(&process_pool);
-    check_int(process_pool_share_of(&process_pool, two), PARTITIONS);
+    check_int(process_pool_quota_of(&process_pool, two), PARTITIONS);
     enqueue_everywhere(&process_pool, 2);
     wait_until(process_pool_stored(&process_pool) == enqueued(&process_pool));
     process_pool_leave(two);
@@ -371,7 +371,7 @@ OUTBOX_TEST(death, is_remembered_over_an_owner_that_did_not_run_the_message)
              WEIR_OK);
 
     two = process_pool_join(&process_pool);
-    wait_until(process_pool_share_of(&process_pool, two) == 1);
+    wait_until(process_pool_quota_of(&process_pool, two) == 1);
     process_pool_leave(two);
     check_db(weir_outbox_resume_queue(process_pool.outbox, "crew", &fixture->error),
              WEIR_OK);
