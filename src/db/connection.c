@@ -7,7 +7,7 @@
  *   I1  savepoint_count is the number of savepoints that are neither kept nor undone
  *   I2  at most one struct weir_rows of a connection is open
  *   I3  begin_later: for everybody above there is a transaction, and the engine does not know of it
- *   I4  while `settled`, every statement of the cache names its tables with `home`
+ *   I4  while `qualified`, every statement of the cache names its tables with `qualifier`
  */
 #include "db/connection.h"
 
@@ -21,7 +21,7 @@
 #include "base/noun.h"
 #include "base/utf8.h"
 #include "db/db.h"
-#include "db/home.h"
+#include "db/qualifier.h"
 
 enum {
     STATEMENTS_MAX = 4096, /* there are as many as we wrote; this is a net, not a limit */
@@ -41,8 +41,8 @@ struct weir_connection {
     struct weir_db *db;           /* borrowed */
     const struct weir_heap *heap; /* borrowed from the database, as is the prefix */
     const char *prefix;
-    char home[WEIR_HOME_SIZE]; /* "": names are bare */
-    bool settled; /* `home` is where the tables are; else they are looked for */
+    char qualifier[WEIR_QUALIFIER_SIZE]; /* "": names are bare */
+    bool qualified; /* `qualifier` is where the tables are; else they are looked for */
     struct weir_link *link;
     uint64_t generation;       /* see db.c */
     struct weir_list siblings; /* among all of the database; its owner's */
@@ -72,12 +72,13 @@ static void drop_ending(struct weir_connection *self);
 /* ---- life --------------------------------------------------------------------------------- */
 
 /* PostgreSQL has to be asked. A name that does not fit stays bare. */
-static bool know_home(const struct weir_link_config *config, char out[WEIR_HOME_SIZE])
+static bool know_qualifier(const struct weir_link_config *config,
+                           char out[WEIR_QUALIFIER_SIZE])
 {
     const char *database = config->url.database != NULL ? config->url.database : "";
 
     if (config->url.engine != WEIR_POSTGRESQL)
-        (void)weir_home_quote(config->url.engine, weir_str(database), out);
+        (void)weir_qualifier_quote(config->url.engine, weir_str(database), out);
     return config->url.engine != WEIR_POSTGRESQL;
 }
 
@@ -94,7 +95,7 @@ enum weir_status weir_connection_create(struct weir_db *db, struct weir_link *li
     self->heap = heap;
     self->prefix = weir_db_prefix(db);
     self->link = link;
-    self->settled = know_home(link->config, self->home);
+    self->qualified = know_qualifier(link->config, self->qualifier);
     self->generation = generation;
     weir_list_init(&self->siblings);
     weir_map_init(&self->statements, heap, STATEMENTS_MAX);
@@ -232,11 +233,11 @@ static enum weir_status in_statement(enum weir_status status, const struct weir_
 
 /* ---- where the tables are ----------------------------------------------------------------- */
 
-void weir_connection_settle(struct weir_connection *self, const char *home)
+void weir_connection_qualify(struct weir_connection *self, const char *qualifier)
 {
     weir_map_remove_if(&self->statements, unprepare, self);
-    memcpy(self->home, home, strlen(home) + 1);
-    self->settled = true;
+    memcpy(self->qualifier, qualifier, strlen(qualifier) + 1);
+    self->qualified = true;
 }
 
 /*
@@ -247,22 +248,22 @@ void weir_connection_settle(struct weir_connection *self, const char *home)
 static enum weir_status settle(struct weir_connection *self, const struct weir_sql *sql,
                                struct weir_error *error)
 {
-    char home[WEIR_HOME_SIZE];
+    char qualifier[WEIR_QUALIFIER_SIZE];
     bool found;
     enum weir_status status;
 
-    if (self->settled || !weir_sql_names_tables(sql))
+    if (self->qualified || !weir_sql_names_tables(sql))
         return WEIR_OK;
-    found = weir_db_get_home(self->db, home);
+    found = weir_db_get_qualifier(self->db, qualifier);
     if (!found) {
-        status = weir_home_find(self, home, &found, error);
+        status = weir_qualifier_find(self, qualifier, &found, error);
         if (status != WEIR_OK)
             return status;
         if (found && !self->link->adopted)
-            weir_db_keep_home(self->db, home);
+            weir_db_keep_qualifier(self->db, qualifier);
     }
     if (found)
-        weir_connection_settle(self, home);
+        weir_connection_qualify(self, qualifier);
     return WEIR_OK;
 }
 
@@ -574,9 +575,9 @@ enum weir_status weir_connection_execute_steps(struct weir_connection *self,
     return status;
 }
 
-/* With the home of the tables; NULL: with bare names. */
+/* With the qualifier of the tables; NULL: with bare names. */
 static enum weir_status execute_at(struct weir_connection *self,
-                                   const struct weir_sql *sql, const char *home,
+                                   const struct weir_sql *sql, const char *qualifier,
                                    struct weir_error *error)
 {
     struct weir_buf expanded;
@@ -585,8 +586,8 @@ static enum weir_status execute_at(struct weir_connection *self,
     weir_buf_init(&expanded, self->heap, STATEMENT_SIZE_MAX);
     status = begin_now(self, error);
     if (status == WEIR_OK)
-        status = weir_sql_expand_at(sql, self->link->driver->engine, home, self->prefix,
-                                    &expanded, error);
+        status = weir_sql_expand_at(sql, self->link->driver->engine, qualifier,
+                                    self->prefix, &expanded, error);
     if (status == WEIR_OK)
         status = self->link->driver->exec(self->link, weir_buf_text(&expanded), error);
     weir_buf_fini(&expanded);
@@ -604,7 +605,7 @@ enum weir_status weir_connection_execute_text(struct weir_connection *self,
     status = refuse_lost(self, error);
     if (status == WEIR_OK)
         status = settle(self, &sql, error);
-    return status == WEIR_OK ? execute_at(self, &sql, self->home, error) : status;
+    return status == WEIR_OK ? execute_at(self, &sql, self->qualifier, error) : status;
 }
 
 enum weir_status weir_connection_execute_ddl(struct weir_connection *self,
@@ -1105,8 +1106,8 @@ static enum weir_status prepare(struct weir_connection *self, const struct weir_
 
     *out = NULL;
     weir_buf_init(&text, self->heap, STATEMENT_SIZE_MAX);
-    status = weir_sql_expand_at(sql, self->link->driver->engine, self->home, self->prefix,
-                                &text, error);
+    status = weir_sql_expand_at(sql, self->link->driver->engine, self->qualifier,
+                                self->prefix, &text, error);
     if (status == WEIR_OK)
         status = self->link->driver->prepare(self->link, weir_buf_text(&text), parameters,
                                              out, error);

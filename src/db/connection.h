@@ -30,8 +30,8 @@
         sizeof((const struct weir_value[]){__VA_ARGS__}) / sizeof(struct weir_value)
 #define NO_VALUES NULL, 0
 
-/* Of the place where tables are, quoted: home.h. */
-enum { WEIR_HOME_SIZE = 400 };
+/* Of the place where tables are, quoted: qualifier.h. */
+enum { WEIR_QUALIFIER_SIZE = 400 };
 
 struct weir_rows {
     struct weir_connection *connection; /* NULL: closed */
@@ -52,8 +52,8 @@ enum weir_engine weir_connection_engine(const struct weir_connection *self);
 const struct weir_link_config *weir_connection_config(const struct weir_connection *self);
 const char *weir_connection_prefix(const struct weir_connection *self);
 
-/* Where its tables are (home.h), from now on. Statements that were prepared before are forgotten. */
-void weir_connection_settle(struct weir_connection *self, const char *home);
+/* Where its tables are (qualifier.h), from now on. Statements that were prepared before are forgotten. */
+void weir_connection_qualify(struct weir_connection *self, const char *qualifier);
 
 /* Used by weir_db. Takes the link. */
 WEIR_CHECKED enum weir_status weir_connection_create(struct weir_db *db,
@@ -138,7 +138,7 @@ WEIR_CHECKED enum weir_status weir_connection_execute_text(struct weir_connectio
                                                            struct weir_error *error);
 
 /* The same with bare names, for what makes tables and functions: where bare names lead is the caller's
- * affair (home.h). */
+ * affair (qualifier.h). */
 WEIR_CHECKED enum weir_status weir_connection_execute_ddl(struct weir_connection *self,
                                                           const char *text,
                                                           struct weir_error *error);

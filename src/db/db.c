@@ -62,9 +62,9 @@ struct weir_db {
     uint32_t abandoned; /* of those in use; see weir_db_abandon() */
     bool destroyed;     /* and only waits for them */
     uint64_t generation;
-    char home[WEIR_HOME_SIZE];    /* where the tables were found; "": not yet */
-    struct weir_list connections; /* all of them, free or in use */
-    struct weir_link *anchor;     /* SQLite in memory: what keeps it alive */
+    char qualifier[WEIR_QUALIFIER_SIZE]; /* where the tables were found; "": not yet */
+    struct weir_list connections;        /* all of them, free or in use */
+    struct weir_link *anchor;            /* SQLite in memory: what keeps it alive */
     struct weir_bulkhead reconnect;
     int64_t reconnect_ns; /* no attempt before */
 };
@@ -304,20 +304,20 @@ uint64_t weir_db_generation(struct weir_db *self)
     return generation;
 }
 
-bool weir_db_get_home(struct weir_db *self, char out[WEIR_HOME_SIZE])
+bool weir_db_get_qualifier(struct weir_db *self, char out[WEIR_QUALIFIER_SIZE])
 {
     weir_lock_acquire(&self->lock);
-    memcpy(out, self->home, WEIR_HOME_SIZE);
+    memcpy(out, self->qualifier, WEIR_QUALIFIER_SIZE);
     weir_lock_release(&self->lock);
     return out[0] != '\0';
 }
 
 /* The first one counts: all connections of a database use the same tables. */
-void weir_db_keep_home(struct weir_db *self, const char *home)
+void weir_db_keep_qualifier(struct weir_db *self, const char *qualifier)
 {
     weir_lock_acquire(&self->lock);
-    if (self->home[0] == '\0')
-        memcpy(self->home, home, strlen(home) + 1);
+    if (self->qualifier[0] == '\0')
+        memcpy(self->qualifier, qualifier, strlen(qualifier) + 1);
     weir_lock_release(&self->lock);
 }
 

@@ -18,9 +18,9 @@ WEIR_CHECKED enum weir_status weir_db_open_apart(struct weir_db *self,
                                                  struct weir_connection **out,
                                                  struct weir_error *error);
 
-/* Where a session of our own has found the tables (home.h); false: none has yet. Any thread. */
-bool weir_db_get_home(struct weir_db *self, char out[WEIR_HOME_SIZE]);
-void weir_db_keep_home(struct weir_db *self, const char *home);
+/* Where a session of our own has found the tables (qualifier.h); false: none has yet. Any thread. */
+bool weir_db_get_qualifier(struct weir_db *self, char out[WEIR_QUALIFIER_SIZE]);
+void weir_db_keep_qualifier(struct weir_db *self, const char *qualifier);
 
 /* Another number than before: a connection was found lost meanwhile. Any thread. */
 uint64_t weir_db_generation(struct weir_db *self);

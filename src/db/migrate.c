@@ -9,7 +9,7 @@
  * longer than any statement of a normal day. Waits for locks stay bounded.
  *
  * The texts have bare names. They are looked up, and made, where the tables of the prefix are, or, in an
- * empty database, where the session makes new ones: home.h.
+ * empty database, where the session makes new ones: qualifier.h.
  *
  * Everything may be repeated, also after a commit whose outcome is unknown: what was done is
  * found done.
@@ -24,7 +24,7 @@
 #include "base/log.h"
 #include "db/clock.h"
 #include "db/db.h"
-#include "db/home.h"
+#include "db/qualifier.h"
 #include "db/transact.h"
 #include "weir/version.h"
 
@@ -373,7 +373,7 @@ static enum weir_status migrate_once(struct weir_connection *connection, void *a
     enum weir_status status = lock_transaction(connection, error);
 
     if (status == WEIR_OK && weir_connection_engine(connection) == WEIR_POSTGRESQL)
-        status = weir_home_settle(connection, error);
+        status = weir_qualifier_apply(connection, error);
     if (status == WEIR_OK)
         status = apply_missing(argument, connection, error);
     return status;

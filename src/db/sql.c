@@ -79,7 +79,7 @@ static enum weir_status malformed(const struct weir_sql *self, const char *why,
 struct expansion {
     const struct weir_sql *sql;
     enum weir_engine engine;
-    const char *home; /* NULL: names are bare, and nothing is asked of them */
+    const char *qualifier; /* NULL: names are bare, and nothing is asked of them */
     const char *prefix;
     struct weir_buf *out;
     bool in_literal;
@@ -123,7 +123,8 @@ static void append_plain(struct expansion *self, const char *text, size_t size)
 /* In a literal quotes are doubled. */
 static void append_home(struct expansion *self)
 {
-    for (const char *c = self->home != NULL ? self->home : ""; *c != '\0'; c++) {
+    for (const char *c = self->qualifier != NULL ? self->qualifier : ""; *c != '\0';
+         c++) {
         if (self->in_literal && *c == '\'')
             weir_buf_append(self->out, c, 1);
         weir_buf_append(self->out, c, 1);
@@ -133,7 +134,7 @@ static void append_home(struct expansion *self)
 /* What is wrong with the form of a name at this place; NULL: nothing. */
 static const char *misplaced(const struct expansion *self, const char *brace)
 {
-    if (self->home == NULL)
+    if (self->qualifier == NULL)
         return NULL;
     if (brace[1] == 'p' && self->in_literal)
         return "{p} in a literal: it is {q} for a table there, {n} for a name";
@@ -237,11 +238,14 @@ static enum weir_status expand(struct expansion *self, struct weir_error *error)
 }
 
 enum weir_status weir_sql_expand_at(const struct weir_sql *self, enum weir_engine engine,
-                                    const char *home, const char *prefix,
+                                    const char *qualifier, const char *prefix,
                                     struct weir_buf *out, struct weir_error *error)
 {
-    struct expansion expansion = {
-        .sql = self, .engine = engine, .home = home, .prefix = prefix, .out = out};
+    struct expansion expansion = {.sql = self,
+                                  .engine = engine,
+                                  .qualifier = qualifier,
+                                  .prefix = prefix,
+                                  .out = out};
 
     return expand(&expansion, error);
 }

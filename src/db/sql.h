@@ -14,8 +14,7 @@
  * connection, whose clock is not ours).
  *
  * A session has settings that decide where a bare name is looked for, and a handler or an application
- * may change them (search_path, USE). So the names of tables, sequences and functions come with their
- * *home*: the schema of PostgreSQL, the database of MariaDB. The prefix has three forms:
+ * may change them (search_path, USE). So the names of tables, sequences and functions come with their *qualifier*: the schema of PostgreSQL, the database of MariaDB. The prefix has three forms:
  *
  *   {p}   a table, sequence or function:             UPDATE {p}_lease      "app".weir_lease
  *   {q}   the same inside a literal:                 '{q}_log'::regclass   '"app".weir_log'
@@ -54,13 +53,15 @@ WEIR_CHECKED enum weir_status weir_sql_expand(const struct weir_sql *self,
                                               struct weir_error *error);
 
 /*
- * The same with the home of the tables, quoted and with its dot (weir_home_quote()); "": it has none.
+ * The same with the qualifier of the tables, quoted and with its dot (weir_qualifier_quote()); "": it has none.
  * A statement that says {p} in a literal, {q} outside of one, or {n} where a table belongs is
  * malformed: it would mean whatever the session's settings make of it.
  */
-WEIR_CHECKED enum weir_status
-weir_sql_expand_at(const struct weir_sql *self, enum weir_engine engine, const char *home,
-                   const char *prefix, struct weir_buf *out, struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_sql_expand_at(const struct weir_sql *self,
+                                                 enum weir_engine engine,
+                                                 const char *qualifier,
+                                                 const char *prefix, struct weir_buf *out,
+                                                 struct weir_error *error);
 
 /* Does a statement name a table, sequence or function of ours? */
 bool weir_sql_names_tables(const struct weir_sql *self);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "db/home.h"
+#include "db/qualifier.h"
 
 enum { TEXT_SIZE = 2048 };
 
@@ -16,13 +16,13 @@ enum { TEXT_SIZE = 2048 };
 static enum weir_status read_role(struct weir_maria_link *self, const char *name,
                                   struct weir_error *error)
 {
-    char quoted[WEIR_HOME_SIZE];
+    char quoted[WEIR_QUALIFIER_SIZE];
 
     if (name == NULL) {
         (void)weir_text_format(self->role, sizeof self->role, "NONE");
         return WEIR_OK;
     }
-    if (!weir_home_quote(WEIR_MARIADB, weir_str(name), quoted))
+    if (!weir_qualifier_quote(WEIR_MARIADB, weir_str(name), quoted))
         return weir_error_set(error, WEIR_SCHEMA, "the name of the role is too long");
     quoted[strlen(quoted) - 1] = '\0'; /* the dot */
     (void)weir_text_format(self->role, sizeof self->role, "%s", quoted);
@@ -48,7 +48,8 @@ enum weir_status weir_maria_session_know(struct weir_maria_link *self,
 /* ---- inside a transaction ----------------------------------------------------------------- */
 
 /* Nothing is sent if the session is where it was. */
-static enum weir_status come_home(struct weir_maria_link *self, struct weir_error *error)
+static enum weir_status select_database(struct weir_maria_link *self,
+                                        struct weir_error *error)
 {
     const char *database = self->link.config->url.database;
     enum weir_status status;
@@ -75,7 +76,7 @@ static enum weir_status run_block(struct weir_maria_link *self, const char *befo
                            before, self->role, settings, after);
     if (status == WEIR_OK)
         status = weir_maria_run_text(self, text, error);
-    return status == WEIR_OK ? come_home(self, error) : status;
+    return status == WEIR_OK ? select_database(self, error) : status;
 }
 
 enum weir_status weir_maria_session_renew(struct weir_link *link, const char *savepoint,

@@ -1,7 +1,7 @@
 /*
- * home.c - see home.h.
+ * qualifier.c - see qualifier.h.
  */
-#include "db/home.h"
+#include "db/qualifier.h"
 
 #include <string.h>
 
@@ -31,8 +31,8 @@ static const struct weir_sql SQL_LOOK_HERE = {
     .parameters = "t",
 };
 
-bool weir_home_quote(enum weir_engine engine, struct weir_str name,
-                     char out[WEIR_HOME_SIZE])
+bool weir_qualifier_quote(enum weir_engine engine, struct weir_str name,
+                          char out[WEIR_QUALIFIER_SIZE])
 {
     char quote = engine == WEIR_MARIADB ? '`' : '"';
     size_t size = 0;
@@ -40,7 +40,7 @@ bool weir_home_quote(enum weir_engine engine, struct weir_str name,
     out[0] = '\0';
     if (engine == WEIR_SQLITE)
         return true;
-    if (name.size > (WEIR_HOME_SIZE - 4) / 2) /* all of it may be quotes */
+    if (name.size > (WEIR_QUALIFIER_SIZE - 4) / 2) /* all of it may be quotes */
         return false;
     out[size++] = quote;
     for (size_t i = 0; i < name.size; i++) {
@@ -58,8 +58,8 @@ bool weir_home_quote(enum weir_engine engine, struct weir_str name,
 
 /* What the catalogue has, at most two. */
 struct finds {
-    char home[WEIR_HOME_SIZE]; /* of the first */
-    bool visible;              /* so is the first */
+    char qualifier[WEIR_QUALIFIER_SIZE]; /* of the first */
+    bool visible;                        /* so is the first */
     size_t count;
 };
 
@@ -75,16 +75,17 @@ static enum weir_status look(struct weir_connection *connection, struct finds *o
         if (out->count++ > 0)
             continue;
         out->visible = weir_rows_boolean(&rows, 1);
-        if (!weir_home_quote(WEIR_POSTGRESQL, weir_rows_text(&rows, 0), out->home))
+        if (!weir_qualifier_quote(WEIR_POSTGRESQL, weir_rows_text(&rows, 0),
+                                  out->qualifier))
             out->visible = false;
     }
     weir_rows_close(&rows);
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-enum weir_status weir_home_find(struct weir_connection *connection,
-                                char out[WEIR_HOME_SIZE], bool *found,
-                                struct weir_error *error)
+enum weir_status weir_qualifier_find(struct weir_connection *connection,
+                                     char out[WEIR_QUALIFIER_SIZE], bool *found,
+                                     struct weir_error *error)
 {
     struct finds finds;
     bool adopted = weir_connection_link(connection)->adopted;
@@ -102,14 +103,14 @@ enum weir_status weir_home_find(struct weir_connection *connection,
             weir_connection_prefix(connection));
     *found = finds.visible || (adopted && finds.count == 1);
     if (*found)
-        memcpy(out, finds.home, WEIR_HOME_SIZE);
+        memcpy(out, finds.qualifier, WEIR_QUALIFIER_SIZE);
     return WEIR_OK;
 }
 
 /* ---- settling ----------------------------------------------------------------------------- */
 
 static enum weir_status find_here(struct weir_connection *connection,
-                                  char out[WEIR_HOME_SIZE], struct weir_error *error)
+                                  char out[WEIR_QUALIFIER_SIZE], struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status =
@@ -119,7 +120,7 @@ static enum weir_status find_here(struct weir_connection *connection,
         status = weir_rows_next(&rows, error);
     if (status == WEIR_OK &&
         (weir_rows_is_null(&rows, 0) ||
-         !weir_home_quote(WEIR_POSTGRESQL, weir_rows_text(&rows, 0), out)))
+         !weir_qualifier_quote(WEIR_POSTGRESQL, weir_rows_text(&rows, 0), out)))
         status = weir_error_set(error, WEIR_SCHEMA,
                                 "no schema of the search_path exists: create one, or set "
                                 "the search_path of this role or database");
@@ -128,27 +129,27 @@ static enum weir_status find_here(struct weir_connection *connection,
 }
 
 /* The name without its dot is one that search_path takes. */
-static enum weir_status look_here(struct weir_connection *connection, const char *home,
-                                  struct weir_error *error)
+static enum weir_status look_here(struct weir_connection *connection,
+                                  const char *qualifier, struct weir_error *error)
 {
-    struct weir_str name = {home, strlen(home) - 1};
+    struct weir_str name = {qualifier, strlen(qualifier) - 1};
 
     return weir_connection_execute(connection, &SQL_LOOK_HERE, VALUES(weir_text(name)),
                                    NULL, error);
 }
 
-enum weir_status weir_home_settle(struct weir_connection *connection,
-                                  struct weir_error *error)
+enum weir_status weir_qualifier_apply(struct weir_connection *connection,
+                                      struct weir_error *error)
 {
-    char home[WEIR_HOME_SIZE];
+    char qualifier[WEIR_QUALIFIER_SIZE];
     bool found = false;
-    enum weir_status status = weir_home_find(connection, home, &found, error);
+    enum weir_status status = weir_qualifier_find(connection, qualifier, &found, error);
 
     if (status == WEIR_OK && !found)
-        status = find_here(connection, home, error);
+        status = find_here(connection, qualifier, error);
     if (status == WEIR_OK)
-        status = look_here(connection, home, error);
+        status = look_here(connection, qualifier, error);
     if (status == WEIR_OK)
-        weir_connection_settle(connection, home);
+        weir_connection_qualify(connection, qualifier);
     return status;
 }

@@ -1,5 +1,5 @@
 /*
- * home.h - where the tables of a prefix are: a schema of PostgreSQL, a database of MariaDB.
+ * qualifier.h - where the tables of a prefix are: a schema of PostgreSQL, a database of MariaDB.
  *
  * Statements name their tables with it (sql.h), since settings of a session decide what a bare name
  * means, and a session may be in other hands: search_path and USE are the first things that a handler
@@ -17,8 +17,8 @@
  *
  * Threads  That of the connection.
  */
-#ifndef WEIR_DB_HOME_H
-#define WEIR_DB_HOME_H
+#ifndef WEIR_DB_QUALIFIER_H
+#define WEIR_DB_QUALIFIER_H
 
 #include "db/connection.h"
 
@@ -26,24 +26,24 @@
  * The name as statements have it, quoted and with its dot: "app". or `app`. False: it does not fit.
  * SQLite: "".
  */
-bool weir_home_quote(enum weir_engine engine, struct weir_str name,
-                     char out[WEIR_HOME_SIZE]);
+bool weir_qualifier_quote(enum weir_engine engine, struct weir_str name,
+                          char out[WEIR_QUALIFIER_SIZE]);
 
 /*
  * PostgreSQL: look where the tables are. *found is false when this session sees none; on an adopted
  * connection, when the database has none. WEIR_SCHEMA: an adopted connection sees none and the database
  * has several. One statement.
  */
-WEIR_CHECKED enum weir_status weir_home_find(struct weir_connection *connection,
-                                             char out[WEIR_HOME_SIZE], bool *found,
-                                             struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_qualifier_find(struct weir_connection *connection,
+                                                  char out[WEIR_QUALIFIER_SIZE],
+                                                  bool *found, struct weir_error *error);
 
 /*
  * PostgreSQL, in a transaction that makes tables: settle the connection where the tables are, or, if
  * there are none, where this session would make them; bare names mean that place until the transaction
  * has ended. WEIR_SCHEMA: there is no such place.
  */
-WEIR_CHECKED enum weir_status weir_home_settle(struct weir_connection *connection,
-                                               struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_qualifier_apply(struct weir_connection *connection,
+                                                   struct weir_error *error);
 
 #endif

@@ -68,14 +68,14 @@ OUTBOX_POSTGRESQL_TEST(home, is_not_kept_before_there_are_tables)
     struct weir_db_options options = fixture_options(fixture);
     struct weir_outbox_options wanted = outbox_fixture_options(fixture, "anna");
     struct weir_outbox *outbox = NULL;
-    char home[WEIR_HOME_SIZE];
+    char home[WEIR_QUALIFIER_SIZE];
     struct weir_db *db;
 
     options.prefix = "late";
     db = fixture_open(fixture, &options);
     wanted.db = db;
     check_db(weir_outbox_create(&wanted, &outbox, &fixture->error), WEIR_SCHEMA);
-    check(!weir_db_get_home(db, home));
+    check(!weir_db_get_qualifier(db, home));
 
     prepare(fixture, "CREATE SCHEMA elsewhere");
     look_in(fixture, "elsewhere");
@@ -83,7 +83,7 @@ OUTBOX_POSTGRESQL_TEST(home, is_not_kept_before_there_are_tables)
 
     /* By a session that looks in `public` and sees nothing of it yet. */
     check_db(weir_outbox_create(&wanted, &outbox, &fixture->error), WEIR_SCHEMA);
-    check(!weir_db_get_home(db, home));
+    check(!weir_db_get_qualifier(db, home));
     weir_db_destroy(db);
 }
 
@@ -91,7 +91,7 @@ OUTBOX_POSTGRESQL_TEST(home, is_found_by_the_handle_that_has_migrated)
 {
     struct weir_db_options options = fixture_options(fixture);
     struct weir_outbox *outbox;
-    char home[WEIR_HOME_SIZE];
+    char home[WEIR_QUALIFIER_SIZE];
     struct weir_db *db;
 
     options.prefix = "late";
@@ -99,7 +99,7 @@ OUTBOX_POSTGRESQL_TEST(home, is_found_by_the_handle_that_has_migrated)
     check_db(weir_outbox_migrate(db, &fixture->error), WEIR_OK);
     outbox = outbox_on(fixture, db);
 
-    check(weir_db_get_home(db, home));
+    check(weir_db_get_qualifier(db, home));
     check_str(home, "\"public\".");
     outbox_fixture_queue(fixture, outbox, "orders", 1);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM late_queue"), 1);
@@ -259,20 +259,20 @@ static enum weir_status count_queues(struct fixture *fixture, struct weir_db *db
 OUTBOX_POSTGRESQL_TEST(home, is_the_only_one_if_an_adopted_connection_sees_none)
 {
     struct weir_db *db = open_again(fixture);
-    char home[WEIR_HOME_SIZE];
+    char home[WEIR_QUALIFIER_SIZE];
     int64_t count = -1;
 
     check_db(count_queues(fixture, db, "SET search_path = nowhere", &count), WEIR_OK);
 
     check_int(count, 0);
-    check(!weir_db_get_home(db, home));
+    check(!weir_db_get_qualifier(db, home));
     weir_db_destroy(db);
 }
 
 OUTBOX_POSTGRESQL_TEST(home, is_not_guessed_by_an_adopted_connection_of_several)
 {
     struct weir_db *db;
-    char home[WEIR_HOME_SIZE];
+    char home[WEIR_QUALIFIER_SIZE];
     int64_t count = -1;
 
     install_other(fixture);
@@ -284,9 +284,9 @@ OUTBOX_POSTGRESQL_TEST(home, is_not_guessed_by_an_adopted_connection_of_several)
     check(strstr(fixture->error.text, "several schemas") != NULL);
     check_db(count_queues(fixture, db, "SET search_path = other", &count), WEIR_OK);
     check_int(count, 1);
-    check(!weir_db_get_home(db, home));
+    check(!weir_db_get_qualifier(db, home));
     weir_outbox_destroy(outbox_on(fixture, db));
-    check(weir_db_get_home(db, home));
+    check(weir_db_get_qualifier(db, home));
     check_str(home, "\"public\".");
     weir_db_destroy(db);
 }
