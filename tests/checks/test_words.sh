@@ -1,13 +1,24 @@
 #!/usr/bin/env bash
-# Nothing unfinished and nobody's home folder is left in the tree.
+# Nothing unfinished, nobody's home folder and no old word is left in the tree.
 . "$(dirname "$0")/../lib/tap.sh"
 
 words=$root/script/check/words
 
 git init -q "$scratch"
 cp "$root"/tests/checks/bad/words/*.c "$scratch"
+mkdir "$scratch/src"
+mv "$scratch/metaphor.c" "$scratch/src"
+
+# One line of the sample must be refused, and no other.
+names_one_line() {
+    [ "$("$words" "$scratch" | grep -c 'src/metaphor.c:')" -eq 1 ]
+}
 
 it 'the tree holds no such word' "$words" "$root"
 it 'unfinished work is named' fails_naming 'unfinished.c:1:' "$words" "$scratch"
 it 'a path of a machine is named' fails_naming 'homely.c:1:' "$words" "$scratch"
+it 'an old word in an identifier is named, with the new one' \
+    fails_naming 'src/metaphor.c:4: weir_roster_count: instead of roster use partition_table' \
+    "$words" "$scratch"
+it 'strings, comments and names of tests are left alone' names_one_line
 finish
