@@ -2,10 +2,10 @@
 # Tables are named with their schema or database.
 . "$(dirname "$0")/../lib/tap.sh"
 
-homes=$root/script/check/homes
+qualified=$root/script/check/qualified
 
 git init -q "$scratch"
-cp -r "$root"/tests/checks/bad/homes/src "$scratch"
+cp -r "$root"/tests/checks/bad/qualified/src "$scratch"
 
 # leaves_out TEXT COMMAND [ARG...]: it fails, and does not say TEXT.
 leaves_out() {
@@ -18,9 +18,9 @@ leaves_out() {
     ! grep -F -- "$text" <<<"$output"
 }
 
-it 'no statement of the tree has bare names of tables' "$homes" "$root"
-it 'a text with bare names is named' fails_naming 'src/outbox/bare.c:4:' "$homes" "$scratch"
+it 'no statement of the tree has bare names of tables' "$qualified" "$root"
+it 'a text with bare names is named' fails_naming 'src/outbox/bare.c:4:' "$qualified" "$scratch"
 it 'a prefix that is printed by itself is named' \
-    fails_naming 'src/outbox/printed.c:4:' "$homes" "$scratch"
-it 'migrations have bare names' leaves_out migrate.c "$homes" "$scratch"
+    fails_naming 'src/outbox/printed.c:4:' "$qualified" "$scratch"
+it 'migrations have bare names' leaves_out migrate.c "$qualified" "$scratch"
 finish
