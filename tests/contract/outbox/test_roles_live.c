@@ -136,8 +136,7 @@ static void goes_on_beside_the_command(struct fixture *fixture)
 {
     enum { PRODUCERS = 4 };
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 2, recorder);
+    struct weir_outbox *outbox;
     PGconn *admin = pg_outbox_connect(fixture);
     static struct producer producers[PRODUCERS];
     static struct command command; /* its thread may outlive a test that fails */
@@ -153,6 +152,7 @@ static void goes_on_beside_the_command(struct fixture *fixture)
                             " AND relkind IN ('r', 'p')"
                             " AND relowner <> 'former'::regrole"),
               0);
+    outbox = outbox_fixture_open(fixture, "anna", "orders", 2, recorder);
     for (int i = 0; i < PRODUCERS; i++) {
         producers[i] = (struct producer){.fixture = fixture, .stop = &stop};
         check_int(
