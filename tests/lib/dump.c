@@ -84,6 +84,7 @@ void dump_write(const struct server *server, const char *database, enum dump_for
         add(&words, "--file=%s", path);
     } else {
         begin(&words, server, "mariadb-dump", database);
+        add(&words, "--skip-ssl"); /* clients from 11.4 on ask for it by default */
         add(&words, "--single-transaction");
         add(&words, "--result-file=%s", path);
         add(&words, "%s", database);
@@ -98,6 +99,7 @@ void dump_read(const struct server *server, const char *database, enum dump_form
 
     if (server_engine(server) != WEIR_POSTGRESQL) {
         begin(&words, server, "mariadb", database);
+        add(&words, "--skip-ssl");
         add(&words, "--execute=source %s", path);
         add(&words, "%s", database);
     } else if (form == DUMP_PLAIN) {

@@ -587,9 +587,9 @@ static void run_dump(struct fixture *fixture, const char *text)
     check_int(fclose(file), 0);
     snprintf(source, sizeof source, "source %s", path);
     snprintf(port, sizeof port, "%d", server_port(fixture->server));
-    process_run(&options,
-                (const char *[]){"/usr/bin/mariadb", "--no-defaults", "--host",
-                                 "127.0.0.1", "--port", port, "--user=" SERVER_USER,
-                                 "--password=" SERVER_PASSWORD, "--abort-source-on-error",
-                                 "--execute", source, fixture->database, NULL});
+    process_run(&options, (const char *[]){
+                              "/usr/bin/mariadb", "--no-defaults", "--skip-ssl", "--host",
+                              "127.0.0.1", "--port", port, "--user=" SERVER_USER,
+                              "--password=" SERVER_PASSWORD, "--abort-source-on-error",
+                              "--execute", source, fixture->database, NULL});
 }

@@ -952,9 +952,9 @@ static void run_on_mariadb(struct env *self, const char *user, const char *passw
     snprintf(words[2], sizeof words[2], "--password=%s", password);
     snprintf(words[3], sizeof words[3], "--execute=source %s", path);
     process_run(&options,
-                (const char *[]){"/usr/bin/mariadb", "--no-defaults", "--host=127.0.0.1",
-                                 words[0], words[1], words[2], "--abort-source-on-error",
-                                 words[3], "app", NULL});
+                (const char *[]){"/usr/bin/mariadb", "--no-defaults", "--skip-ssl",
+                                 "--host=127.0.0.1", words[0], words[1], words[2],
+                                 "--abort-source-on-error", words[3], "app", NULL});
 }
 
 static void run_block(struct env *self, int block, const char *user, const char *password)
