@@ -190,6 +190,7 @@ OUTBOX_TEST(relay, writes_a_queue_to_a_file_in_order)
     wait_until(is_drained(&consumer));
 
     check_int(read_lines(path, NULL), 100 * PARTITIONS);
+    wait_until(weir_relay_delivered(consumer.relay) >= 100 * PARTITIONS);
     check_int(weir_relay_delivered(consumer.relay), 100 * PARTITIONS);
     consumer_close(&consumer);
 }
@@ -469,6 +470,7 @@ OUTBOX_TEST(relay, gives_each_process_the_time_of_a_delivery)
              WEIR_OK);
     consumer_start(&consumer);
     wait_until(is_drained(&consumer));
+    wait_until(weir_relay_delivered(consumer.relay) >= 3 * PARTITIONS);
 
     check_int(weir_relay_delivered(consumer.relay), 3 * PARTITIONS);
     weir_relay_read_health(consumer.relay, &health);
@@ -491,6 +493,7 @@ OUTBOX_TEST(relay, speaks_with_a_process_that_lives_on)
         path);
     consumer_start(&consumer);
     wait_until(is_drained(&consumer));
+    wait_until(weir_relay_delivered(consumer.relay) >= 50 * PARTITIONS);
     check_int(weir_relay_delivered(consumer.relay), 50 * PARTITIONS);
     consumer_close(&consumer);
 }
