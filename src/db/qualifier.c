@@ -10,12 +10,13 @@
     "pg_catalog.array_position(pg_catalog.current_schemas(false), n.nspname)"
 static const struct weir_sql SQL_FIND = {
     .name = "find schema",
-    .text = "SELECT n.nspname::text, " PLACE_IN_PATH " IS NOT NULL"
-            " FROM pg_catalog.pg_class c"
-            " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-            " WHERE c.relname = pg_catalog.lower('{n}_schema')::name"
-            " AND c.relkind = 'r' AND c.relpersistence <> 't'"
-            " ORDER BY " PLACE_IN_PATH " NULLS LAST, 1 LIMIT 2",
+    .text =
+        "SELECT n.nspname::text, " PLACE_IN_PATH " IS NOT NULL"
+        " FROM pg_catalog.pg_class c"
+        " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE c.relname = pg_catalog.lower('{n}_schema' COLLATE pg_catalog.\"C\")::name"
+        " AND c.relkind = 'r' AND c.relpersistence <> 't'"
+        " ORDER BY " PLACE_IN_PATH " NULLS LAST, 1 LIMIT 2",
     .parameters = "",
 };
 

@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-enum { SETTINGS_SIZE = 384, TEXT_SIZE = 2048, USER_SIZE = 256 };
+enum { SETTINGS_SIZE = 384, TEXT_SIZE = 2048 };
 
 /* Neither of the two is part of RESET ALL. The user first: it decides which roles there are. */
 #define OURSELVES "RESET SESSION AUTHORIZATION;RESET ROLE;"
@@ -46,24 +46,12 @@ enum weir_status weir_pg_set_session(struct weir_pg_link *self, struct weir_erro
 /* ---- between messages --------------------------------------------------------------------- */
 
 /*
- * A constraint trigger that was deferred runs with the rights of the user at that moment. So
- * what waits is checked before the role is ours again, if it was another. There is no way to ask for
- * the modes that constraints had; most that may be deferred are so from the start.
+ * A deferred constraint trigger runs with the role and the settings of that moment. So what a message
+ * has deferred is checked before role and settings are ours again; search_path and settings of the
+ * application's own count as much as the role. The modes that constraints had cannot be asked for;
+ * most that may be deferred are so from the start, so all are for the next message.
  */
-static size_t print_check(const struct weir_pg_link *self, char *out, size_t size)
-{
-    char *user = PQescapeLiteral(self->connection, PQuser(self->connection),
-                                 strlen(PQuser(self->connection)));
-    size_t used = weir_text_format(out, size,
-                                   "DO $weir$BEGIN IF current_user <> %s THEN"
-                                   " SET CONSTRAINTS ALL IMMEDIATE;"
-                                   " SET CONSTRAINTS ALL DEFERRED;"
-                                   " END IF; END$weir$;",
-                                   user != NULL ? user : "''");
-
-    PQfreemem(user);
-    return used;
-}
+#define CHECK_DEFERRED "SET CONSTRAINTS ALL IMMEDIATE;SET CONSTRAINTS ALL DEFERRED;"
 
 /* Only for the transaction: the session is a pooler's. */
 static size_t print_local(const struct weir_pg_link *self, char *out, size_t size)
@@ -97,10 +85,9 @@ enum weir_status weir_pg_session_renew(struct weir_link *link, const char *savep
 {
     struct weir_pg_link *self = (struct weir_pg_link *)link;
     char text[TEXT_SIZE];
-    size_t used = print_check(self, text, sizeof text);
+    size_t used = weir_text_format(text, sizeof text,
+                                   CHECK_DEFERRED "RELEASE SAVEPOINT %s;", savepoint);
 
-    used += weir_text_format(text + used, sizeof text - used, "RELEASE SAVEPOINT %s;",
-                             savepoint);
     used += self->named ? print_own(self, text + used, sizeof text - used)
                         : print_local(self, text + used, sizeof text - used);
     (void)weir_text_format(
