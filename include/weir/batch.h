@@ -51,14 +51,19 @@
  *
  * A transactional handler never commits, rolls back (but to savepoints of its own) or begins: it
  * would break the transaction, and everything comes again. SQLite refuses its COMMIT; PostgreSQL
- * cannot, and what was committed then is there to stay. It leaves no statement unread. What it sets in
- * the session (search_path, USE, roles, timeouts) keeps no message from its ack, is undone before the
- * next message, and does not come back to the pool; on MariaDB variables of the user's own (@name) last
- * until then. Behind a transaction pooler only SET LOCAL is allowed. On PostgreSQL the timeouts of struct weir_db_options hold for its
- * statements too; on SQLite everybody else waits with writing until it has returned. A deferred
- * constraint fails the whole call, as do a lost connection and a budget that is over. Those of a message
- * whose handler has taken another role are checked at its end, with that role; from then on all
- * constraints of the call that may be deferred are.
+ * cannot, and what was committed then is there to stay. It leaves no statement unread.
+ *
+ * On PostgreSQL and MariaDB, what it sets in the session by the native handle (search_path, USE, roles,
+ * timeouts) keeps no message from its ack, is undone before the next message, and does not come back
+ * to the pool. On MariaDB variables of the user's own (@name), temporary tables and settings that
+ * docs/internals/db-mariadb.md does not list last until the connection is given back; SQLite keeps
+ * what is set in a connection. Behind a transaction pooler only SET LOCAL is allowed. On PostgreSQL the
+ * timeouts of struct weir_db_options hold for its statements too; on SQLite everybody else waits with
+ * writing until it has returned.
+ *
+ * A deferred constraint fails the whole call, as do a lost connection and a budget that is over. On
+ * PostgreSQL those of a handler that has asked for the native handle are checked when it answers, with
+ * its role and its settings; for the next message of the call all constraints that may be deferred are.
  *
  * Time     A call has a budget. remaining() tells what is left of it; when it is over the
  *          stop flag is up, the answer counts as retry and acks are refused. In a transactional

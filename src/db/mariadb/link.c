@@ -286,9 +286,13 @@ void weir_maria_print_settings(const struct weir_maria_link *self,
 
     (void)weir_text_format(
         out, WEIR_MARIA_SETTINGS_SIZE,
-        "time_zone = '+00:00', sql_mode = '" SQL_MODE "', "
-        "foreign_key_checks = 1, unique_checks = 1, innodb_lock_wait_timeout = %lld, "
-        "lock_wait_timeout = %lld, "
+        "time_zone = _utf8mb4'+00:00', sql_mode = _utf8mb4'" SQL_MODE "', "
+        "foreign_key_checks = 1, unique_checks = 1, check_constraint_checks = 1, "
+        "sql_safe_updates = 0, sql_big_selects = 1, "
+        "max_join_size = DEFAULT, completion_type = 0, timestamp = DEFAULT, "
+        "group_concat_max_len = DEFAULT, auto_increment_increment = DEFAULT, "
+        "auto_increment_offset = DEFAULT, max_session_mem_used = DEFAULT, "
+        "innodb_lock_wait_timeout = %lld, lock_wait_timeout = %lld, "
         "max_statement_time = %lld.%06lld " WEIR_MARIA_SNAPSHOT_ISOLATION_OFF(", ", ""),
         (long long)(lock_s > 0 ? lock_s : ROW_LOCK_TIMEOUT_S_MAX),
         (long long)(lock_s > 0 ? lock_s : TABLE_LOCK_TIMEOUT_S_MAX),

@@ -45,7 +45,7 @@
     "/*M!101108 " before "innodb_snapshot_isolation = 0" after " */"
 
 /* A name of 128 characters at most, each of which may be doubled. */
-enum { WEIR_MARIA_ROLE_SIZE = 400, WEIR_MARIA_SETTINGS_SIZE = 640 };
+enum { WEIR_MARIA_ROLE_SIZE = 400, WEIR_MARIA_SETTINGS_SIZE = 1024 };
 
 struct weir_maria_link {
     struct weir_link link;  /* first */

@@ -47,22 +47,20 @@ enum weir_status weir_maria_session_know(struct weir_maria_link *self,
 
 /* ---- inside a transaction ----------------------------------------------------------------- */
 
-/* Nothing is sent if the session is where it was. */
+/* Always: a session or a server may be set not to report another database. */
 static enum weir_status select_database(struct weir_maria_link *self,
                                         struct weir_error *error)
 {
-    const char *database = self->link.config->url.database;
-    enum weir_status status;
+    enum weir_status status = weir_maria_fault(self, NULL, error);
 
-    if (self->mysql->db != NULL && strcmp(self->mysql->db, database) == 0)
-        return WEIR_OK;
-    status = weir_maria_fault(self, NULL, error);
-    if (status == WEIR_OK && mysql_select_db(self->mysql, database) != 0)
+    if (status == WEIR_OK &&
+        mysql_select_db(self->mysql, self->link.config->url.database) != 0)
         status = weir_maria_fail(self, NULL, error);
     return status;
 }
 
-/* Prepared statements cannot share a round trip, statements of a block can. */
+/* Prepared statements cannot share a round trip, statements of a block can. Literals name their
+ * character set: that of the connection may be any. */
 static enum weir_status run_block(struct weir_maria_link *self, const char *before,
                                   const char *after, struct weir_error *error)
 {
@@ -72,7 +70,8 @@ static enum weir_status run_block(struct weir_maria_link *self, const char *befo
 
     weir_maria_print_settings(self, settings);
     (void)weir_text_format(text, sizeof text,
-                           "BEGIN NOT ATOMIC %s SET ROLE %s; SET SESSION %s; %s END",
+                           "BEGIN NOT ATOMIC %s SET NAMES utf8mb4; SET ROLE %s;"
+                           " SET SESSION %s; %s END",
                            before, self->role, settings, after);
     if (status == WEIR_OK)
         status = weir_maria_run_text(self, text, error);
@@ -106,6 +105,15 @@ static enum weir_status set_role(struct weir_maria_link *self, struct weir_error
     return weir_maria_run_text(self, text, error);
 }
 
+/* mysql_change_user() leaves another user, whom no reset removes. */
+static bool is_our_user(const struct weir_maria_link *self)
+{
+    const char *user = self->link.config->url.user;
+
+    return user == NULL ||
+           (self->mysql->user != NULL && strcmp(self->mysql->user, user) == 0);
+}
+
 /* The server keeps database and role, whatever else it resets. */
 enum weir_status weir_maria_session_reset(struct weir_link *link,
                                           struct weir_error *error)
@@ -115,6 +123,8 @@ enum weir_status weir_maria_session_reset(struct weir_link *link,
 
     if (status == WEIR_OK && self->mysql->status != MYSQL_STATUS_READY)
         status = weir_error_set(error, WEIR_LOST, "a result was not read to its end");
+    if (status == WEIR_OK && !is_our_user(self))
+        status = weir_error_set(error, WEIR_LOST, "the session has another user");
     if (status == WEIR_OK && (mysql_reset_connection(self->mysql) != 0 ||
                               mysql_select_db(self->mysql, link->config->url.database)))
         status = weir_maria_fail(self, NULL, error);

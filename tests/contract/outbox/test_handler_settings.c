@@ -464,18 +464,79 @@ OUTBOX_POSTGRESQL_TEST(settings,
     remove_place(fixture);
 }
 
-/* Without another role the constraints of one message wait for the last one, as ever. */
-OUTBOX_POSTGRESQL_TEST(settings, leave_constraints_deferred_to_the_end_of_the_batch)
+/* A batch may end behind any message, so each has to satisfy its constraints by itself. */
+OUTBOX_POSTGRESQL_TEST(settings, of_constraints_hold_at_the_end_of_each_message)
 {
     struct tenant *tenant = tenant_new();
 
     prepare(fixture, "CREATE TABLE parent (id integer PRIMARY KEY)");
     prepare(fixture, "CREATE TABLE child (id integer REFERENCES parent"
                      " DEFERRABLE INITIALLY DEFERRED)");
-    tenant_runs(fixture, tenant, 1, "INSERT INTO child VALUES (7)");
-    tenant_runs(fixture, tenant, 2, "INSERT INTO parent VALUES (7)");
+    tenant_runs(fixture, tenant, 1,
+                "INSERT INTO child VALUES (7); INSERT INTO parent VALUES (7)");
+    tenant_runs(fixture, tenant, 2,
+                "INSERT INTO child VALUES (8); INSERT INTO parent VALUES (8)");
 
     check_delivered(fixture, tenant, 2);
+}
+
+/* A trigger finds its tables by the search_path, and a tenant by a setting, of its message. */
+OUTBOX_POSTGRESQL_TEST(settings, of_a_message_hold_for_triggers_that_were_deferred)
+{
+    struct tenant *tenant = tenant_new();
+
+    make_place(fixture);
+    prepare(fixture, "CREATE TABLE public.note (word text);"
+                     "CREATE TABLE public.entry (id integer)");
+    prepare(fixture,
+            "CREATE FUNCTION public.write_note() RETURNS trigger LANGUAGE plpgsql"
+            " AS 'BEGIN INSERT INTO note VALUES"
+            " (current_setting(''app.tenant'', true)); RETURN NULL; END'");
+    prepare(fixture, "CREATE CONSTRAINT TRIGGER noted AFTER INSERT ON public.entry"
+                     " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW"
+                     " EXECUTE FUNCTION public.write_note()");
+    tenant_runs(fixture, tenant, 1,
+                "SET LOCAL search_path = tenant, public; SET LOCAL app.tenant = 'x';"
+                "INSERT INTO entry VALUES (1)");
+
+    check_delivered(fixture, tenant, 2);
+
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM tenant.note WHERE word = 'x'"),
+              1);
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM public.note"), 0);
+    remove_place(fixture);
+}
+
+/* Hardening may leave nothing but SQL to roles. */
+OUTBOX_POSTGRESQL_TEST(settings, need_no_language)
+{
+    struct tenant *tenant = tenant_new();
+
+    prepare(fixture, "REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC");
+    tenant_runs(fixture, tenant, 1, "SET LOCAL statement_timeout = 20000");
+
+    check_delivered(fixture, tenant, 2);
+}
+
+/* What another message has set reaches neither texts nor counts of the next one. */
+OUTBOX_MARIADB_TEST(settings, of_texts_and_limits_do_not_meet_the_next_message)
+{
+    struct tenant *tenant = tenant_new();
+    char question[SQL_SIZE];
+
+    make_place(fixture);
+    tenant_runs(fixture, tenant, 1,
+                "SET SESSION character_set_client = latin1, character_set_connection ="
+                " latin1, sql_big_selects = 0, max_join_size = 1,"
+                " sql_safe_updates = 1, session_track_schema = OFF");
+    tenant_runs(fixture, tenant, 2, "INSERT INTO %.note VALUES ('caf\xc3\xa9')");
+
+    check_delivered(fixture, tenant, 3);
+
+    snprintf(question, sizeof question, "SELECT sum(char_length(word)) FROM %s",
+             note_table(fixture));
+    check_int(fixture_ask(fixture, question), 4);
+    remove_place(fixture);
 }
 
 /* ---- temporary tables ------------------------------------------------------------------------ */
