@@ -1,24 +1,33 @@
 /*
  * backlog.c - see postgres/backlog.h.
  *
- * Two sequences for each queue with a limit. What is written to a sequence is outside of all
+ * Three sequences for each queue with a limit. What is written to a sequence is outside of all
  * transactions and snapshots, and leaves no dead rows.
  *
  *   {p}_backlog_7      63        31  30       29       28      0
  *                      | seconds | claimed | partial | waiting |
  *   {p}_backlog_7_at   63                 19         18        0
  *                      | place, an id      | print              |
+ *   {p}_backlog_7_sum  63        31                  28        0
+ *                      | begun   |                   | counted |
  *
- * `waiting` is what waited when it was counted: everything up to the place, when the positions had
- * this print. While no position moves, a count goes on behind the place: so producers count only
- * what is new, STEP_ROWS rows at a time. `partial`: there are more rows. When a position has moved,
- * the count begins anew at the lowest mark (postgres/lag_statements.c); late rows before it are left out.
+ * `counted` are the rows up to the place, when the positions had this print; the count began at
+ * `begun`. While no position moves, a count goes on behind the place: so producers count only what is
+ * new, STEP_ROWS rows at a time. It begins anew at the lowest mark (postgres/lag_statements.c) when a
+ * position has moved, and BEGIN_AGE_S after its begin: rows that were committed behind the place are
+ * found then. Late rows before the lowest mark are left out.
  *
- * A claim is a number with the time of the claim: until that is old, no other session counts.
- * Compare and set are one expression under a lock that is only tried, and given back by the same
- * expression: a statement is never cancelled in the middle of one.
+ * `waiting` is what producers are told. While there are more rows (`partial`) it is the number of
+ * before, or what was counted when that is more. A number of before that is older than BEGIN_AGE_S tells
+ * nothing; nor does one that was claimed and not counted in time.
  *
- * A place of 0 is none. It is written before the number and the new place behind it: when the
+ * A claim is a number with the time of the claim: until that is old, other sessions do not count.
+ * Compare and set are one expression, without a lock: a lock of the session stays when the
+ * transaction fails, and one of the transaction would last as long as that. Two sessions that claim
+ * in the same moment both count, and the second one finds that its claim is gone and publishes nothing.
+ * When even that comes at the same moment, the number is wrong until the count begins anew.
+ *
+ * A place of 0 is none. It is written before the others and the new place behind them: when the
  * session ends in between, the next count begins anew.
  */
 #include "outbox/postgres/backlog.h"
@@ -27,9 +36,13 @@
 
 #define STEP_ROWS "10000"
 #define PRODUCER_AGE_S "2" /* seconds, rounded down: WEIR_BACKLOG_AGE_US is 3 s */
+#define BEGIN_AGE_S "29"   /* rounded down, too */
 
 #define NOW_S "({now} / 1000000)::bigint"
 #define WAITING_MAX "536870911"
+#define PARTIAL "536870912"
+#define CLAIMED "1073741824"
+#define LOW_BITS "1073741823" /* partial and waiting */
 #define OPTIONS                                                                          \
     " LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp"           \
     " SET client_min_messages = warning AS $weir$\n"
@@ -50,19 +63,23 @@ const char weir_backlog_pg_make[] = WEIR_PG_FUNCTION
     "        home, lower('{p}_backlog_' || queue_id));\n"
     "    EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.%I MINVALUE 0 START 0',\n"
     "        home, lower('{p}_backlog_' || queue_id || '_at'));\n"
+    "    EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.%I MINVALUE 0 START 0',\n"
+    "        home, lower('{p}_backlog_' || queue_id || '_sum'));\n"
     "EXCEPTION WHEN unique_violation OR duplicate_table THEN\n"
     "    NULL;\n" WEIR_PG_FUNCTION_END;
 
 const char weir_backlog_pg_find[] = WEIR_PG_FUNCTION
-    "@.{p}_backlog_find(queue_id integer, OUT number regclass, OUT place regclass)" INNER
+    "@.{p}_backlog_find(queue_id integer, OUT number regclass, OUT place regclass,\n"
+    "    OUT sum regclass)" INNER "DECLARE\n"
+    "    stem text := lower('{p}_backlog_' || queue_id);\n"
     "BEGIN\n"
-    "    SELECT to_regclass(format('%I.%I', n.nspname,\n"
-    "            lower('{p}_backlog_' || queue_id))),\n"
-    "        to_regclass(format('%I.%I', n.nspname,\n"
-    "            lower('{p}_backlog_' || queue_id || '_at'))) INTO number, place\n"
+    "    SELECT to_regclass(format('%I.%I', n.nspname, stem)),\n"
+    "        to_regclass(format('%I.%I', n.nspname, stem || '_at')),\n"
+    "        to_regclass(format('%I.%I', n.nspname, stem || '_sum'))\n"
+    "        INTO number, place, sum\n"
     "        FROM @.{p}_queue q JOIN pg_class c ON c.oid = q.tableoid\n"
     "        JOIN pg_namespace n ON n.oid = c.relnamespace WHERE q.id = queue_id;\n"
-    "    IF place IS NULL THEN\n"
+    "    IF place IS NULL OR sum IS NULL THEN\n"
     "        number := NULL;\n"
     "    END IF;\n" WEIR_PG_FUNCTION_END;
 
@@ -70,9 +87,11 @@ const char weir_backlog_pg_drop[] = WEIR_PG_FUNCTION
     "@.{p}_backlog_drop(queue_id integer) RETURNS void" OPTIONS "DECLARE\n"
     "    found record;\n"
     "BEGIN\n"
-    "    SELECT f.number, f.place INTO found FROM @.{p}_backlog_find(queue_id) f;\n"
+    "    SELECT f.number, f.place, f.sum INTO found\n"
+    "        FROM @.{p}_backlog_find(queue_id) f;\n"
     "    IF found.number IS NOT NULL THEN\n"
-    "        EXECUTE format('DROP SEQUENCE %s, %s', found.number, found.place);\n"
+    "        EXECUTE format('DROP SEQUENCE %s, %s, %s', found.number, found.place,\n"
+    "            found.sum);\n"
     "    END IF;\n" WEIR_PG_FUNCTION_END;
 
 /* Newest ack of each partition, by index from its end. Versions only grow. */
@@ -87,69 +106,82 @@ const char weir_backlog_pg_print[] = WEIR_PG_FUNCTION
     "            ORDER BY k.version DESC LIMIT 1) a ON true\n"
     "        WHERE q.id = queue_id);\n" WEIR_PG_FUNCTION_END;
 
+/* Of what `known` says partial and waiting; NULL: they tell nothing. */
+#define KEPT                                                                             \
+    "CASE WHEN now_s - (known >> 31) BETWEEN 0 AND CASE WHEN known & " CLAIMED " = 0\n"  \
+    "        THEN " BEGIN_AGE_S " ELSE " PRODUCER_AGE_S " END\n"                         \
+    "        THEN known & " LOW_BITS " END"
+
 /* Compare with `known`, and set. */
 #define CLAIM                                                                            \
-    "(CASE WHEN pg_try_advisory_lock(hashtextextended(lower('{p}_backlog'),\n"           \
-    "        queue_id))\n"                                                               \
-    "        THEN (pg_sequence_last_value(found.number) IS NOT DISTINCT FROM known\n"    \
-    "            AND setval(found.number, now_s << 31 | 1073741824\n"                    \
-    "            | (coalesce(known, 0) & 1073741823)) > 0)::integer\n"                   \
-    "            + pg_advisory_unlock(hashtextextended(lower('{p}_backlog'),\n"          \
-    "            queue_id))::integer = 2 ELSE false END)"
+    "(pg_sequence_last_value(found.number) IS NOT DISTINCT FROM known\n"                 \
+    "        AND setval(found.number, claim) > 0)"
+#define CLAIM_PACKED "now_s << 31 | " CLAIMED " | coalesce(kept, " PARTIAL ")"
+#define IS_READ_ONLY "current_setting('transaction_read_only')::boolean"
 
-/* The print is of before the count: when positions move meanwhile, the next count begins anew. */
+#define MARK(log_position, print)                                                        \
+    "CASE WHEN " log_position " < 17592186044416\n"                                      \
+    "        THEN " log_position " << 19 | " print " ELSE 0 END"
+#define CLAIM_MARK MARK("last_id", "mark")
+#define STEP_MARK MARK("step.place", "print")
+
+/* Time, place and print are of before the count: when positions move meanwhile, the next count begins
+ * anew. */
 const char weir_backlog_pg_claim[] = WEIR_PG_FUNCTION
     "@.{p}_backlog_claim(queue_id integer, age_s bigint, OUT mine boolean,\n"
-    "    OUT print bigint)" OPTIONS "DECLARE\n"
+    "    OUT mark bigint, OUT begun_s bigint)" OPTIONS "DECLARE\n"
     "    now_s bigint := " NOW_S ";\n"
+    "    last_id bigint := (SELECT last_value FROM @.{p}_log_id);\n"
     "    found record;\n"
     "    known bigint;\n"
+    "    kept bigint;\n"
+    "    claim bigint;\n"
     "BEGIN\n"
+    "    mine := false;\n"
+    "    IF " IS_READ_ONLY " THEN\n"
+    "        RETURN;\n"
+    "    END IF;\n"
     "    SELECT f.number INTO found FROM @.{p}_backlog_find(queue_id) f;\n"
     "    IF found.number IS NULL THEN\n"
     "        PERFORM @.{p}_backlog_make(queue_id);\n"
     "        SELECT f.number INTO found FROM @.{p}_backlog_find(queue_id) f;\n"
     "    END IF;\n"
     "    known := pg_sequence_last_value(found.number);\n"
+    "    kept := " KEPT ";\n"
+    "    claim := " CLAIM_PACKED ";\n"
     "    mine := found.number IS NOT NULL\n"
-    "        AND coalesce(now_s - (known >> 31) NOT BETWEEN 0 AND age_s - 1, true);\n"
+    "        AND (coalesce(now_s - (known >> 31) NOT BETWEEN 0 AND age_s - 1, true)\n"
+    "        OR known & " CLAIMED " = 0 AND known & " PARTIAL " <> 0);\n"
     "    IF mine THEN\n"
     "        mine := " CLAIM ";\n"
     "    END IF;\n"
     "    IF mine THEN\n"
-    "        print := @.{p}_backlog_print(queue_id);\n"
+    "        mark := @.{p}_backlog_print(queue_id);\n"
+    "        mark := " CLAIM_MARK ";\n"
+    "        begun_s := now_s;\n"
     "    END IF;\n" WEIR_PG_FUNCTION_END;
 
-#define SET_PLACE(log_position, print)                                                   \
-    "setval(found.place, CASE WHEN " log_position " < 17592186044416 THEN " log_position \
-    " << 19 | " print " ELSE 0 END)"
-#define SET_NUMBER(partial, waiting)                                                     \
-    "setval(found.number, now_s << 31 | CASE WHEN " partial                              \
-    " THEN 536870912 ELSE 0 END\n"                                                       \
-    "        | least(greatest(" waiting ", 0), " WAITING_MAX "))"
+#define LESS_THAN_MOST(count) "least(greatest(" count ", 0), " WAITING_MAX ")"
+#define WAITING_PACKED LESS_THAN_MOST("waiting")
+#define COUNTED_PACKED LESS_THAN_MOST("counted")
 
-#define PUT_NUMBER SET_NUMBER("false", "waiting")
-#define PUT_PLACE SET_PLACE("last_id", "print")
-#define STEP_NUMBER SET_NUMBER("NOT step.whole", "waiting")
-#define STEP_PLACE SET_PLACE("step.place", "print")
-
-/* Without a number the claim is given back: the number before it is old at once. What was
- * committed since the count and has an id up to the last is left out of the next. */
+/* Without a number the claim is given back: producers are to count at once. */
 const char weir_backlog_pg_put[] = WEIR_PG_FUNCTION
-    "@.{p}_backlog_put(queue_id integer, waiting bigint, print bigint)\n"
-    "    RETURNS void" OPTIONS "DECLARE\n"
+    "@.{p}_backlog_put(queue_id integer, waiting bigint, mark bigint,\n"
+    "    begun_s bigint) RETURNS void" OPTIONS "DECLARE\n"
     "    now_s bigint := " NOW_S ";\n"
-    "    last_id bigint := (SELECT last_value FROM @.{p}_log_id);\n"
     "    found record;\n"
     "BEGIN\n"
-    "    SELECT f.number, f.place INTO found FROM @.{p}_backlog_find(queue_id) f;\n"
+    "    SELECT f.number, f.place, f.sum INTO found\n"
+    "        FROM @.{p}_backlog_find(queue_id) f;\n"
     "    IF waiting IS NULL THEN\n"
-    "        PERFORM setval(found.number,\n"
-    "            pg_sequence_last_value(found.number) & 1073741823);\n"
+    "        PERFORM setval(found.number, now_s - " PRODUCER_AGE_S " - 1 << 31\n"
+    "            | (pg_sequence_last_value(found.number) & " LOW_BITS "));\n"
     "    ELSIF found.number IS NOT NULL THEN\n"
     "        PERFORM setval(found.place, 0);\n"
-    "        PERFORM " PUT_NUMBER ";\n"
-    "        PERFORM " PUT_PLACE ";\n"
+    "        PERFORM setval(found.sum, begun_s << 31 | " WAITING_PACKED ");\n"
+    "        PERFORM setval(found.number, begun_s << 31 | " WAITING_PACKED ");\n"
+    "        PERFORM setval(found.place, mark);\n"
     "    END IF;\n" WEIR_PG_FUNCTION_END;
 
 /* Up to row_max rows behind `begin`, and none of this transaction, which may be rolled back: the
@@ -232,7 +264,11 @@ const char weir_backlog_pg_aside[] = WEIR_PG_FUNCTION
 
 /*
  * `stamp` tells one count from another; NULL while a session counts. Not `whole`: there is more to
- * count, the caller is to ask again with the next message.
+ * count, the caller is to ask again with the next message. A transaction that only reads cannot enqueue,
+ * and counts nothing.
+ *
+ * Counts that begin anew again and again before they are whole keep `begun`: after BEGIN_AGE_S the
+ * number of before them is dropped.
  */
 const char weir_backlog_pg_read[] = WEIR_PG_FUNCTION
     "@.{p}_backlog_read(queue_id integer, OUT stamp bigint, OUT waiting bigint,\n"
@@ -241,36 +277,53 @@ const char weir_backlog_pg_read[] = WEIR_PG_FUNCTION
     "    found record;\n"
     "    step record;\n"
     "    known bigint;\n"
-    "    begun bigint;\n"
+    "    kept bigint;\n"
+    "    claim bigint;\n"
     "    print bigint;\n"
+    "    place bigint;\n"
+    "    begun_s bigint;\n"
+    "    counted bigint;\n"
+    "    is_late boolean;\n"
     "BEGIN\n"
-    "    SELECT f.number, f.place INTO found FROM @.{p}_backlog_find(queue_id) f;\n"
+    "    SELECT f.number, f.place, f.sum INTO found\n"
+    "        FROM @.{p}_backlog_find(queue_id) f;\n"
     "    known := pg_sequence_last_value(found.number);\n"
-    "    waiting := coalesce(known & " WAITING_MAX ", 0);\n"
-    "    whole := coalesce(known & 536870912 = 0, false);\n"
-    "    stamp := CASE WHEN known & 1073741824 = 0 THEN known END;\n"
+    "    kept := " KEPT ";\n"
+    "    claim := " CLAIM_PACKED ";\n"
+    "    waiting := coalesce(kept & " WAITING_MAX ", 0);\n"
+    "    whole := coalesce(kept & " PARTIAL " = 0, false);\n"
     "    IF now_s - (known >> 31) BETWEEN 0 AND " PRODUCER_AGE_S "\n"
-    "        AND (whole OR stamp IS NULL) THEN\n"
+    "        AND (whole OR known & " CLAIMED " <> 0) THEN\n"
+    "        stamp := CASE WHEN known & " CLAIMED " = 0 THEN known END;\n"
     "        RETURN;\n"
     "    END IF;\n"
-    "    IF found.number IS NOT NULL AND NOT " CLAIM " THEN\n"
+    "    IF " IS_READ_ONLY " OR found.number IS NOT NULL AND NOT " CLAIM " THEN\n"
     "        RETURN;\n"
     "    END IF;\n"
     "    print := @.{p}_backlog_print(queue_id);\n"
-    "    begun := pg_sequence_last_value(found.place);\n"
-    "    IF begun IS NULL OR begun & 524287 <> print OR known IS NULL THEN\n"
-    "        begun := 0;\n"
-    "    END IF;\n"
-    "    IF begun >> 19 = 0 THEN\n"
-    "        waiting := @.{p}_backlog_aside(queue_id);\n"
+    "    place := CASE WHEN kept IS NOT NULL\n"
+    "        THEN pg_sequence_last_value(found.place) END;\n"
+    "    begun_s := coalesce(pg_sequence_last_value(found.sum) >> 31, 0);\n"
+    "    counted := pg_sequence_last_value(found.sum) & " WAITING_MAX ";\n"
+    "    is_late := now_s - begun_s NOT BETWEEN 0 AND " BEGIN_AGE_S ";\n"
+    "    IF place & 524287 IS DISTINCT FROM print OR place >> 19 = 0\n"
+    "        OR counted IS NULL OR whole AND is_late THEN\n"
+    "        waiting := CASE WHEN whole OR NOT is_late THEN waiting ELSE 0 END;\n"
+    "        begun_s := CASE WHEN whole OR is_late THEN now_s ELSE begun_s END;\n"
+    "        counted := @.{p}_backlog_aside(queue_id);\n"
+    "        place := 0;\n"
     "    END IF;\n"
     "    SELECT s.waiting, s.place, s.whole INTO step\n"
-    "        FROM @.{p}_backlog_step(queue_id, begun >> 19) s;\n"
-    "    waiting := waiting + step.waiting;\n"
+    "        FROM @.{p}_backlog_step(queue_id, place >> 19) s;\n"
+    "    counted := counted + step.waiting;\n"
     "    whole := step.whole;\n"
-    "    stamp := now_s << 31 | waiting;\n"
-    "    IF found.number IS NOT NULL THEN\n"
+    "    waiting := CASE WHEN whole THEN counted\n"
+    "        ELSE greatest(waiting, counted) END;\n"
+    "    stamp := now_s << 31 | CASE WHEN whole THEN 0 ELSE " PARTIAL " END\n"
+    "        | " WAITING_PACKED ";\n"
+    "    IF pg_sequence_last_value(found.number) = claim THEN\n"
     "        PERFORM setval(found.place, 0);\n"
-    "        stamp := " STEP_NUMBER ";\n"
-    "        PERFORM " STEP_PLACE ";\n"
+    "        PERFORM setval(found.sum, begun_s << 31 | " COUNTED_PACKED ");\n"
+    "        PERFORM setval(found.number, stamp);\n"
+    "        PERFORM setval(found.place, " STEP_MARK ");\n"
     "    END IF;\n" WEIR_PG_FUNCTION_END;

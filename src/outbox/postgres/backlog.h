@@ -7,7 +7,7 @@
  *   {p}_backlog_find(queue)                    which those are; NULL: there are none
  *   {p}_backlog_print(queue)                   changes whenever a position moves
  *   {p}_backlog_claim(queue, age)              is it on the caller to count?
- *   {p}_backlog_put(queue, waiting, print)     publish what was counted
+ *   {p}_backlog_put(queue, waiting, ...)       publish what was counted since the claim
  *   {p}_backlog_step(queue, place)             count the next rows of the log
  *   {p}_backlog_aside(queue)                   what is set aside
  *   {p}_backlog_read(queue)                    the number, for producers

@@ -157,7 +157,9 @@ static const char HEADERS[] = CREATE
 /*
  * The number that was published (postgres/backlog.h), read once a second, and what this session has added
  * since: the limit is kept about. Kept as a setting of the session: when it was read, which count it
- * was, and the sum. A count that is not whole is asked for again with the next message.
+ * was, and the sum. A count that is not whole is asked for again with the next message. While another
+ * session counts the sum is better than the number of before, unless it is old itself: an error takes
+ * back what was kept, so that a session that is refused keeps none.
  */
 static const char ROOM[] = CREATE
     "@.{p}_enqueue_room(queue text, queue_id integer,\n"
@@ -180,10 +182,16 @@ static const char ROOM[] = CREATE
     "    IF now_us - read_us NOT BETWEEN 0 AND 1000000 THEN\n"
     "        SELECT r.stamp, r.waiting, r.whole INTO number\n"
     "            FROM @.{p}_backlog_read(queue_id) r;\n"
-    "        read_us := CASE WHEN number.whole THEN now_us ELSE 0 END;\n"
-    "        IF stamp IS NULL OR number.stamp <> stamp THEN\n"
+    "        IF stamp IS NULL OR number.stamp <> stamp OR number.stamp IS NULL\n"
+    "            AND now_us - read_us NOT BETWEEN 0 AND 3000000 THEN\n"
     "            stamp := coalesce(number.stamp, 0);\n"
     "            backlog := number.waiting;\n"
+    "            read_us := now_us;\n"
+    "        ELSIF number.stamp IS NOT NULL THEN\n"
+    "            read_us := now_us;\n"
+    "        END IF;\n"
+    "        IF NOT number.whole THEN\n"
+    "            read_us := 0;\n"
     "        END IF;\n"
     "    END IF;\n"
     "    IF backlog >= backlog_max THEN\n"
@@ -365,7 +373,7 @@ const char *const weir_producer_pg[] = {
     REVOKE("{p}_backlog_drop(integer)"),
     REVOKE("{p}_backlog_print(integer)"),
     REVOKE("{p}_backlog_claim(integer, bigint)"),
-    REVOKE("{p}_backlog_put(integer, bigint, bigint)"),
+    REVOKE("{p}_backlog_put(integer, bigint, bigint, bigint)"),
     REVOKE("{p}_backlog_step(integer, bigint)"),
     REVOKE("{p}_backlog_aside(integer)"),
     REVOKE("{p}_backlog_read(integer)"),

@@ -33,32 +33,37 @@ static const struct weir_sql SQL_READ[] = {
 
 static const struct weir_sql SQL_CLAIM_PG = {
     .name = "claim backlog",
-    .text = "SELECT c.mine, coalesce(c.print, 0)"
+    .text = "SELECT c.mine, coalesce(c.mark, 0), coalesce(c.begun_s, 0)"
             " FROM {p}_backlog_claim({1}::integer, {2}) c",
     .parameters = "ii",
 };
+/* A transaction in SERIALIZABLE that has read the number keeps it locked. */
+#define AT_ONCE "SET STATEMENT innodb_lock_wait_timeout = 0 FOR "
 static const struct weir_sql SQL_CLAIM_MARIA = {
     .name = "claim backlog",
-    .text = "UPDATE {p}_backlog SET claimed_us = {now} WHERE queue = {1}"
-            " AND {now} - GREATEST(counted_us, claimed_us) NOT BETWEEN 0 AND {2} - 1",
+    .text =
+        AT_ONCE "UPDATE {p}_backlog SET claimed_us = {now} WHERE queue = {1}"
+                " AND {now} - GREATEST(counted_us, claimed_us) NOT BETWEEN 0 AND {2} - 1",
     .parameters = "ii",
 };
 static const struct weir_sql SQL_CLAIM_FIRST_MARIA = {
     .name = "claim backlog first",
-    .text = "INSERT IGNORE INTO {p}_backlog (queue, claimed_us) VALUES ({1}, {now})",
+    .text =
+        AT_ONCE "INSERT IGNORE INTO {p}_backlog (queue, claimed_us) VALUES ({1}, {now})",
     .parameters = "i",
 };
 
 static const struct weir_sql SQL_GIVE_UP[] = {
     [WEIR_POSTGRESQL] = {.name = "give up backlog",
-                         .text = "SELECT {p}_backlog_put({1}::integer, NULL, NULL)",
+                         .text = "SELECT {p}_backlog_put({1}::integer, NULL, NULL, NULL)",
                          .parameters = "i"},
     [WEIR_MARIADB] = {.name = "give up backlog",
-                      .text = "UPDATE {p}_backlog SET claimed_us = 0 WHERE queue = {1}",
+                      .text = AT_ONCE
+                      "UPDATE {p}_backlog SET claimed_us = 0 WHERE queue = {1}",
                       .parameters = "i"},
 };
 
-/* {3}: the time on SQLite, the print on PostgreSQL. */
+/* {3}: the time on SQLite, the mark on PostgreSQL. */
 static const struct weir_sql SQL_PUT[] = {
     [WEIR_SQLITE] = {.name = "publish backlog",
                      .text = "INSERT INTO {p}_backlog (queue, waiting, counted_us)"
@@ -66,11 +71,12 @@ static const struct weir_sql SQL_PUT[] = {
                              " SET waiting = {2}, counted_us = {3}",
                      .parameters = "iii"},
     [WEIR_POSTGRESQL] = {.name = "publish backlog",
-                         .text = "SELECT {p}_backlog_put({1}::integer, {2}, {3})",
-                         .parameters = "iii"},
+                         .text = "SELECT {p}_backlog_put({1}::integer, {2}, {3}, {4})",
+                         .parameters = "iiii"},
     [WEIR_MARIADB] = {.name = "publish backlog",
-                      .text = "UPDATE {p}_backlog SET waiting = {2}, counted_us = {now},"
-                              " claimed_us = {3} WHERE queue = {1}",
+                      .text = AT_ONCE
+                      "UPDATE {p}_backlog SET waiting = {2}, counted_us = {now},"
+                      " claimed_us = {3} WHERE queue = {1}",
                       .parameters = "iii"},
 };
 
@@ -206,8 +212,15 @@ static enum weir_status count_few(struct weir_outbox *outbox,
 
 /* ---- publishing ------------------------------------------------------------------------------ */
 
+/* On PostgreSQL with what put() needs: where and when the count began (postgres/backlog.c). */
+struct claim {
+    bool mine;
+    int64_t mark;
+    int64_t begun_s;
+};
+
 static enum weir_status claim_pg(struct weir_connection *connection, int64_t queue_id,
-                                 int64_t age_us, bool *mine, int64_t *print,
+                                 int64_t age_us, struct claim *out,
                                  struct weir_error *error)
 {
     struct weir_rows rows;
@@ -218,8 +231,9 @@ static enum weir_status claim_pg(struct weir_connection *connection, int64_t que
     if (status == WEIR_OK)
         status = weir_rows_next(&rows, error);
     if (status == WEIR_OK) {
-        *mine = weir_rows_boolean(&rows, 0);
-        *print = weir_rows_integer(&rows, 1);
+        out->mine = weir_rows_boolean(&rows, 0);
+        out->mark = weir_rows_integer(&rows, 1);
+        out->begun_s = weir_rows_integer(&rows, 2);
     }
     weir_rows_close(&rows);
     return status;
@@ -254,30 +268,31 @@ static enum weir_status claim_sqlite(struct weir_connection *connection, int64_t
 }
 
 static enum weir_status claim(struct weir_connection *connection, int64_t queue_id,
-                              int64_t age_us, bool *mine, int64_t *print,
-                              struct weir_error *error)
+                              int64_t age_us, struct claim *out, struct weir_error *error)
 {
     switch (weir_connection_engine(connection)) {
     case WEIR_POSTGRESQL:
-        return claim_pg(connection, queue_id, age_us, mine, print, error);
+        return claim_pg(connection, queue_id, age_us, out, error);
     case WEIR_MARIADB:
-        return claim_maria(connection, queue_id, age_us, mine, error);
+        return claim_maria(connection, queue_id, age_us, &out->mine, error);
     case WEIR_SQLITE:
         break;
     }
-    return claim_sqlite(connection, queue_id, age_us, mine, error);
+    return claim_sqlite(connection, queue_id, age_us, &out->mine, error);
 }
 
 static enum weir_status put(struct weir_connection *connection, int64_t queue_id,
-                            int64_t waiting, int64_t print, struct weir_error *error)
+                            int64_t waiting, const struct claim *claim,
+                            struct weir_error *error)
 {
     enum weir_engine engine = weir_connection_engine(connection);
-    int64_t third = engine == WEIR_SQLITE ? weir_clock_wall_us() : print;
+    struct weir_value values[4] = {
+        weir_integer(queue_id), weir_integer(waiting),
+        weir_integer(engine == WEIR_SQLITE ? weir_clock_wall_us() : claim->mark),
+        weir_integer(claim->begun_s)};
 
-    return weir_connection_execute(
-        connection, &SQL_PUT[engine],
-        VALUES(weir_integer(queue_id), weir_integer(waiting), weir_integer(third)), NULL,
-        error);
+    return weir_connection_execute(connection, &SQL_PUT[engine], values,
+                                   engine == WEIR_POSTGRESQL ? 4 : 3, NULL, error);
 }
 
 /* A count that fails again and again must not keep an old number young. */
@@ -295,20 +310,23 @@ enum weir_status weir_backlog_publish(struct weir_outbox *outbox,
                                       const char *queue, int64_t queue_id, int64_t age_us,
                                       bool *mine, struct weir_error *error)
 {
+    struct claim claimed = {.mine = false};
     int64_t waiting = 0;
-    int64_t print = 0;
-    enum weir_status status;
+    enum weir_status status = claim(connection, queue_id, age_us, &claimed, error);
 
-    *mine = false;
-    status = claim(connection, queue_id, age_us, mine, &print, error);
+    *mine = claimed.mine;
     if (status != WEIR_OK || !*mine)
-        return status;
+        return status == WEIR_LOCKED ? WEIR_OK : status;
     (void)WEIR_POINT(outbox->points, "backlog.claimed");
     status = weir_outbox_count_waiting(outbox, connection, queue, &waiting, error);
     if (status == WEIR_OK)
-        status = put(connection, queue_id, waiting, print, error);
+        status = put(connection, queue_id, waiting, &claimed, error);
     if (status != WEIR_OK)
         give_up(connection, queue_id);
+    if (status == WEIR_LOCKED) {
+        *mine = false;
+        status = WEIR_OK;
+    }
     return status;
 }
 
@@ -337,7 +355,7 @@ static bool count_apart(struct weir_outbox *outbox, struct weir_connection *thei
     }
     if (status == WEIR_OK && publishes) { /* its stamp; or another process counts */
         status = read_number(own, queue_id, out, &young, NULL);
-        done = true;
+        done = young; /* else it is locked */
     }
     weir_db_release(outbox->db, own);
     return status == WEIR_OK && done;

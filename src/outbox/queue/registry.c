@@ -190,11 +190,16 @@ bool weir_registry_backlog(struct weir_registry *self, const char *name, int64_t
     return known;
 }
 
-/* While another session counts, the sum is better than the number of the count before. */
+/* While another session counts, the sum is better than the number of the count before, unless it is
+ * old itself. */
 static bool is_new(const struct weir_registry_entry *entry,
                    const struct weir_backlog *number)
 {
-    return !entry->counted || (number->stamp >= 0 && number->stamp != entry->stamp);
+    if (!entry->counted)
+        return true;
+    if (number->stamp < 0)
+        return weir_clock_now_ns() - entry->read_ns > WEIR_BACKLOG_AGE_US * 1000;
+    return number->stamp != entry->stamp;
 }
 
 int64_t weir_registry_set_backlog(struct weir_registry *self, const char *name,
@@ -206,12 +211,17 @@ int64_t weir_registry_set_backlog(struct weir_registry *self, const char *name,
     weir_lock_acquire(&self->lock);
     entry = find(self, name);
     if (entry != NULL) {
-        if (is_new(entry, number)) {
+        bool replaces = is_new(entry, number);
+
+        if (replaces) {
             entry->backlog = number->waiting;
             entry->stamp = number->stamp;
         }
         entry->counted = true;
-        entry->read_ns = number->whole ? weir_clock_now_ns() : 0;
+        if (replaces || number->stamp >= 0)
+            entry->read_ns = weir_clock_now_ns();
+        if (!number->whole)
+            entry->read_ns = 0;
         backlog = entry->backlog;
     }
     weir_lock_release(&self->lock);

@@ -8,6 +8,7 @@
 #include "db/clock.h"
 #include "lib/outbox_fixture.h"
 #include "lib/pg_outbox.h"
+#include "outbox/queue/backlog.h"
 
 enum { LIMIT = 50, BEFORE = 110000, BEHIND = 40000, BATCH = 1000 };
 
@@ -288,6 +289,54 @@ OUTBOX_SERVER_TEST(backlog, of_a_publisher_that_died_is_counted_by_others)
     weir_outbox_destroy(outbox);
 }
 
+/* As if another session counted; `waiting` is the number of before. */
+static void claim_in_sql(struct fixture *fixture, int waiting)
+{
+    char text[512];
+
+    (void)snprintf(text, sizeof text,
+                   "SELECT setval((f).number, (floor(extract(epoch FROM"
+                   " clock_timestamp()))::bigint << 31) | 1073741824 | %d) FROM (SELECT"
+                   " {p}_backlog_find(id) AS f FROM {p}_queue"
+                   " WHERE name = 'orders') x",
+                   waiting);
+    fixture_prepare(fixture, text);
+}
+
+static bool is_refused_by_the_number_of_before(struct fixture *fixture,
+                                               struct weir_outbox *outbox)
+{
+    claim_in_sql(fixture, 77);
+    return offer(fixture, outbox, NULL) == WEIR_FULL &&
+           strstr(fixture->error.text, "has 77 messages") != NULL;
+}
+
+/* What the process knows by itself becomes old while others count, each time that it asks. */
+OUTBOX_POSTGRESQL_TEST(backlog, of_a_process_s_own_is_not_kept_for_ever)
+{
+    struct weir_outbox *outbox = limited(fixture);
+
+    check_db(offer(fixture, outbox, NULL), WEIR_OK);
+
+    wait_until(is_refused_by_the_number_of_before(fixture, outbox));
+    weir_outbox_destroy(outbox);
+}
+
+/* As a process that delivers does. */
+static enum weir_status publish_now(struct fixture *fixture, struct weir_outbox *outbox,
+                                    bool *mine)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    int64_t queue_id =
+        fixture_ask(fixture, "SELECT id FROM weir_queue WHERE name = 'orders'");
+    enum weir_status status =
+        weir_backlog_publish(outbox, connection, "orders", queue_id,
+                             WEIR_BACKLOG_PERIOD_US, mine, &fixture->error);
+
+    fixture_give(fixture, connection);
+    return status;
+}
+
 /* ---- producers in SQL ------------------------------------------------------------------------- */
 
 static void enqueue_in_sql(struct fixture *fixture, struct weir_connection *connection)
@@ -320,6 +369,178 @@ OUTBOX_SERVER_TEST(backlog, makes_no_transaction_wait_for_another)
     weir_connection_rollback(second);
     fixture_give(fixture, first);
     fixture_give(fixture, second);
+    weir_outbox_destroy(outbox);
+}
+
+static bool is_refused_in_sql(PGconn *connection, const char *reason)
+{
+    PGresult *result = PQexec(connection, "SELECT weir_enqueue('orders', 'k', 'x')");
+    bool refused = strstr(PQresultErrorMessage(result), reason) != NULL;
+
+    PQclear(result);
+    return refused;
+}
+
+static void run(PGconn *connection, const char *text)
+{
+    PGresult *result = PQexec(connection, text);
+
+    check(PQresultStatus(result) == PGRES_COMMAND_OK ||
+          PQresultStatus(result) == PGRES_TUPLES_OK);
+    PQclear(result);
+}
+
+/* A queue that is full, with a number of long ago that says that it is empty. */
+static struct weir_outbox *full(struct fixture *fixture)
+{
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_send(fixture, outbox, "orders", 0, LIMIT);
+    limit_later(fixture);
+    publish(fixture, 1000, 0);
+    return outbox;
+}
+
+/* The session stays. */
+OUTBOX_POSTGRESQL_TEST(backlog, is_counted_after_a_call_in_a_transaction_that_only_reads)
+{
+    struct weir_outbox *outbox = full(fixture);
+    PGconn *connection = pg_outbox_connect(fixture);
+
+    run(connection, "BEGIN READ ONLY");
+    check(is_refused_in_sql(connection, "read-only transaction"));
+    run(connection, "ROLLBACK");
+    check_db(offer_anew(fixture), WEIR_FULL);
+
+    PQfinish(connection);
+    weir_outbox_destroy(outbox);
+}
+
+/* Of ten seconds ago, as an error leaves it. */
+OUTBOX_POSTGRESQL_TEST(backlog, of_a_session_s_own_is_not_kept_for_ever)
+{
+    struct weir_outbox *outbox = limited(fixture);
+    PGconn *connection = pg_outbox_connect(fixture);
+
+    claim_in_sql(fixture, 77);
+    run(connection, "SELECT set_config('weir.backlog_' || id, floor(extract(epoch FROM"
+                    " clock_timestamp()) - 10) * 1000000 || '/1/0', false)"
+                    " FROM weir_queue WHERE name = 'orders'");
+    check(is_refused_in_sql(connection, "has 77 messages waiting, its limit is 50"));
+
+    PQfinish(connection);
+    weir_outbox_destroy(outbox);
+}
+
+/* The locks of one that reads in SERIALIZABLE last until its end. */
+OUTBOX_MARIADB_TEST(backlog, waits_for_no_transaction_that_has_read_it)
+{
+    struct weir_outbox *outbox = full(fixture);
+    struct weir_outbox *other = outbox_fixture_outbox(fixture, "berta");
+    struct weir_connection *connection = fixture_take(fixture);
+    int64_t begun_ns = weir_clock_now_ns();
+
+    fixture_execute(fixture, connection,
+                    "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE");
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    fixture_execute(fixture, connection, "SELECT COUNT(*) FROM {p}_backlog");
+    check_db(offer_anew(fixture), WEIR_FULL);
+    check_db(offer(fixture, other, connection), WEIR_FULL);
+    check(weir_clock_now_ns() - begun_ns < WEIR_SECONDS(8));
+
+    weir_connection_rollback(connection);
+    fixture_give(fixture, connection);
+    weir_outbox_destroy(other);
+    weir_outbox_destroy(outbox);
+}
+
+/* A process that delivers goes on with the other queues. */
+OUTBOX_MARIADB_TEST(backlog, that_is_locked_is_left_to_the_next_time)
+{
+    struct weir_outbox *outbox = limited(fixture);
+    struct weir_connection *connection = fixture_take(fixture);
+    bool mine = true;
+
+    publish(fixture, 1000, 0);
+    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
+    fixture_execute(fixture, connection, "SELECT * FROM {p}_backlog LOCK IN SHARE MODE");
+    check_db(publish_now(fixture, outbox, &mine), WEIR_OK);
+    check(!mine);
+
+    weir_connection_rollback(connection);
+    check_db(publish_now(fixture, outbox, &mine), WEIR_OK);
+    check(mine);
+    fixture_give(fixture, connection);
+    weir_outbox_destroy(outbox);
+}
+
+/* As if the last count had begun `age` seconds ago, and its number were five seconds old. */
+static void make_old(struct fixture *fixture, int age)
+{
+    char text[768];
+
+    (void)snprintf(text, sizeof text,
+                   "SELECT setval((f).number, (floor(extract(epoch FROM"
+                   " clock_timestamp()))::bigint - 5 << 31)"
+                   " | (pg_sequence_last_value((f).number) & 1073741823)),"
+                   " setval(sum, pg_sequence_last_value(sum) - (%d::bigint << 31))"
+                   " FROM (SELECT {p}_backlog_find(id) AS f,"
+                   " to_regclass('{p}_backlog_' || id || '_sum') AS sum"
+                   " FROM {p}_queue WHERE name = 'orders') x",
+                   age);
+    fixture_prepare(fixture, text);
+}
+
+/* Their ids are before that of a message that was counted. */
+OUTBOX_POSTGRESQL_TEST(backlog, of_transactions_that_commit_late_is_counted)
+{
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    PGconn *late = pg_outbox_connect(fixture);
+
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    run(late, "BEGIN");
+    run(late, "SELECT weir_enqueue('orders', 'k', 'x') FROM generate_series(1, 50)");
+    outbox_fixture_send(fixture, outbox, "orders", 0, 1);
+    limit_later(fixture);
+    check_db(offer_anew(fixture), WEIR_OK);
+    run(late, "COMMIT");
+
+    make_old(fixture, 40);
+    check_db(offer_anew(fixture), WEIR_FULL);
+    PQfinish(late);
+    weir_outbox_destroy(outbox);
+}
+
+/* Until the steps of producers have found out that it is too high. */
+OUTBOX_POSTGRESQL_TEST(backlog, that_is_exact_holds_until_the_next_count_is_whole)
+{
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+
+    outbox_fixture_queue(fixture, outbox, "other", 1);
+    fill_other(fixture, outbox, BEHIND);
+    limit(fixture, outbox, WEIR_UNREAD_KEEP);
+    publish(fixture, 5, 77);
+    check_db(offer_anew(fixture), WEIR_FULL);
+    check(strstr(fixture->error.text, "has 77 messages waiting") != NULL);
+
+    wait_until(offer_anew(fixture) == WEIR_OK);
+    weir_outbox_destroy(outbox);
+}
+
+OUTBOX_POSTGRESQL_TEST(backlog, that_is_partial_is_counted_by_a_process_that_delivers)
+{
+    struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
+    bool mine = false;
+
+    outbox_fixture_queue(fixture, outbox, "other", 1);
+    fill_other(fixture, outbox, BEHIND);
+    limit(fixture, outbox, WEIR_UNREAD_KEEP);
+    publish(fixture, 0, 536870912 + 7);
+    check_db(publish_now(fixture, outbox, &mine), WEIR_OK);
+
+    check(mine);
+    check_int(published(fixture), 0);
     weir_outbox_destroy(outbox);
 }
 

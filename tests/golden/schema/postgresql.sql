@@ -10,35 +10,45 @@ BEGIN
         LIMIT 10000) x);
 END $$;
 
-CREATE FUNCTION public.weir_backlog_claim(queue_id integer, age_s bigint, OUT mine boolean, OUT print bigint) RETURNS record
+CREATE FUNCTION public.weir_backlog_claim(queue_id integer, age_s bigint, OUT mine boolean, OUT mark bigint, OUT begun_s bigint) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET client_min_messages TO 'warning'
     AS $$
 DECLARE
     now_s bigint := ((extract(epoch FROM clock_timestamp()) * 1000000)::bigint / 1000000)::bigint;
+    last_id bigint := (SELECT last_value FROM public.weir_log_id);
     found record;
     known bigint;
+    kept bigint;
+    claim bigint;
 BEGIN
+    mine := false;
+    IF current_setting('transaction_read_only')::boolean THEN
+        RETURN;
+    END IF;
     SELECT f.number INTO found FROM public.weir_backlog_find(queue_id) f;
     IF found.number IS NULL THEN
         PERFORM public.weir_backlog_make(queue_id);
         SELECT f.number INTO found FROM public.weir_backlog_find(queue_id) f;
     END IF;
     known := pg_sequence_last_value(found.number);
+    kept := CASE WHEN now_s - (known >> 31) BETWEEN 0 AND CASE WHEN known & 1073741824 = 0
+        THEN 29 ELSE 2 END
+        THEN known & 1073741823 END;
+    claim := now_s << 31 | 1073741824 | coalesce(kept, 536870912);
     mine := found.number IS NOT NULL
-        AND coalesce(now_s - (known >> 31) NOT BETWEEN 0 AND age_s - 1, true);
+        AND (coalesce(now_s - (known >> 31) NOT BETWEEN 0 AND age_s - 1, true)
+        OR known & 1073741824 = 0 AND known & 536870912 <> 0);
     IF mine THEN
-        mine := (CASE WHEN pg_try_advisory_lock(hashtextextended(lower('weir_backlog'),
-        queue_id))
-        THEN (pg_sequence_last_value(found.number) IS NOT DISTINCT FROM known
-            AND setval(found.number, now_s << 31 | 1073741824
-            | (coalesce(known, 0) & 1073741823)) > 0)::integer
-            + pg_advisory_unlock(hashtextextended(lower('weir_backlog'),
-            queue_id))::integer = 2 ELSE false END);
+        mine := (pg_sequence_last_value(found.number) IS NOT DISTINCT FROM known
+        AND setval(found.number, claim) > 0);
     END IF;
     IF mine THEN
-        print := public.weir_backlog_print(queue_id);
+        mark := public.weir_backlog_print(queue_id);
+        mark := CASE WHEN last_id < 17592186044416
+        THEN last_id << 19 | mark ELSE 0 END;
+        begun_s := now_s;
     END IF;
 END $$;
 
@@ -50,25 +60,29 @@ CREATE FUNCTION public.weir_backlog_drop(queue_id integer) RETURNS void
 DECLARE
     found record;
 BEGIN
-    SELECT f.number, f.place INTO found FROM public.weir_backlog_find(queue_id) f;
+    SELECT f.number, f.place, f.sum INTO found
+        FROM public.weir_backlog_find(queue_id) f;
     IF found.number IS NOT NULL THEN
-        EXECUTE format('DROP SEQUENCE %s, %s', found.number, found.place);
+        EXECUTE format('DROP SEQUENCE %s, %s, %s', found.number, found.place,
+            found.sum);
     END IF;
 END $$;
 
-CREATE FUNCTION public.weir_backlog_find(queue_id integer, OUT number regclass, OUT place regclass) RETURNS record
+CREATE FUNCTION public.weir_backlog_find(queue_id integer, OUT number regclass, OUT place regclass, OUT sum regclass) RETURNS record
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET jit TO 'off'
     AS $$
+DECLARE
+    stem text := lower('weir_backlog_' || queue_id);
 BEGIN
-    SELECT to_regclass(format('%I.%I', n.nspname,
-            lower('weir_backlog_' || queue_id))),
-        to_regclass(format('%I.%I', n.nspname,
-            lower('weir_backlog_' || queue_id || '_at'))) INTO number, place
+    SELECT to_regclass(format('%I.%I', n.nspname, stem)),
+        to_regclass(format('%I.%I', n.nspname, stem || '_at')),
+        to_regclass(format('%I.%I', n.nspname, stem || '_sum'))
+        INTO number, place, sum
         FROM public.weir_queue q JOIN pg_class c ON c.oid = q.tableoid
         JOIN pg_namespace n ON n.oid = c.relnamespace WHERE q.id = queue_id;
-    IF place IS NULL THEN
+    IF place IS NULL OR sum IS NULL THEN
         number := NULL;
     END IF;
 END $$;
@@ -90,6 +104,8 @@ BEGIN
         home, lower('weir_backlog_' || queue_id));
     EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.%I MINVALUE 0 START 0',
         home, lower('weir_backlog_' || queue_id || '_at'));
+    EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.%I MINVALUE 0 START 0',
+        home, lower('weir_backlog_' || queue_id || '_sum'));
 EXCEPTION WHEN unique_violation OR duplicate_table THEN
     NULL;
 END $$;
@@ -110,25 +126,25 @@ BEGIN
         WHERE q.id = queue_id);
 END $$;
 
-CREATE FUNCTION public.weir_backlog_put(queue_id integer, waiting bigint, print bigint) RETURNS void
+CREATE FUNCTION public.weir_backlog_put(queue_id integer, waiting bigint, mark bigint, begun_s bigint) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET client_min_messages TO 'warning'
     AS $$
 DECLARE
     now_s bigint := ((extract(epoch FROM clock_timestamp()) * 1000000)::bigint / 1000000)::bigint;
-    last_id bigint := (SELECT last_value FROM public.weir_log_id);
     found record;
 BEGIN
-    SELECT f.number, f.place INTO found FROM public.weir_backlog_find(queue_id) f;
+    SELECT f.number, f.place, f.sum INTO found
+        FROM public.weir_backlog_find(queue_id) f;
     IF waiting IS NULL THEN
-        PERFORM setval(found.number,
-            pg_sequence_last_value(found.number) & 1073741823);
+        PERFORM setval(found.number, now_s - 2 - 1 << 31
+            | (pg_sequence_last_value(found.number) & 1073741823));
     ELSIF found.number IS NOT NULL THEN
         PERFORM setval(found.place, 0);
-        PERFORM setval(found.number, now_s << 31 | CASE WHEN false THEN 536870912 ELSE 0 END
-        | least(greatest(waiting, 0), 536870911));
-        PERFORM setval(found.place, CASE WHEN last_id < 17592186044416 THEN last_id << 19 | print ELSE 0 END);
+        PERFORM setval(found.sum, begun_s << 31 | least(greatest(waiting, 0), 536870911));
+        PERFORM setval(found.number, begun_s << 31 | least(greatest(waiting, 0), 536870911));
+        PERFORM setval(found.place, mark);
     END IF;
 END $$;
 
@@ -142,45 +158,59 @@ DECLARE
     found record;
     step record;
     known bigint;
-    begun bigint;
+    kept bigint;
+    claim bigint;
     print bigint;
+    place bigint;
+    begun_s bigint;
+    counted bigint;
+    is_late boolean;
 BEGIN
-    SELECT f.number, f.place INTO found FROM public.weir_backlog_find(queue_id) f;
+    SELECT f.number, f.place, f.sum INTO found
+        FROM public.weir_backlog_find(queue_id) f;
     known := pg_sequence_last_value(found.number);
-    waiting := coalesce(known & 536870911, 0);
-    whole := coalesce(known & 536870912 = 0, false);
-    stamp := CASE WHEN known & 1073741824 = 0 THEN known END;
+    kept := CASE WHEN now_s - (known >> 31) BETWEEN 0 AND CASE WHEN known & 1073741824 = 0
+        THEN 29 ELSE 2 END
+        THEN known & 1073741823 END;
+    claim := now_s << 31 | 1073741824 | coalesce(kept, 536870912);
+    waiting := coalesce(kept & 536870911, 0);
+    whole := coalesce(kept & 536870912 = 0, false);
     IF now_s - (known >> 31) BETWEEN 0 AND 2
-        AND (whole OR stamp IS NULL) THEN
+        AND (whole OR known & 1073741824 <> 0) THEN
+        stamp := CASE WHEN known & 1073741824 = 0 THEN known END;
         RETURN;
     END IF;
-    IF found.number IS NOT NULL AND NOT (CASE WHEN pg_try_advisory_lock(hashtextextended(lower('weir_backlog'),
-        queue_id))
-        THEN (pg_sequence_last_value(found.number) IS NOT DISTINCT FROM known
-            AND setval(found.number, now_s << 31 | 1073741824
-            | (coalesce(known, 0) & 1073741823)) > 0)::integer
-            + pg_advisory_unlock(hashtextextended(lower('weir_backlog'),
-            queue_id))::integer = 2 ELSE false END) THEN
+    IF current_setting('transaction_read_only')::boolean OR found.number IS NOT NULL AND NOT (pg_sequence_last_value(found.number) IS NOT DISTINCT FROM known
+        AND setval(found.number, claim) > 0) THEN
         RETURN;
     END IF;
     print := public.weir_backlog_print(queue_id);
-    begun := pg_sequence_last_value(found.place);
-    IF begun IS NULL OR begun & 524287 <> print OR known IS NULL THEN
-        begun := 0;
-    END IF;
-    IF begun >> 19 = 0 THEN
-        waiting := public.weir_backlog_aside(queue_id);
+    place := CASE WHEN kept IS NOT NULL
+        THEN pg_sequence_last_value(found.place) END;
+    begun_s := coalesce(pg_sequence_last_value(found.sum) >> 31, 0);
+    counted := pg_sequence_last_value(found.sum) & 536870911;
+    is_late := now_s - begun_s NOT BETWEEN 0 AND 29;
+    IF place & 524287 IS DISTINCT FROM print OR place >> 19 = 0
+        OR counted IS NULL OR whole AND is_late THEN
+        waiting := CASE WHEN whole OR NOT is_late THEN waiting ELSE 0 END;
+        begun_s := CASE WHEN whole OR is_late THEN now_s ELSE begun_s END;
+        counted := public.weir_backlog_aside(queue_id);
+        place := 0;
     END IF;
     SELECT s.waiting, s.place, s.whole INTO step
-        FROM public.weir_backlog_step(queue_id, begun >> 19) s;
-    waiting := waiting + step.waiting;
+        FROM public.weir_backlog_step(queue_id, place >> 19) s;
+    counted := counted + step.waiting;
     whole := step.whole;
-    stamp := now_s << 31 | waiting;
-    IF found.number IS NOT NULL THEN
+    waiting := CASE WHEN whole THEN counted
+        ELSE greatest(waiting, counted) END;
+    stamp := now_s << 31 | CASE WHEN whole THEN 0 ELSE 536870912 END
+        | least(greatest(waiting, 0), 536870911);
+    IF pg_sequence_last_value(found.number) = claim THEN
         PERFORM setval(found.place, 0);
-        stamp := setval(found.number, now_s << 31 | CASE WHEN NOT step.whole THEN 536870912 ELSE 0 END
-        | least(greatest(waiting, 0), 536870911));
-        PERFORM setval(found.place, CASE WHEN step.place < 17592186044416 THEN step.place << 19 | print ELSE 0 END);
+        PERFORM setval(found.sum, begun_s << 31 | least(greatest(counted, 0), 536870911));
+        PERFORM setval(found.number, stamp);
+        PERFORM setval(found.place, CASE WHEN step.place < 17592186044416
+        THEN step.place << 19 | print ELSE 0 END);
     END IF;
 END $$;
 
@@ -573,10 +603,16 @@ BEGIN
     IF now_us - read_us NOT BETWEEN 0 AND 1000000 THEN
         SELECT r.stamp, r.waiting, r.whole INTO number
             FROM public.weir_backlog_read(queue_id) r;
-        read_us := CASE WHEN number.whole THEN now_us ELSE 0 END;
-        IF stamp IS NULL OR number.stamp <> stamp THEN
+        IF stamp IS NULL OR number.stamp <> stamp OR number.stamp IS NULL
+            AND now_us - read_us NOT BETWEEN 0 AND 3000000 THEN
             stamp := coalesce(number.stamp, 0);
             backlog := number.waiting;
+            read_us := now_us;
+        ELSIF number.stamp IS NOT NULL THEN
+            read_us := now_us;
+        END IF;
+        IF NOT number.whole THEN
+            read_us := 0;
         END IF;
     END IF;
     IF backlog >= backlog_max THEN
@@ -1564,14 +1600,14 @@ GRANT ALL ON SCHEMA public TO weir_owner;
 REVOKE ALL ON FUNCTION public.weir_backlog_aside(queue_id integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.weir_backlog_aside(queue_id integer) TO weir_runtime;
 
-REVOKE ALL ON FUNCTION public.weir_backlog_claim(queue_id integer, age_s bigint, OUT mine boolean, OUT print bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.weir_backlog_claim(queue_id integer, age_s bigint, OUT mine boolean, OUT print bigint) TO weir_runtime;
+REVOKE ALL ON FUNCTION public.weir_backlog_claim(queue_id integer, age_s bigint, OUT mine boolean, OUT mark bigint, OUT begun_s bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.weir_backlog_claim(queue_id integer, age_s bigint, OUT mine boolean, OUT mark bigint, OUT begun_s bigint) TO weir_runtime;
 
 REVOKE ALL ON FUNCTION public.weir_backlog_drop(queue_id integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.weir_backlog_drop(queue_id integer) TO weir_runtime;
 
-REVOKE ALL ON FUNCTION public.weir_backlog_find(queue_id integer, OUT number regclass, OUT place regclass) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.weir_backlog_find(queue_id integer, OUT number regclass, OUT place regclass) TO weir_runtime;
+REVOKE ALL ON FUNCTION public.weir_backlog_find(queue_id integer, OUT number regclass, OUT place regclass, OUT sum regclass) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.weir_backlog_find(queue_id integer, OUT number regclass, OUT place regclass, OUT sum regclass) TO weir_runtime;
 
 REVOKE ALL ON FUNCTION public.weir_backlog_make(queue_id integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.weir_backlog_make(queue_id integer) TO weir_runtime;
@@ -1579,8 +1615,8 @@ GRANT ALL ON FUNCTION public.weir_backlog_make(queue_id integer) TO weir_runtime
 REVOKE ALL ON FUNCTION public.weir_backlog_print(queue_id integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.weir_backlog_print(queue_id integer) TO weir_runtime;
 
-REVOKE ALL ON FUNCTION public.weir_backlog_put(queue_id integer, waiting bigint, print bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.weir_backlog_put(queue_id integer, waiting bigint, print bigint) TO weir_runtime;
+REVOKE ALL ON FUNCTION public.weir_backlog_put(queue_id integer, waiting bigint, mark bigint, begun_s bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.weir_backlog_put(queue_id integer, waiting bigint, mark bigint, begun_s bigint) TO weir_runtime;
 
 REVOKE ALL ON FUNCTION public.weir_backlog_read(queue_id integer, OUT stamp bigint, OUT waiting bigint, OUT whole boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.weir_backlog_read(queue_id integer, OUT stamp bigint, OUT waiting bigint, OUT whole boolean) TO weir_runtime;
