@@ -3,8 +3,8 @@
  *
  * In each process that delivers, whatever it serves. Once a second it looks at all queues with a
  * limit and counts those whose number no other process has published meanwhile. A count that takes
- * long is followed by a rest, so that half of the time at most is spent with counting; the rest is
- * shorter than the age at which producers count by themselves. Where no queue has a limit the worker
+ * long is followed by a rest as long, so that half of the time at most is spent with counting, up to 30 s.
+ * In a rest longer than WEIR_BACKLOG_AGE_US producers count by themselves. Where no queue has a limit the worker
  * looks seldom: a limit that is new is kept by producers until then.
  */
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define IDLE_NS WEIR_SECONDS(5)
 #define PERIOD_NS (WEIR_BACKLOG_PERIOD_US * 1000)
-#define REST_NS_MAX WEIR_SECONDS(2)
+#define REST_NS_MAX WEIR_SECONDS(30)
 
 /* A small table. */
 static const struct weir_sql SQL_NEXT = {
