@@ -89,8 +89,14 @@ make_metrics() {
 
 # ---- sql -------------------------------------------------------------------------------------
 
+# Without those of sources that are gone, which a build folder keeps.
 objects() {
-    find "$build"/CMakeFiles/{weir_objects,weir_cli,weir_extension}.dir -name '*.o'
+    local object source
+    find "$build"/CMakeFiles/{weir_objects,weir_cli,weir_extension}.dir -name '*.o' |
+        while read -r object; do
+            source=${object#*.dir/}
+            [ ! -e "$root/${source%.o}" ] || echo "$object"
+        done
 }
 
 # The program, the library and the extension in one file whose pointers are final.
