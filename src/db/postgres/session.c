@@ -7,8 +7,6 @@
  */
 #include "db/postgres/session.h"
 
-#include <string.h>
-
 #include "base/text.h"
 
 enum { SETTINGS_SIZE = 384, TEXT_SIZE = 2048 };

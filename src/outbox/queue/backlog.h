@@ -16,9 +16,10 @@
  *   SQLite       on another connection of the outbox; published unless the producer's
  *                transaction may have the write lock; the extension counts for its connection
  *
- * The age decides which number counts, and who counts: a *claim* makes a number young without
- * changing it. So no lock is held while rows are counted, and a process that dies meanwhile keeps
- * the others from counting for WEIR_BACKLOG_AGE_US. A number with a time in the future is old.
+ * The age decides which number is used, and which session counts: a *claim* sets the time of a
+ * number without changing the number. So no lock is held while rows are counted. A process that dies
+ * in between keeps the others from counting for WEIR_BACKLOG_AGE_US. A time in the future counts as
+ * old. On MariaDB a claim waits for no lock: where one is held, the claim is not granted.
  *
  * Where it is: sequences on PostgreSQL (postgres/backlog.c), the table {p}_backlog on the others. What
  * is written there belongs to no transaction of an application.
@@ -27,8 +28,9 @@
  * the log has of the queue, and nothing where that is dropped (weir_queue_options.unread).
  *
  * Threads  Any thread, with the connection that it holds.
- * Failure  As the database does. A producer whose count fails goes on with the number as it is, or
- *          counts a bounded number of rows on its own connection.
+ * Failure  As the database does. When a count fails, on MariaDB and SQLite the producer counts a
+ *          bounded number of rows on its own connection. On PostgreSQL a session without a claim uses
+ *          the number that is there; one that is too old tells nothing, and the message is accepted.
  */
 #ifndef WEIR_OUTBOX_QUEUE_BACKLOG_H
 #define WEIR_OUTBOX_QUEUE_BACKLOG_H
