@@ -46,14 +46,15 @@ static const struct weir_sql SQL_REMOVED = {
 /*
  * Both tables by primary key, merged as they come: nothing is sorted, and what is not stepped to
  * is not read. One statement is one snapshot, so a row that the sweep moves from one table to
- * the other is seen once.
+ * the other is seen once. The log comes last: SQLite merges from the left, so every row of the
+ * first tables passes through one merge more (a fifth of the throughput when it was the log).
  */
 #define MERGED(headers, payload)                                                         \
     "SELECT id, pid, created_us, uid, message_key, type, " headers ", " payload          \
-    " FROM {p}_log WHERE id > {1} "                                                      \
+    " FROM {p}_aside WHERE id > {1} "                                                    \
     "UNION ALL "                                                                         \
     "SELECT id, pid, created_us, uid, message_key, type, " headers ", " payload          \
-    " FROM {p}_aside WHERE id > {1} "                                                    \
+    " FROM {p}_log WHERE id > {1} "                                                      \
     "ORDER BY id"
 
 static const struct weir_sql SQL_READ = {
