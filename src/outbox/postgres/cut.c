@@ -11,6 +11,10 @@
  *   I3  `top` is read after the snapshot: whatever it sees has an id up to `top`.
  *   I4  A lock makes cuts one after the other, so they are numbered without a gap, and what
  *       one sees the next sees too.
+ *   I5  `hi` is never ahead of the ids that were taken. Every 32 ids nextval() stores a value up
+ *       to 32 ahead in the sequence's row while it writes the log of the server, and a SELECT
+ *       from the sequence may see that. pg_sequence_last_value() takes the lock that nextval()
+ *       holds meanwhile. For `top`, a value that is too large is right too.
  *
  * In a transaction that had its id already, `own` would be older than `hi` and I1 would not hold:
  * a cut behind an ack in one transaction loses messages. So the cut has its own, and checks.
@@ -31,7 +35,7 @@
 /* A net: two rounds are the rule when others cut too. */
 enum { ROUNDS_MAX = 8 };
 
-/* While the sequence was never called, its last value is the next one. */
+/* While the sequence was never called, its last value is the next one. May be ahead, see I5. */
 #define LAST_ID                                                                          \
     "(SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM "          \
     "{p}_log_id)"
@@ -101,9 +105,11 @@ const struct weir_sql weir_pg_sql_recheck = {
     .parameters = "i",
 };
 
-static const struct weir_sql SQL_HI = {
+/* Null while the sequence was never called. Too low a value would be right, see I5. */
+const struct weir_sql weir_pg_sql_hi = {
     .name = "cut hi",
-    .text = "SELECT set_config('weir.hi', " LAST_ID "::text, true)",
+    .text = "SELECT set_config('weir.hi',"
+            " coalesce(pg_sequence_last_value('{q}_log_id'), 0)::text, true)",
 };
 
 /* Not before it is sure that there will be a cut: it would cost everybody an id. */
@@ -190,7 +196,7 @@ static enum weir_status make_after(struct weir_connection *connection,
         {.sql = unchecked ? &SQL_LOCK : &SQL_CHECK},
         {.sql = unlocked ? &SQL_CHECK : &SQL_LOCK},
         {.sql = &weir_pg_sql_recheck, .values = &after, .value_count = 1},
-        {.sql = &SQL_HI},
+        {.sql = &weir_pg_sql_hi},
         {.sql = &SQL_OWN},
         {.sql = &SQL_SNAP},
         {.sql = &weir_pg_sql_insert_cut, .values = &name, .value_count = 1},

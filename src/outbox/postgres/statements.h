@@ -12,6 +12,7 @@
 
 extern const struct weir_sql weir_pg_sql_probe;   /* postgres/cut.c */
 extern const struct weir_sql weir_pg_sql_recheck; /* the same under the lock */
+extern const struct weir_sql weir_pg_sql_hi;
 extern const struct weir_sql weir_pg_sql_insert_cut;
 extern const struct weir_sql weir_pg_sql_cuts;
 extern const struct weir_sql weir_pg_sql_late; /* postgres/page.c */
