@@ -507,7 +507,7 @@ static struct weir_ready_query query_of(const struct claim_call *self)
     struct weir_floors *floors = &self->flow->floors;
 
     return (struct weir_ready_query){
-        .floors = weir_floors_are_active(floors) ? floors : NULL,
+        .floors = weir_floors_are_used(floors) ? floors : NULL,
         .lanes = self->lanes,
         .lane_count = self->lane_count,
         .capability_sets = self->capability_sets,

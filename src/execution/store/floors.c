@@ -12,12 +12,13 @@
 #include "execution/rules.h"
 
 #define NEXT_NS WEIR_MILLISECONDS(100)
-#define SLOW_NS WEIR_MILLISECONDS(3)
+#define SLOW_NS WEIR_MILLISECONDS(1)
 #define ALL_NS_MIN WEIR_SECONDS(1)
+#define QUIET_NS WEIR_SECONDS(1)
 
 enum {
     LATE_US = 200 * 1000, /* transactions that take no longer are found at once */
-    SLOW_FACTOR = 4,      /* of the fastest: the way to the server is part of it */
+    SLOW_FACTOR = 2,      /* of the fastest: the way to the server is part of it */
     ALL_SHARE = 20        /* a walk of everything takes up a twentieth of the time */
 };
 
@@ -46,7 +47,7 @@ void weir_floors_note(struct weir_floors *self, int64_t took_ns, int64_t now_ns)
     weir_lock_acquire(&self->lock);
     if (took_ns < self->fastest_ns)
         self->fastest_ns = took_ns;
-    if (!self->active && is_slow(self, took_ns)) {
+    if (!self->active && now_ns >= self->quiet_ns && is_slow(self, took_ns)) {
         self->active = true;
         self->next_ns = self->all_ns = now_ns;
     }
@@ -61,6 +62,16 @@ bool weir_floors_are_active(struct weir_floors *self)
     active = self->active;
     weir_lock_release(&self->lock);
     return active;
+}
+
+bool weir_floors_are_used(struct weir_floors *self)
+{
+    bool used;
+
+    weir_lock_acquire(&self->lock);
+    used = self->used;
+    weir_lock_release(&self->lock);
+    return used;
 }
 
 /* ---- the table ----------------------------------------------------------------------------- */
@@ -131,7 +142,7 @@ size_t weir_floors_copy(struct weir_floors *self, const int64_t *lanes, size_t l
     size_t count = 0;
 
     weir_lock_acquire(&self->lock);
-    for (size_t i = 0; self->active && i < self->count; i++) {
+    for (size_t i = 0; self->used && i < self->count; i++) {
         if (is_among(self->floors[i].lane, lanes, lane_count) &&
             is_among(self->floors[i].capability_set, capability_sets,
                      capability_set_count))
@@ -190,19 +201,21 @@ static void keep(struct weir_floors *self, enum weir_floors_due due,
 
 void weir_floors_learnt(struct weir_floors *self, enum weir_floors_due due,
                         const struct weir_floor *found, size_t count, int64_t clock_us,
-                        int64_t took_ns, int64_t now_ns)
+                        int64_t walked, int64_t took_ns, int64_t now_ns)
 {
     weir_lock_acquire(&self->lock);
     for (size_t i = 0; i < count; i++)
         keep(self, due, &found[i], clock_us);
     self->next_ns = now_ns + NEXT_NS;
     if (due == WEIR_FLOORS_ALL) {
-        self->active = is_slow(self, took_ns);
+        self->active = self->used = walked >= WEIR_FLOORS_WALK_MIN;
         self->all_ns = now_ns + (took_ns * ALL_SHARE > ALL_NS_MIN ? took_ns * ALL_SHARE
                                                                   : ALL_NS_MIN);
     }
-    if (!self->active)
+    if (!self->active) {
         self->count = 0;
+        self->quiet_ns = now_ns + QUIET_NS;
+    }
     self->learning = false;
     weir_lock_release(&self->lock);
 }

@@ -10,11 +10,13 @@
  *                              ----------------|=====>  0  ------------------|=====>
  *                                used up     floor           used up       floor
  *
- * Floors belong to a process, and cost nothing while claims are fast: a claim that took long begins them.
- * From then on they are learnt anew several times a second, from where they are, without a lock. A place
+ * Floors belong to a process, and cost nothing while claims are fast. A claim that took long may have
+ * walked far, or the machine is busy: the index is walked once without a lock, and the entries are
+ * counted. Only when they are many do claims begin at floors, whose statements cost more where there
+ * is nothing to pass over. From then on floors are learnt anew several times a second, from where they are. A place
  * is given out before its transaction commits; so a floor stays a moment behind, and every now and then,
  * as often as costs a small share of the time, all is walked again: an execution whose transaction was
- * open for longer than that moment is found then. When that walk is fast again the floors are dropped.
+ * open for longer than that moment is found then. When that walk passes few entries the floors are dropped.
  * Priorities that were not met have no floor, and are looked at from their beginning.
  *
  * Threads  Any.
@@ -30,7 +32,10 @@
 #include "ward/lock.h"
 #include "weir/time.h"
 
-enum { WEIR_FLOORS_MAX = 256 };
+enum {
+    WEIR_FLOORS_MAX = 256,
+    WEIR_FLOORS_WALK_MIN = 4000 /* entries of the index: walking fewer costs less than floors do */
+};
 
 #define WEIR_FLOORS_SLOW_NS WEIR_MILLISECONDS(20) /* a look that takes so long is slow */
 
@@ -48,8 +53,10 @@ enum weir_floors_due { WEIR_FLOORS_NOTHING, WEIR_FLOORS_NEXT, WEIR_FLOORS_ALL };
 
 struct weir_floors {
     struct weir_lock lock; /* guards all that follows */
-    bool active;
-    bool learning; /* somebody is */
+    bool active;   /* they are learnt */
+    bool used;     /* and claims begin there: the last walk of everything was long */
+    bool learning; /* one thread is */
+    int64_t quiet_ns; /* until then a slow claim is no reason to walk */
     int64_t fastest_ns;
     int64_t next_ns; /* when to learn */
     int64_t all_ns;  /* when to walk everything */
@@ -65,6 +72,7 @@ void weir_floors_fini(struct weir_floors *self);
 void weir_floors_note(struct weir_floors *self, int64_t took_ns, int64_t now_ns);
 
 bool weir_floors_are_active(struct weir_floors *self);
+bool weir_floors_are_used(struct weir_floors *self);
 
 /* There are such executions. Nothing happens while no floors are needed. */
 void weir_floors_meet(struct weir_floors *self, int64_t lane, int64_t capability_set,
@@ -73,13 +81,14 @@ void weir_floors_meet(struct weir_floors *self, int64_t lane, int64_t capability
 /*
  * Is it time to learn? Other than NOTHING: the caller does it, and *out has room for WEIR_FLOORS_MAX: what
  * to ask for, each from where it begins. Then it calls learnt(), with what it has found: the first ready
- * turn of each kind, INT64_MAX if there is none, and the database's clock; or forget(), if it failed.
+ * turn of each kind, INT64_MAX if there is none, the database's clock and the number of entries that
+ * were walked; or forget(), if it failed.
  */
 enum weir_floors_due weir_floors_begin(struct weir_floors *self, int64_t now_ns,
                                        struct weir_floor *out, size_t *count);
 void weir_floors_learnt(struct weir_floors *self, enum weir_floors_due due,
                         const struct weir_floor *found, size_t count, int64_t clock_us,
-                        int64_t took_ns, int64_t now_ns);
+                        int64_t walked, int64_t took_ns, int64_t now_ns);
 void weir_floors_forget(struct weir_floors *self);
 
 /* The floors of these lanes and sets, by lane, set, larger priorities first; *out has room for

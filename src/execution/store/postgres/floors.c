@@ -50,16 +50,20 @@ const struct weir_sql weir_pg_sql_ready_beyond_floors = {
     .parameters = "IIIIIIIIIi",
 };
 
-/* By the same index, without a lock. */
+/* By the same index, without a lock. The session counts the entries of an index that it walks, and shows
+ * the number at once: what it was before is read first, what it is afterwards last. */
+#define WALKED "pg_stat_get_xact_tuples_returned('{q}_execution_ready'::regclass)"
 #define FIRST_TURN(low, high)                                                            \
     "(SELECT x.turn FROM {p}_execution x WHERE " WEIR_IS_READY " AND x.lane = r.lane"    \
     " AND x.capset = r.capset AND x.priority = r.priority AND x.turn >= " low high       \
     " ORDER BY x.priority DESC, x.turn, x.no LIMIT 1)"
 const struct weir_sql weir_pg_sql_learn_floors = {
     .name = "learn floors",
-    .text = "SELECT r.n, " FIRST_TURN("r.again", " AND x.turn < 0") ", " FIRST_TURN(
-        "r.fresh", "") ", {now} FROM unnest({1}, {2}, {3}, {4}, {5}) WITH ORDINALITY"
-                       " AS r (lane, capset, priority, again, fresh, n)",
+    .text = "SELECT s.n, s.again, s.fresh, {now}, " WALKED " - s.walked FROM"
+            " (SELECT r.n, " WALKED " AS walked, " FIRST_TURN("r.again", " AND x.turn < 0")
+            " AS again, " FIRST_TURN("r.fresh", "")
+            " AS fresh FROM unnest({1}, {2}, {3}, {4}, {5}) WITH ORDINALITY"
+            " AS r (lane, capset, priority, again, fresh, n) OFFSET 0) s",
     .parameters = "IIIII",
 };
 
@@ -161,7 +165,8 @@ static int64_t turn_or_none(struct weir_rows *rows, size_t column)
 
 static enum weir_status ask(const struct weir_store *store,
                             struct weir_connection *connection, struct weir_floor *floors,
-                            size_t count, int64_t *clock_us, struct weir_error *error)
+                            size_t count, int64_t *clock_us, int64_t *walked,
+                            struct weir_error *error)
 {
     struct weir_value values[RANGE_WIDTH];
     struct weir_rows rows = {.connection = NULL};
@@ -187,6 +192,7 @@ static enum weir_status ask(const struct weir_store *store,
         floor->again = turn_or_none(&rows, 1);
         floor->fresh = turn_or_none(&rows, 2);
         *clock_us = weir_rows_integer(&rows, 3);
+        *walked += weir_rows_integer(&rows, 4);
     }
     weir_rows_close(&rows);
     weir_columns_fini(&table);
@@ -200,7 +206,7 @@ enum weir_status weir_floors_learn(struct weir_floors *self,
 {
     struct weir_floor floors[WEIR_FLOORS_MAX];
     int64_t begun_ns = weir_clock_now_ns();
-    int64_t clock_us = 0;
+    int64_t clock_us = 0, walked = 0;
     int64_t now_ns;
     size_t count = 0;
     enum weir_floors_due due = weir_floors_begin(self, begun_ns, floors, &count);
@@ -208,11 +214,12 @@ enum weir_status weir_floors_learn(struct weir_floors *self,
 
     if (due == WEIR_FLOORS_NOTHING)
         return WEIR_OK;
-    status = ask(store, connection, floors, count, &clock_us, error);
+    status = ask(store, connection, floors, count, &clock_us, &walked, error);
     now_ns = weir_clock_now_ns();
     if (status == WEIR_OK)
         weir_floors_learnt(self, due, floors, count, clock_us,
-                           slowly ? WEIR_FLOORS_SLOW_NS : now_ns - begun_ns, now_ns);
+                           slowly ? WEIR_FLOORS_WALK_MIN : walked, now_ns - begun_ns,
+                           now_ns);
     else
         weir_floors_forget(self);
     return status;

@@ -26,7 +26,7 @@ WEIR_CHECKED enum weir_status weir_floor_ranges_init(struct weir_floor_ranges *s
                                                      struct weir_error *error);
 void weir_floor_ranges_fini(struct weir_floor_ranges *self);
 
-/* If it is time to. `slowly`: as if it took long, for tests. */
+/* If it is time to. `slowly`: as if it walked far, for tests. */
 WEIR_CHECKED enum weir_status weir_floors_learn(struct weir_floors *self,
                                                 const struct weir_store *store,
                                                 struct weir_connection *connection,
