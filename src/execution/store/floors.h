@@ -34,7 +34,8 @@
 
 enum {
     WEIR_FLOORS_MAX = 256,
-    WEIR_FLOORS_WALK_MIN = 4000 /* entries of the index: walking fewer costs less than floors do */
+    WEIR_FLOORS_WALK_MIN =
+        4000 /* entries of the index: walking fewer costs less than floors do */
 };
 
 #define WEIR_FLOORS_SLOW_NS WEIR_MILLISECONDS(20) /* a look that takes so long is slow */
@@ -53,9 +54,9 @@ enum weir_floors_due { WEIR_FLOORS_NOTHING, WEIR_FLOORS_NEXT, WEIR_FLOORS_ALL };
 
 struct weir_floors {
     struct weir_lock lock; /* guards all that follows */
-    bool active;   /* they are learnt */
-    bool used;     /* and claims begin there: the last walk of everything was long */
-    bool learning; /* one thread is */
+    bool active;           /* they are learnt */
+    bool used;        /* and claims begin there: the last walk of everything was long */
+    bool learning;    /* one thread is */
     int64_t quiet_ns; /* until then a slow claim is no reason to walk */
     int64_t fastest_ns;
     int64_t next_ns; /* when to learn */

@@ -183,7 +183,10 @@ FLOW_POSTGRESQL_TEST(extend, adds_edges_and_joins_with_one_statement_each)
 
 static bool count_all(void *argument, const char *name)
 {
-    if (strchr(name, '.') == NULL) /* other points have one in their names */
+    bool is_point = strchr(name, '.') != NULL;        /* not a statement */
+    bool by_time = strcmp(name, "learn floors") == 0; /* after a claim that took long */
+
+    if (!is_point && !by_time)
         (void)atomic_fetch_add((_Atomic int64_t *)argument, 1);
     return false;
 }

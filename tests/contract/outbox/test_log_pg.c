@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "lib/pg_outbox.h"
 #include "base/buf.h"
+#include "lib/pg_outbox.h"
 #include "outbox/postgres/cut.h"
 #include "outbox/postgres/statements.h"
 #include "outbox/schema.h"
@@ -163,9 +163,9 @@ OUTBOX_POSTGRESQL_TEST(cut, does_not_read_an_id_that_was_not_taken)
     PGresult *result;
 
     weir_buf_init(&sql, weir_heap_system(), sizeof hi);
-    check_db(weir_sql_expand(&weir_pg_sql_hi, WEIR_POSTGRESQL, "weir", &sql,
-                             &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_sql_expand(&weir_pg_sql_hi, WEIR_POSTGRESQL, "weir", &sql, &fixture->error),
+        WEIR_OK);
     (void)snprintf(hi, sizeof hi, "%s", weir_buf_text(&sql));
     weir_buf_fini(&sql);
     (void)snprintf(text, sizeof text, SQL_COMPARE, hi);

@@ -59,11 +59,13 @@ const struct weir_sql weir_pg_sql_ready_beyond_floors = {
     " ORDER BY x.priority DESC, x.turn, x.no LIMIT 1)"
 const struct weir_sql weir_pg_sql_learn_floors = {
     .name = "learn floors",
-    .text = "SELECT s.n, s.again, s.fresh, {now}, " WALKED " - s.walked FROM"
-            " (SELECT r.n, " WALKED " AS walked, " FIRST_TURN("r.again", " AND x.turn < 0")
-            " AS again, " FIRST_TURN("r.fresh", "")
-            " AS fresh FROM unnest({1}, {2}, {3}, {4}, {5}) WITH ORDINALITY"
-            " AS r (lane, capset, priority, again, fresh, n) OFFSET 0) s",
+    .text =
+        "SELECT s.n, s.again, s.fresh, {now}, " WALKED " - s.walked FROM"
+        " (SELECT r.n, " WALKED
+        " AS walked, " FIRST_TURN("r.again", " AND x.turn < 0") " AS again, " FIRST_TURN(
+            "r.fresh",
+            "") " AS fresh FROM unnest({1}, {2}, {3}, {4}, {5}) WITH ORDINALITY"
+                " AS r (lane, capset, priority, again, fresh, n) OFFSET 0) s",
     .parameters = "IIIII",
 };
 
