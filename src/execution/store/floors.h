@@ -10,13 +10,15 @@
  *                              ----------------|=====>  0  ------------------|=====>
  *                                used up     floor           used up       floor
  *
- * Floors belong to a process, and cost nothing while claims are fast. A claim that took long may have
- * walked far, or the machine is busy: the index is walked once without a lock, and the entries are
- * counted. Only when they are many do claims begin at floors, whose statements cost more where there
- * is nothing to pass over. From then on floors are learnt anew several times a second, from where they are. A place
- * is given out before its transaction commits; so a floor stays a moment behind, and every now and then,
- * as often as costs a small share of the time, all is walked again: an execution whose transaction was
- * open for longer than that moment is found then. When that walk passes few entries the floors are dropped.
+ * Floors belong to a process, and cost nothing while claims are fast. A claim that took
+ * long may have walked far, or the machine is busy: the index is walked once without a
+ * lock, and the entries are counted. Claims begin at floors only when the entries are
+ * many, because statements with floors cost more where there is nothing to pass over.
+ * From then on floors are learnt anew several times a second, from where they are. A
+ * place is given out before its transaction commits, so a floor stays a moment behind.
+ * Every now and then, for a small share of the time, everything is walked again: that
+ * finds an execution whose transaction was open for longer than that moment. When that
+ * walk passes few entries, the floors are dropped.
  * Priorities that were not met have no floor, and are looked at from their beginning.
  *
  * Threads  Any.
