@@ -6,10 +6,11 @@
 #include <stdlib.h>
 
 #include "contract/flow/peer.h"
+#include "execution/store/postgres/floors.h"
 #include "execution/store/store_statements.h"
 #include "lib/explain.h"
 
-enum { HISTORY = 3000 };
+enum { HISTORY = 5000 };
 
 struct setup {
     struct peer peer; /* whose claims are slow */
@@ -96,7 +97,7 @@ static void end_many(struct fixture *fixture)
                     " lane, capset, policy, priority, flow, created_us, turn, due_us,"
                     " deadline_us, namespace, kind) SELECT int8send(n), '', 0, 1, 0, 0,"
                     " e.lane, e.capset, e.policy, 0, 0, n, n, 0, 0, 'default', 'mail'"
-                    " FROM {p}_execution e, generate_series(1, 3000) n");
+                    " FROM {p}_execution e, generate_series(1, 5000) n");
     fixture_prepare(fixture, "UPDATE {p}_execution SET state = 10, attempts = 1,"
                              " epoch = 2, ended_us = 1 WHERE length(uuid) = 8");
 }
@@ -161,6 +162,46 @@ FLOW_POSTGRESQL_TEST(claims, under_an_old_snapshot_do_not_walk_what_has_ended)
     query.floors = floors_of(&setup);
     check_db(look(&query, &setup, fixture, &read), WEIR_OK);
     check(read < HISTORY / 10);
+    setup_close(&setup);
+}
+
+/* As after a claim that took long, without the point: the entries that are walked decide. */
+static bool walk(struct setup *self, struct fixture *fixture)
+{
+    int64_t lane = fixture_ask(fixture, "SELECT min(lane) FROM weir_execution");
+    struct weir_connection *connection = NULL;
+
+    weir_floors_note(floors_of(self), WEIR_FLOORS_SLOW_NS, 0);
+    weir_floors_meet(floors_of(self), lane, 0, 0);
+    check_db(weir_db_acquire(self->peer.db, &connection, &fixture->error), WEIR_OK);
+    check_db(weir_floors_learn(floors_of(self), &self->peer.flow->store, connection,
+                               false, &fixture->error),
+             WEIR_OK);
+    weir_db_release(self->peer.db, connection);
+    return weir_floors_are_used(floors_of(self));
+}
+
+FLOW_POSTGRESQL_TEST(floors, are_used_when_many_have_ended_under_an_old_snapshot)
+{
+    struct setup setup = {.old = NULL};
+
+    peer_open(&setup.peer, fixture);
+    work_off_one(&setup, fixture);
+    open_snapshot(&setup, fixture);
+    end_many(fixture);
+
+    check(walk(&setup, fixture));
+    setup_close(&setup);
+}
+
+FLOW_POSTGRESQL_TEST(floors, are_not_used_when_few_have_ended)
+{
+    struct setup setup = {.old = NULL};
+
+    peer_open(&setup.peer, fixture);
+    work_off_one(&setup, fixture);
+
+    check(!walk(&setup, fixture));
     setup_close(&setup);
 }
 
