@@ -21,6 +21,7 @@
 enum {
     OPTIONS_MAX = 32,
     MEMBERS_MAX = 48,
+    NAMESAKES_MAX = 3,
     LETTERS_END = 256,
     SHARED_DB = 512,
     SHARED_PREFIX
@@ -29,9 +30,15 @@ enum {
 #define DEFAULT_DB "sqlite:weir.db"
 
 const struct weir_command *const weir_command_table[] = {
-    &weir_cli_demo,    &weir_cli_migrate, &weir_cli_queue,        &weir_cli_enqueue,
-    &weir_cli_relay,   &weir_cli_status,  &weir_cli_subscription, &weir_cli_dlq,
-    &weir_cli_flow,    &weir_cli_doctor,  &weir_cli_bench,        &weir_cli_help,
+    &weir_cli_demo,           &weir_cli_migrate,
+    &weir_cli_queue,          &weir_cli_enqueue,
+    &weir_cli_relay,          &weir_cli_status,
+    &weir_cli_subscription,   &weir_cli_dlq,
+    &weir_cli_flow_submit,    &weir_cli_flow_work,
+    &weir_cli_flow_supervise, &weir_cli_flow,
+    &weir_cli_graph,          &weir_cli_flow_budget,
+    &weir_cli_flow_key,       &weir_cli_doctor,
+    &weir_cli_bench,          &weir_cli_help,
     &weir_cli_version,
 };
 const size_t weir_command_count =
@@ -61,6 +68,12 @@ struct getopt_table {
     char letters[2 * OPTIONS_MAX + 3];
 };
 
+/* Commands whose last word is the same; the count goes on beyond the room. */
+struct namesakes {
+    const struct weir_command *commands[NAMESAKES_MAX];
+    size_t count;
+};
+
 /* What the shared options have said; there is one command line. */
 static struct weir_command_shared shared;
 static const struct weir_command_option *shared_given; /* the first; NULL: none */
@@ -85,6 +98,38 @@ const char *weir_command_word(const struct weir_command *self)
     return space != NULL ? space + 1 : self->name;
 }
 
+static void keep_namesake(const struct weir_command *command, const char *name,
+                          struct namesakes *out)
+{
+    if (strcmp(weir_command_word(command), name) != 0)
+        return;
+    if (out->count < NAMESAKES_MAX)
+        out->commands[out->count] = command;
+    out->count++;
+}
+
+/* Where the word is a command all the same: `weir flow submit` is `weir submit`. A word that
+ * many groups have ('list') says nothing about which one was meant. */
+static bool tell_elsewhere(const char *name)
+{
+    struct namesakes found = {.count = 0};
+
+    for (size_t i = 0; i < weir_command_count; i++) {
+        const struct weir_command *command = weir_command_table[i];
+
+        keep_namesake(command, name, &found);
+        for (size_t j = 0; j < command->member_count; j++)
+            keep_namesake(command->members[j], name, &found);
+    }
+    if (found.count == 0 || found.count > NAMESAKES_MAX)
+        return false;
+    for (size_t i = 0; i < found.count; i++)
+        fprintf(stderr, "%s'weir %s'", i == 0 ? ", did you mean " : " or ",
+                found.commands[i]->name);
+    fprintf(stderr, "?");
+    return true;
+}
+
 const struct weir_command *weir_command_find(const struct weir_command *group,
                                              const char *name)
 {
@@ -107,6 +152,8 @@ const struct weir_command *weir_command_find(const struct weir_command *group,
             group != NULL ? group->name : "", name);
     if (nearest != NULL)
         fprintf(stderr, ", did you mean '%s'?", nearest);
+    else if (tell_elsewhere(name))
+        nearest = name;
     fprintf(stderr, "%s 'weir%s%s --help' lists all\n", nearest != NULL ? "" : ";", space,
             group != NULL ? group->name : "");
     return NULL;
@@ -126,7 +173,6 @@ static int take_group_options(const struct weir_command *group, int argc, char *
     }
 }
 
-/* A member may be a group again: `weir flow budget create`. */
 static int run_member(const struct weir_command *group, int argc, char **argv)
 {
     const struct weir_command *member;
@@ -142,8 +188,6 @@ static int run_member(const struct weir_command *group, int argc, char **argv)
     member = weir_command_find(group, argv[0]);
     if (member == NULL)
         return WEIR_EXIT_MISUSE;
-    if (member->members != NULL)
-        return run_member(member, argc, argv);
     optind = 0;
     return member->run(member, argc, argv);
 }

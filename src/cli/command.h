@@ -49,8 +49,7 @@ struct weir_command_option {
 };
 
 struct weir_command {
-    const char *name;    /* "" for the program itself; "queue add" for one of a group,
-                            "flow budget create" for one of a group's group */
+    const char *name;    /* "" for the program itself; "queue add" for one of a group */
     const char *summary; /* one line in the list of commands */
     const char *usage;   /* what follows the name */
     const char *details; /* the body of its help; lines end in newlines */
@@ -128,6 +127,8 @@ extern const struct weir_command weir_cli_flow_suspend;
 extern const struct weir_command weir_cli_flow_waitpoint;
 extern const struct weir_command weir_cli_flow_waitpoints;
 extern const struct weir_command weir_cli_flow_work;
+extern const struct weir_command weir_cli_graph;
+extern const struct weir_command weir_cli_graph_cancel;
 extern const struct weir_command weir_cli_help;
 extern const struct weir_command weir_cli_migrate;
 extern const struct weir_command weir_cli_queue;

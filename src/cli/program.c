@@ -19,7 +19,7 @@ const struct weir_command weir_cli_program = {
         "Weir delivers messages out of the database that an application already\n"
         "has: what is enqueued in a transaction is delivered if and only if it\n"
         "commits, in order. Beside messages it keeps work that has to end exactly\n"
-        "once, see 'weir flow --help'.\n"
+        "once, see 'weir execution --help'.\n"
         "\n"
         "To see it at work:\n"
         "  weir demo\n"

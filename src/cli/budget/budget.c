@@ -1,5 +1,5 @@
 /*
- * budget.c - `weir flow budget ...`: the group, and what its commands share.
+ * budget.c - `weir budget ...`: the group, and what its commands share.
  */
 #include "cli/budget/budget.h"
 
@@ -15,7 +15,7 @@ static const struct weir_command *const MEMBERS[] = {
 };
 
 const struct weir_command weir_cli_flow_budget = {
-    .name = "flow budget",
+    .name = "budget",
     .summary = "how much executions may use, and what they have used",
     .usage = "COMMAND [OPTION...]",
     .details =
@@ -24,9 +24,9 @@ const struct weir_command weir_cli_flow_budget = {
         "worker while one of them is reached; it comes back by itself when the budget\n"
         "is reset or raised.\n"
         "\n"
-        "  weir flow budget create acme --hard cents=1000 --soft cents=800 --period 1d\n"
-        "  weir flow submit --lane ai --kind ask --budget acme\n"
-        "  weir flow budget report acme cents=12 --for \"$id\" --key \"$id/1\"\n",
+        "  weir budget create acme --hard cents=1000 --soft cents=800 --period 1d\n"
+        "  weir submit --lane ai --kind ask --budget acme\n"
+        "  weir budget report acme cents=12 --for \"$id\" --key \"$id/1\"\n",
     .uses_db = true,
     .members = MEMBERS,
     .member_count = COUNT_OF(MEMBERS),
@@ -38,8 +38,7 @@ int weir_flow_budget_fail(const struct weir_flow_session *session,
 {
     if (error->status == WEIR_NOT_FOUND)
         return weir_command_fail(session->session.command,
-                                 "%s; 'weir flow budget list' lists all budgets",
-                                 error->text);
+                                 "%s; 'weir budget list' lists all budgets", error->text);
     return weir_flow_session_fail(session, error);
 }
 

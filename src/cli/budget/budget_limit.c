@@ -1,5 +1,5 @@
 /*
- * budget_limit.c - `weir flow budget create` and `change`.
+ * budget_limit.c - `weir budget create` and `change`.
  *
  * change() of the library wants all of what it is to be; the command changes only what is named, and
  * so reads the budget first.
@@ -43,7 +43,7 @@ static const struct weir_command_option CREATE_OPTIONS[] = {
 static const struct weir_command_option CHANGE_OPTIONS[] = {LIMIT_OPTIONS};
 
 const struct weir_command weir_cli_flow_budget_create = {
-    .name = "flow budget create",
+    .name = "budget create",
     .summary = "make a budget",
     .usage = "NAME --hard DIMENSION=N [OPTION...]",
     .details =
@@ -58,7 +58,7 @@ const struct weir_command weir_cli_flow_budget_create = {
 };
 
 const struct weir_command weir_cli_flow_budget_change = {
-    .name = "flow budget change",
+    .name = "budget change",
     .summary = "give a budget other limits, or another period",
     .usage = "NAME [OPTION...]",
     .details =

@@ -1,5 +1,5 @@
 /*
- * budget_list.c - `weir flow budget show` and `list`.
+ * budget_list.c - `weir budget show` and `list`.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static const struct weir_command_option LIST_OPTIONS[] = {
 };
 
 const struct weir_command weir_cli_flow_budget_show = {
-    .name = "flow budget show",
+    .name = "budget show",
     .summary = "show one budget: limits, use, breaches, who waits",
     .usage = "NAME",
     .details = "Executions that wait for it are counted up to 1000.\n",
@@ -37,7 +37,7 @@ const struct weir_command weir_cli_flow_budget_show = {
 };
 
 const struct weir_command weir_cli_flow_budget_list = {
-    .name = "flow budget list",
+    .name = "budget list",
     .summary = "list budgets by name, with what is used of them",
     .usage = "[--limit N] [--after NAME]",
     .details = "A row for each dimension. With --quiet only names are printed.\n",

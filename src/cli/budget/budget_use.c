@@ -1,5 +1,5 @@
 /*
- * budget_use.c - what is used of budgets: `weir flow budget report`, `release` and `reset`.
+ * budget_use.c - what is used of budgets: `weir budget report`, `release` and `reset`.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@ static const struct weir_command_option REPORT_OPTIONS[] = {
 };
 
 const struct weir_command weir_cli_flow_budget_report = {
-    .name = "flow budget report",
+    .name = "budget report",
     .summary = "say what was used of a budget",
     .usage = "NAME DIMENSION=N... [--for ID] [--key KEY]",
     .details =
@@ -38,7 +38,7 @@ const struct weir_command weir_cli_flow_budget_report = {
 };
 
 const struct weir_command weir_cli_flow_budget_release = {
-    .name = "flow budget release",
+    .name = "budget release",
     .summary = "give back what an execution has used",
     .usage = "NAME ID",
     .details = "All that was reported for it since the last reset. Again: nothing.\n",
@@ -47,7 +47,7 @@ const struct weir_command weir_cli_flow_budget_release = {
 };
 
 const struct weir_command weir_cli_flow_budget_reset = {
-    .name = "flow budget reset",
+    .name = "budget reset",
     .summary = "begin again with nothing used",
     .usage = "NAME",
     .details = "Now, besides its period. Executions that waited for it come back.\n",

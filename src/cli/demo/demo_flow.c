@@ -253,7 +253,7 @@ static void append_text(struct demo *self, struct weir_buf *verdict)
     weir_flow_table_append_summary(table, &self->view, self->end_ns - self->start_ns);
     if (self->options.dir != NULL)
         weir_flow_table_append_line(table, WEIR_TONE_PLAIN,
-                                    "kept; look at it with: weir flow graphs --db %s",
+                                    "kept; look at it with: weir flow list --db %s",
                                     self->site.url);
     weir_flow_table_append_line(table, WEIR_TONE_PLAIN, "%s", weir_buf_text(verdict));
     if (self->good)
@@ -289,7 +289,7 @@ static enum weir_status open_engine(struct demo *self, struct weir_error *error)
     struct weir_db *db = self->site.session.db;
     struct weir_flow_options flow;
     struct weir_flow_supervisor_options supervisor;
-    enum weir_status status = weir_outbox_migrate(db, error); /* 'weir flow' wants it */
+    enum weir_status status = weir_outbox_migrate(db, error); /* the commands want it */
 
     if (status == WEIR_OK)
         status = weir_flow_migrate(db, error);

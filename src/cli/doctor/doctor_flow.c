@@ -42,7 +42,7 @@ static size_t name_late(struct weir_doctor *self, const char *what, int64_t late
     if (late_us <= WEIR_STATS_LATE_US)
         return 0;
     weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "supervisor",
-                      "run 'weir flow supervise', or a supervisor of the library",
+                      "run 'weir supervise', or a supervisor of the library",
                       "%s for %s, and nobody has looked after it", what,
                       weir_output_age(late_us, age));
     return 1;
@@ -71,12 +71,13 @@ static void judge_suspensions(struct weir_doctor *self,
     char count[WEIR_COUNT_SIZE];
 
     if (stats->escalated > 0)
-        weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "suspensions",
-                          "resume or cancel them: 'weir flow list --state suspended'",
-                          "%s waited too long and %s for an operator",
-                          weir_executions_count(stats->escalated, WEIR_STATS_MAX, count),
-                          WEIR_NOUN(stats->escalated, "was escalated: it waits",
-                                    "were escalated: they wait"));
+        weir_findings_add(
+            &self->findings, WEIR_VERDICT_WARNING, "suspensions",
+            "resume or cancel them: 'weir execution list --state suspended'",
+            "%s waited too long and %s for an operator",
+            weir_executions_count(stats->escalated, WEIR_STATS_MAX, count),
+            WEIR_NOUN(stats->escalated, "was escalated: it waits",
+                      "were escalated: they wait"));
 }
 
 /* Who waits for a budget that is not exceeded is let in by a supervisor, within seconds. */

@@ -1,5 +1,5 @@
 /*
- * flow_claim.c - `weir flow claim`: work for whoever calls, as plain data.
+ * flow_claim.c - `weir execution claim`: work for whoever calls, as plain data.
  *
  * The token of a claim is all that the other commands want to see, so a worker may be a script in
  * any language. What was claimed and could not be told comes back when its lease runs out.
@@ -33,23 +33,23 @@ static const struct weir_command_option OPTIONS[] = {
 };
 
 const struct weir_command weir_cli_flow_claim = {
-    .name = "flow claim",
+    .name = "execution claim",
     .summary = "claim executions, to work on them yourself",
     .usage = "--lane LANE [OPTION...]",
     .details =
         "Nobody else gets them until the lease is over, or you say what became of\n"
-        "them. Each claim has a token, which 'weir flow renew', 'progress',\n"
+        "them. Each claim has a token, which 'weir execution renew', 'progress',\n"
         "'complete', 'fail', 'delay' and 'abandon' want to see. Whoever has lost the\n"
         "lease can change nothing any more.\n"
         "\n"
         "JSON has the input too. With --quiet the tokens are printed, one per line,\n"
         "and nothing when there was nothing to claim:\n"
         "\n"
-        "  while token=$(weir flow claim -q --lane mail --wait 1h --input-to in)\n"
+        "  while token=$(weir execution claim -q --lane mail --wait 1h --input-to in)\n"
         "  do\n"
         "      [ -n \"$token\" ] || continue\n"
-        "      if ./send-mail <in; then weir flow complete -q \"$token\"\n"
-        "      else weir flow fail -q \"$token\" --reason 'not sent'; fi\n"
+        "      if ./send-mail <in; then weir execution complete -q \"$token\"\n"
+        "      else weir execution fail -q \"$token\" --reason 'not sent'; fi\n"
         "  done\n",
     .options = OPTIONS,
     .option_count = sizeof OPTIONS / sizeof OPTIONS[0],

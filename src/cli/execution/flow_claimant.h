@@ -1,5 +1,5 @@
 /*
- * flow_claimant.h - who claims: the options that `weir flow claim` and `weir flow work` share.
+ * flow_claimant.h - who claims: the options that `weir execution claim` and `weir work` share.
  *
  *   static const struct weir_command_option OPTIONS[] = {
  *       WEIR_FLOW_CLAIMANT_OPTIONS,

@@ -1,5 +1,5 @@
 /*
- * flow_drafting.h - an execution that is made of words: the options of `weir flow submit` and of
+ * flow_drafting.h - an execution that is made of words: the options of `weir submit` and of
  * `weir flow add`, and the fields of its JSON.
  *
  *   init -> take, take, ... -> finish -> draft

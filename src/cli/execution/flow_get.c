@@ -1,5 +1,5 @@
 /*
- * flow_get.c - `weir flow get` and `weir flow result`.
+ * flow_get.c - `weir execution get` and `weir execution result`.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static int run_get(const struct weir_command *self, int argc, char **argv);
 static int run_result(const struct weir_command *self, int argc, char **argv);
 
 const struct weir_command weir_cli_flow_get = {
-    .name = "flow get",
+    .name = "execution get",
     .summary = "show one execution, its attempts, and why it does not move",
     .usage = "ID",
     .details =
@@ -29,7 +29,7 @@ const struct weir_command weir_cli_flow_get = {
 };
 
 const struct weir_command weir_cli_flow_result = {
-    .name = "flow result",
+    .name = "execution result",
     .summary = "print the result of an execution that was completed",
     .usage = "ID",
     .details = "Byte by byte, without a newline behind it. Ends with 1 while there is\n"
@@ -295,9 +295,10 @@ static int tell_none(const struct weir_flow_session *session,
     if (weir_flow_get(session->flow, id, show_execution, &show_call, &error) != WEIR_OK)
         code = weir_flow_session_fail(session, &error);
     else
-        code = weir_command_fail(session->session.command,
-                                 "%s is %s and has no result; see 'weir flow get %s'",
-                                 text, weir_public_state_name(show_call.state), text);
+        code =
+            weir_command_fail(session->session.command,
+                              "%s is %s and has no result; see 'weir execution get %s'",
+                              text, weir_public_state_name(show_call.state), text);
     weir_buf_fini(&show_call.facts);
     weir_buf_fini(&show_call.text);
     return code;

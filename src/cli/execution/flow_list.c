@@ -1,5 +1,5 @@
 /*
- * flow_list.c - `weir flow list`.
+ * flow_list.c - `weir execution list`.
  *
  * A page of the library may be short and yet not the last, since it looks at so many rows and no
  * more. One of ours is full or the last: it is made of as many as it takes.
@@ -38,7 +38,7 @@ static const struct weir_command_option OPTIONS[] = {
 };
 
 const struct weir_command weir_cli_flow_list = {
-    .name = "flow list",
+    .name = "execution list",
     .summary = "list executions, newest first",
     .usage = "[FILTER...] [--limit N] [--after MARK]",
     .details =
@@ -47,8 +47,8 @@ const struct weir_command weir_cli_flow_list = {
         "are more, the last line has the MARK of --after, and so has JSON. With\n"
         "--quiet only the ids are printed, one per line.\n"
         "\n"
-        "  weir flow list --state failed --lane mail\n"
-        "  weir flow list --state failed -q | xargs weir flow replay\n",
+        "  weir execution list --state failed --lane mail\n"
+        "  weir execution list --state failed -q | xargs weir execution replay\n",
     .options = OPTIONS,
     .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
     .uses_db = true,

@@ -1,6 +1,6 @@
 /*
- * flow_operate.c - what operators do to executions: `weir flow cancel`, `revoke`, `prioritise`,
- * `replay` and `resume`.
+ * flow_operate.c - what operators do to executions: `weir execution cancel`, `revoke`,
+ * `prioritise`, `replay` and `resume`.
  *
  * Ids one after the other, each in a transaction of its own. What is refused is told in a line, and
  * the others are done all the same; a database that fails ends it.
@@ -12,12 +12,11 @@
 #include "base/text.h"
 #include "cli/execution/flow_session.h"
 #include "cli/execution/flow_words.h"
-#include "cli/flow/flow_graph.h"
 #include "cli/output.h"
 #include "weir/heap.h"
 #include "weir/suspension.h"
 
-enum { JSON_SIZE_MAX = 1 << 20, OPTION_EPOCH = 256, OPTION_INSTANCE, OPTION_MEMBERS };
+enum { JSON_SIZE_MAX = 1 << 20, OPTION_EPOCH = 256, OPTION_INSTANCE };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -29,12 +28,10 @@ static int run_resume(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option CANCEL_OPTIONS[] = {
     {'R', "reason", "TEXT", "why; the first 1024 bytes are kept"},
-    {'f', "flow", "FLOW", "a flow, in place of executions"},
-    {OPTION_MEMBERS, "members", "all|pending|none", "of the flow; default all"},
 };
 static const struct weir_command_option REVOKE_OPTIONS[] = {
     {OPTION_INSTANCE, "instance", "NAME", "only from this one"},
-    {OPTION_EPOCH, "epoch", "N", "only this claim; 'weir flow get' shows it"},
+    {OPTION_EPOCH, "epoch", "N", "only this claim; 'weir execution get' shows it"},
 };
 static const struct weir_command_option PRIORITISE_OPTIONS[] = {
     {'p', "priority", "N", "0 to 9000, larger first; needed"},
@@ -45,16 +42,13 @@ static const struct weir_command_option RESUME_OPTIONS[] = {
 };
 
 const struct weir_command weir_cli_flow_cancel = {
-    .name = "flow cancel",
+    .name = "execution cancel",
     .summary = "end executions as cancelled, whoever holds them",
-    .usage = "ID... | --flow FLOW [--members WHO] [--reason TEXT]",
+    .usage = "ID... [--reason TEXT]",
     .details =
         "Whoever works on one can change nothing any more, and hears of it when it\n"
         "renews. What has ended in another way is refused; what is cancelled stays so.\n"
-        "\n"
-        "A flow that is cancelled takes no more members. Those it has are cancelled, "
-        "all\n"
-        "that have not ended or those that nobody has begun; or they go on.\n",
+        "All members of a flow are cancelled with 'weir flow cancel'.\n",
     .options = CANCEL_OPTIONS,
     .option_count = COUNT_OF(CANCEL_OPTIONS),
     .uses_db = true,
@@ -62,7 +56,7 @@ const struct weir_command weir_cli_flow_cancel = {
 };
 
 const struct weir_command weir_cli_flow_revoke = {
-    .name = "flow revoke",
+    .name = "execution revoke",
     .summary = "take executions from their worker, for the next one",
     .usage = "ID... [--instance NAME] [--epoch N]",
     .details =
@@ -75,7 +69,7 @@ const struct weir_command weir_cli_flow_revoke = {
 };
 
 const struct weir_command weir_cli_flow_prioritise = {
-    .name = "flow prioritise",
+    .name = "execution prioritise",
     .summary = "let executions overtake others, or fall behind",
     .usage = "ID... --priority N",
     .details = "In their lane the larger priority is claimed first, then the older.\n",
@@ -86,7 +80,7 @@ const struct weir_command weir_cli_flow_prioritise = {
 };
 
 const struct weir_command weir_cli_flow_replay = {
-    .name = "flow replay",
+    .name = "execution replay",
     .summary = "run executions once more that have ended",
     .usage = "ID...",
     .details =
@@ -96,12 +90,13 @@ const struct weir_command weir_cli_flow_replay = {
 };
 
 const struct weir_command weir_cli_flow_resume = {
-    .name = "flow resume",
+    .name = "execution resume",
     .summary = "let suspended executions go on, whatever they wait for",
     .usage = "ID... [--delay D]",
     .details =
         "The same attempt goes on, with any worker. What is not suspended is refused.\n"
-        "To answer as those would who are waited for, there is 'weir flow approve'.\n",
+        "To answer as those would who are waited for, there is\n"
+        "'weir execution approve'.\n",
     .options = RESUME_OPTIONS,
     .option_count = COUNT_OF(RESUME_OPTIONS),
     .uses_db = true,
@@ -125,8 +120,6 @@ struct operate_call {
     const char *done; /* "cancelled" */
 
     const char *reason;
-    const char *flow;    /* NULL: executions */
-    const char *members; /* NULL: not given */
     struct weir_revocation wanted;
     int64_t priority; /* -1: not given */
     int64_t delay_ms;
@@ -151,12 +144,6 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
     case 'p':
         return weir_command_number(self, "priority", value, 0, WEIR_PRIORITY_MAX,
                                    &out->priority);
-    case 'f':
-        out->flow = value;
-        break;
-    case OPTION_MEMBERS:
-        out->members = value;
-        break;
     case 'd':
         return weir_flow_take_ms(self, "delay", value, 0, WEIR_FLOW_DURATION_MS_MAX,
                                  &out->delay_ms);
@@ -187,7 +174,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
             return weir_command_misuse(self, "more than %d ids", WEIR_FLOW_WORDS_MAX);
         code = weir_flow_take_id(self, argv[optind], &out->ids[out->count++]);
     }
-    if (code == WEIR_EXIT_DONE && out->count == 0 && out->flow == NULL)
+    if (code == WEIR_EXIT_DONE && out->count == 0)
         code = weir_command_misuse(self, "which execution? an ID is needed");
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
@@ -352,17 +339,7 @@ static int run_cancel(const struct weir_command *self, int argc, char **argv)
 {
     int code = parse(self, argc, argv, &operate_call);
 
-    if (code >= 0)
-        return code;
-    if (operate_call.flow != NULL && operate_call.count > 0)
-        return weir_command_misuse(self, "--flow and ids of executions, which is it?");
-    if (operate_call.flow == NULL && operate_call.members != NULL)
-        return weir_command_misuse(self,
-                                   "--members are of a flow, --flow FLOW is needed");
-    if (operate_call.flow != NULL)
-        return weir_flow_graph_cancel(self, operate_call.flow, operate_call.members,
-                                      operate_call.reason);
-    return run_ids(self, &operate_call, cancel, "cancelled");
+    return code < 0 ? run_ids(self, &operate_call, cancel, "cancelled") : code;
 }
 
 static int run_revoke(const struct weir_command *self, int argc, char **argv)

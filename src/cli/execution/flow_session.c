@@ -101,6 +101,7 @@ int weir_flow_session_fail(const struct weir_flow_session *self,
 {
     if (error->status == WEIR_NOT_FOUND)
         return weir_command_fail(self->session.command,
-                                 "%s; 'weir flow list' lists all there are", error->text);
+                                 "%s; 'weir execution list' lists all there are",
+                                 error->text);
     return weir_session_fail(&self->session, error, NULL);
 }

@@ -1,5 +1,5 @@
 /*
- * flow_settle.c - what a worker says of its claims: `weir flow renew`, `progress`, `complete`,
+ * flow_settle.c - what a worker says of its claims: `weir execution renew`, `progress`, `complete`,
  * `fail`, `delay` and `abandon`.
  *
  * Each claim is judged by itself. One that is not current any more is refused, with the truth; the
@@ -64,12 +64,12 @@ static const struct weir_command_option ABANDON_OPTIONS[] = {
 };
 
 const struct weir_command weir_cli_flow_renew = {
-    .name = "flow renew",
+    .name = "execution renew",
     .summary = "keep claims for longer",
     .usage = "TOKEN... [--lease D]",
     .details =
-        "TOKEN is what 'weir flow claim' printed. Renew when a third of the lease is\n"
-        "over. A claim that is lost is refused with exit code 1, and the truth: stop\n"
+        "TOKEN is what 'weir execution claim' printed. Renew when a third of the lease\n"
+        "is over. A claim that is lost is refused with exit code 1, and the truth: stop\n"
         "working on it.\n",
     .options = RENEW_OPTIONS,
     .option_count = COUNT_OF(RENEW_OPTIONS),
@@ -78,10 +78,10 @@ const struct weir_command weir_cli_flow_renew = {
 };
 
 const struct weir_command weir_cli_flow_progress = {
-    .name = "flow progress",
+    .name = "execution progress",
     .summary = "say how far a claimed execution is",
     .usage = "TOKEN --percent N [--text TEXT]",
-    .details = "'weir flow get' shows the newest report.\n",
+    .details = "'weir execution get' shows the newest report.\n",
     .options = PROGRESS_OPTIONS,
     .option_count = COUNT_OF(PROGRESS_OPTIONS),
     .uses_db = true,
@@ -89,7 +89,7 @@ const struct weir_command weir_cli_flow_progress = {
 };
 
 const struct weir_command weir_cli_flow_complete = {
-    .name = "flow complete",
+    .name = "execution complete",
     .summary = "say that claimed executions are done",
     .usage = "TOKEN... [--result RESULT]",
     .details =
@@ -104,7 +104,7 @@ const struct weir_command weir_cli_flow_complete = {
 };
 
 const struct weir_command weir_cli_flow_fail = {
-    .name = "flow fail",
+    .name = "execution fail",
     .summary = "say that claimed executions have failed",
     .usage = "TOKEN... [--reason TEXT] [--for-good]",
     .details =
@@ -117,7 +117,7 @@ const struct weir_command weir_cli_flow_fail = {
 };
 
 const struct weir_command weir_cli_flow_delay = {
-    .name = "flow delay",
+    .name = "execution delay",
     .summary = "give claimed executions back, to go on later",
     .usage = "TOKEN... --for D",
     .details = "The same attempt goes on then, with any worker. It costs no retry.\n",
@@ -128,11 +128,11 @@ const struct weir_command weir_cli_flow_delay = {
 };
 
 const struct weir_command weir_cli_flow_abandon = {
-    .name = "flow abandon",
+    .name = "execution abandon",
     .summary = "end claimed executions as cancelled",
     .usage = "TOKEN... [--reason TEXT]",
     .details = "For a worker that finds out that there is nothing to be done any more.\n"
-               "Operators have 'weir flow cancel', which needs no claim.\n",
+               "Operators have 'weir execution cancel', which needs no claim.\n",
     .options = ABANDON_OPTIONS,
     .option_count = COUNT_OF(ABANDON_OPTIONS),
     .uses_db = true,
@@ -228,8 +228,8 @@ static int parse(const struct weir_command *self, int argc, char **argv, const c
         code = weir_flow_take_token(self, argv[optind], &out->claims[out->count++]);
     }
     if (code == WEIR_EXIT_DONE && out->count == 0)
-        code = weir_command_misuse(self,
-                                   "which claim? a TOKEN of 'weir flow claim' is needed");
+        code = weir_command_misuse(
+            self, "which claim? a TOKEN of 'weir execution claim' is needed");
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 

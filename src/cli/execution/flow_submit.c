@@ -1,5 +1,5 @@
 /*
- * flow_submit.c - `weir flow submit`: one execution, or one per line of standard input.
+ * flow_submit.c - `weir submit`: one execution, or one per line of standard input.
  *
  * What is wrong with a draft is told before the database is opened: nothing is half-created.
  */
@@ -45,7 +45,7 @@ static const struct weir_command_option OPTIONS[] = {
 };
 
 const struct weir_command weir_cli_flow_submit = {
-    .name = "flow submit",
+    .name = "submit",
     .summary = "submit an execution, and print its id",
     .usage = "--lane LANE --kind KIND [OPTION...]",
     .details =
@@ -57,9 +57,9 @@ const struct weir_command weir_cli_flow_submit = {
         "as their transactions commit. A line that is empty or too long ends it:\n"
         "what came before is submitted, and the line's number is said.\n"
         "\n"
-        "  weir flow submit --lane mail --kind welcome --input '{\"to\": \"anna\"}'\n"
-        "  weir flow submit --lane cpu --kind resize --input @cat.png --retries 3\n"
-        "  weir flow submit --lane mail --kind bill --lines --key-field no <bills\n",
+        "  weir submit --lane mail --kind welcome --input '{\"to\": \"anna\"}'\n"
+        "  weir submit --lane cpu --kind resize --input @cat.png --retries 3\n"
+        "  weir submit --lane mail --kind bill --lines --key-field no <bills\n",
     .options = OPTIONS,
     .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
     .uses_db = true,
@@ -183,7 +183,7 @@ static int tell_refused(const struct submit_call *self, const struct weir_error 
                                  error->text + strlen(COUNTED));
     if (counted && error->status == WEIR_NOT_FOUND) /* nothing else is looked for */
         return weir_command_fail(self->session.session.command,
-                                 "%s; 'weir flow budget list' lists all",
+                                 "%s; 'weir budget list' lists all",
                                  error->text + strlen(COUNTED));
     return weir_flow_session_fail(&self->session, error);
 }

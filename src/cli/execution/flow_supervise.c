@@ -1,5 +1,5 @@
 /*
- * flow_supervise.c - `weir flow supervise`: the reconcilers, until it is stopped.
+ * flow_supervise.c - `weir supervise`: the reconcilers, until it is stopped.
  */
 #include <stdio.h>
 
@@ -29,7 +29,7 @@ static const struct weir_command_option OPTIONS[] = {
 };
 
 const struct weir_command weir_cli_flow_supervise = {
-    .name = "flow supervise",
+    .name = "supervise",
     .summary = "put right what is overdue, until it is stopped",
     .usage = "[OPTION...]",
     .details =
@@ -47,9 +47,9 @@ const struct weir_command weir_cli_flow_supervise = {
         "  edge_cancel_reconciler  what a crash left of that                10s\n"
         "  housekeeping            what has ended longer ago than retention 60s\n"
         "\n"
-        "One must run somewhere; any number may run on a database. 'weir flow work'\n"
-        "has one of its own. SIGTERM and Ctrl-C stop it in good order; a second one\n"
-        "ends it at once. At the end it prints what was done.\n",
+        "One must run somewhere; any number may run on a database. 'weir work' has\n"
+        "one of its own. SIGTERM and Ctrl-C stop it in good order; a second one ends it\n"
+        "at once. At the end it prints what was done.\n",
     .options = OPTIONS,
     .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
     .uses_db = true,

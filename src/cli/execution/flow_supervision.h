@@ -1,5 +1,5 @@
 /*
- * flow_supervision.h - the reconcilers, run by a command: `weir flow supervise` and `work`.
+ * flow_supervision.h - the reconcilers, run by a command: `weir supervise` and `work`.
  *
  *   init -> take options -> start -> watch, watch, ... -> stop -> report -> close
  *

@@ -14,7 +14,7 @@ enum { JSON_SIZE_MAX = 256 << 20 };
 
 /* A supervisor is never that late. */
 #define LATE_US INT64_C(5000000)
-#define NO_SUPERVISOR "; does 'weir flow supervise' run?"
+#define NO_SUPERVISOR "; does 'weir supervise' run?"
 
 static const struct weir_table_column COLUMNS[] = {
     {.title = "id"},

@@ -57,10 +57,12 @@ int weir_flow_take_token(const struct weir_command *command, const char *word,
             return WEIR_EXIT_DONE;
     }
     if (!is_of_execution(word))
-        return weir_command_misuse(command, "this is no token of a claim, which begins "
-                                            "with \"{fp:\": 'weir flow claim' prints it");
+        return weir_command_misuse(command,
+                                   "this is no token of a claim, which begins "
+                                   "with \"{fp:\": 'weir execution claim' prints it");
     return weir_command_misuse(
-        command, "'%s' is no token of a claim, as 'weir flow claim' prints it", word);
+        command, "'%s' is no token of a claim, as 'weir execution claim' prints it",
+        word);
 }
 
 int weir_flow_take_id(const struct weir_command *command, const char *word,
@@ -72,7 +74,7 @@ int weir_flow_take_id(const struct weir_command *command, const char *word,
         return WEIR_EXIT_DONE;
     if (!is_of_execution(word))
         return weir_command_misuse(command, "an id of an execution must begin with "
-                                            "\"{fp:\"; 'weir flow list' shows them");
+                                            "\"{fp:\"; 'weir execution list' shows them");
     return weir_command_misuse(command, "%s", error.text);
 }
 

@@ -1,8 +1,8 @@
 /*
  * flow_words.h - words of the command line that name executions, claims and tags.
  *
- *   id       {fp:7}:0193...             as `weir flow submit` printed it
- *   token    {fp:7}:0193.../42/3        as `weir flow claim` printed it: id, row, epoch
+ *   id       {fp:7}:0193...             as `weir submit` printed it
+ *   token    {fp:7}:0193.../42/3        as `weir execution claim` printed it: id, row, epoch
  *   tag      tenant.plan=gold
  *
  * A mistake is told here.

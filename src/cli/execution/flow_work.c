@@ -1,5 +1,5 @@
 /*
- * flow_work.c - `weir flow work`: a worker whose handler is a process, and a supervisor beside it.
+ * flow_work.c - `weir work`: a worker whose handler is a process, and a supervisor beside it.
  *
  * The main thread works on nothing. It looks after both, and with --drain asks the database whether
  * anything is left whenever the worker has nothing to do.
@@ -66,15 +66,15 @@ static const struct weir_command_option OPTIONS[] = {
 };
 
 const struct weir_command weir_cli_flow_work = {
-    .name = "flow work",
+    .name = "work",
     .summary = "run a process for each execution of some lanes",
     .usage = "--lane LANE --exec COMMAND [OPTION...]",
     .details =
         "COMMAND is run by the shell, with the input on standard input. The\n"
         "environment says more: WEIR_ID, WEIR_KIND, WEIR_NAME, WEIR_LANE,\n"
         "WEIR_NAMESPACE, WEIR_ATTEMPT (from 0), WEIR_ATTEMPT_TYPE, WEIR_EPOCH,\n"
-        "WEIR_TAGS (JSON), WEIR_DB, WEIR_PREFIX, and WEIR_TOKEN for 'weir flow\n"
-        "progress'. How it ends is what became of it:\n"
+        "WEIR_TAGS (JSON), WEIR_DB, WEIR_PREFIX, and WEIR_TOKEN for\n"
+        "'weir execution progress'. How it ends is what became of it:\n"
         "\n"
         "  exit code 0    completed; standard output is the result, up to 1 MiB\n"
         "  exit code 75   delayed, for --delay\n"
@@ -84,15 +84,15 @@ const struct weir_command weir_cli_flow_work = {
         "\n"
         "Leases are renewed meanwhile. A process whose claim is lost all the same, or\n"
         "whose time limit is over, gets SIGTERM and then SIGKILL. The reconcilers of\n"
-        "'weir flow supervise' run too, unless --no-supervise is given.\n"
+        "'weir supervise' run too, unless --no-supervise is given.\n"
         "\n"
         "SIGTERM and Ctrl-C stop it in good order: nothing new is begun, what runs\n"
         "gets the grace, what does not end is given back; a second one ends it at\n"
         "once. The summary is printed on standard error, with --json on standard\n"
         "output.\n"
         "\n"
-        "  weir flow work --lane mail --exec ./send-mail\n"
-        "  weir flow work --lane cpu --exec 'convert - -resize 50% png:-' -c 8\n",
+        "  weir work --lane mail --exec ./send-mail\n"
+        "  weir work --lane cpu --exec 'convert - -resize 50% png:-' -c 8\n",
     .options = OPTIONS,
     .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
     .uses_db = true,

@@ -29,7 +29,7 @@ int weir_flow_take_waitpoint(const struct weir_command *command, char *word,
         return WEIR_EXIT_DONE;
     return weir_command_misuse(command,
                                "--waitpoint '%s' has '%s' behind it, must be the id of a "
-                               "waitpoint, as 'weir flow waitpoint' prints it",
+                               "waitpoint, as 'weir execution waitpoint' prints it",
                                word, equals + 1);
 }
 
@@ -110,7 +110,7 @@ int weir_flow_wait_fail(const struct weir_flow_session *session,
     case WEIR_EXISTS:
         return weir_command_fail(command,
                                  "%s: %s; one made before is named with its id, as "
-                                 "KEY=UUID: see 'weir flow waitpoints %s'",
+                                 "KEY=UUID: see 'weir execution waitpoints %s'",
                                  id, error->text, id);
     case WEIR_NOT_FOUND:
     case WEIR_FULL:

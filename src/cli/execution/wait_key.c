@@ -1,5 +1,5 @@
 /*
- * wait_key.c - `weir flow key rotate`: another secret for the tokens of waitpoints.
+ * wait_key.c - `weir key rotate`: another secret for the tokens of waitpoints.
  *
  * A secret is never a word of the command line, which others may see, and is never printed.
  */
@@ -27,7 +27,7 @@ static int run_rotate(const struct weir_command *self, int argc, char **argv);
 static const struct weir_command *const MEMBERS[] = {&weir_cli_flow_key_rotate};
 
 const struct weir_command weir_cli_flow_key = {
-    .name = "flow key",
+    .name = "key",
     .summary = "the secret that tokens of waitpoints are made with",
     .usage = "COMMAND [OPTION...]",
     .details =
@@ -44,7 +44,7 @@ static const struct weir_command_option ROTATE_OPTIONS[] = {
 };
 
 const struct weir_command weir_cli_flow_key_rotate = {
-    .name = "flow key rotate",
+    .name = "key rotate",
     .summary = "make new tokens with another secret",
     .usage = "KEY [--secret-file FILE] [--grace D]",
     .details =

@@ -1,5 +1,5 @@
 /*
- * wait_list.c - `weir flow waitpoints` and `weir flow signals`: where answers come in, and which
+ * wait_list.c - `weir execution waitpoints` and `weir execution signals`: where answers come in, and which
  * have come.
  */
 #include <inttypes.h>
@@ -17,7 +17,7 @@ static int run_waitpoints(const struct weir_command *self, int argc, char **argv
 static int run_signals(const struct weir_command *self, int argc, char **argv);
 
 const struct weir_command weir_cli_flow_waitpoints = {
-    .name = "flow waitpoints",
+    .name = "execution waitpoints",
     .summary = "show the waitpoints of an execution",
     .usage = "ID",
     .details =
@@ -31,7 +31,7 @@ const struct weir_command weir_cli_flow_waitpoints = {
 };
 
 const struct weir_command weir_cli_flow_signals = {
-    .name = "flow signals",
+    .name = "execution signals",
     .summary = "show the signals that an execution has got",
     .usage = "ID",
     .details =

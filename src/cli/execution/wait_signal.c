@@ -1,6 +1,6 @@
 /*
- * wait_signal.c - what the world tells suspended executions: `weir flow signal`, and `weir flow
- * approve` for operators.
+ * wait_signal.c - what the world tells suspended executions: `weir execution signal`, and
+ * `weir execution approve` for operators.
  *
  * The token is a secret: it is told to nobody again, not even to who gave it.
  */
@@ -46,14 +46,14 @@ static const struct weir_command_option APPROVE_OPTIONS[] = {
 };
 
 const struct weir_command weir_cli_flow_signal = {
-    .name = "flow signal",
+    .name = "execution signal",
     .summary = "answer an execution that waits, by a token",
     .usage = "ID WAITPOINT --name NAME --token TOKEN [OPTION...]",
     .details =
-        "WAITPOINT is its id or its key; its token is what 'weir flow suspend' printed.\n"
-        "A token on the command line can be seen by all users of this computer while\n"
-        "the program runs: --token - and --token-file keep it to those who may read\n"
-        "standard input or the file.\n"
+        "WAITPOINT is its id or its key; its token is what 'weir execution suspend'\n"
+        "printed. A token on the command line can be seen by all users of this computer\n"
+        "while the program runs: --token - and --token-file keep it to those who may\n"
+        "read standard input or the file.\n"
         "\n"
         "Prints what the signal has done:\n"
         "  resumed     with this one the condition holds\n"
@@ -71,16 +71,16 @@ const struct weir_command weir_cli_flow_signal = {
 };
 
 const struct weir_command weir_cli_flow_approve = {
-    .name = "flow approve",
+    .name = "execution approve",
     .summary = "answer an execution that waits, as an operator",
     .usage = "ID KEY [OPTION...]",
     .details =
-        "As 'weir flow signal', by the key of the waitpoint and without its token:\n"
-        "whoever may write to the database may do that. 'weir flow resume' ends the\n"
-        "wait whatever the condition is.\n"
+        "As 'weir execution signal', by the key of the waitpoint and without its token:\n"
+        "whoever may write to the database may do that. 'weir execution resume' ends\n"
+        "the wait whatever the condition is.\n"
         "\n"
-        "  weir flow approve \"$id\" review --source anna\n"
-        "  weir flow approve \"$id\" review --name rejected --source anna\n",
+        "  weir execution approve \"$id\" review --source anna\n"
+        "  weir execution approve \"$id\" review --name rejected --source anna\n",
     .options = APPROVE_OPTIONS,
     .option_count = COUNT_OF(APPROVE_OPTIONS),
     .uses_db = true,
@@ -164,7 +164,7 @@ static int check_together(const struct weir_command *self, const struct signal_c
         out->token_file == NULL)
         return weir_command_misuse(
             self, "by what right? --token or --token-file is needed; operators have "
-                  "'weir flow approve'");
+                  "'weir execution approve'");
     if (token_from_stdin && out->payload != NULL && strcmp(out->payload, "-") == 0)
         return weir_command_misuse(
             self, "standard input is the token or the payload, not both");
@@ -292,8 +292,8 @@ static int tell_failure(const struct signal_call *self, const struct weir_error 
             break;
         return weir_command_fail(command, "%s: %s", id, error->text);
     case WEIR_NOT_FOUND:
-        return weir_command_fail(command, "%s: %s; see 'weir flow waitpoints %s'", id,
-                                 error->text, id);
+        return weir_command_fail(command, "%s: %s; see 'weir execution waitpoints %s'",
+                                 id, error->text, id);
     case WEIR_MISMATCH:
     case WEIR_FULL:
         return weir_command_fail(command, "%s: %s", id, error->text);

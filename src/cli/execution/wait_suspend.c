@@ -1,6 +1,6 @@
 /*
- * wait_suspend.c - a worker that waits for the world: `weir flow suspend` and `weir flow
- * waitpoint`.
+ * wait_suspend.c - a worker that waits for the world: `weir execution suspend` and
+ * `weir execution waitpoint`.
  *
  * What is wrong with a condition is told before the database is opened.
  */
@@ -35,13 +35,13 @@ static const struct weir_command_option WAITPOINT_OPTIONS[] = {
 };
 
 const struct weir_command weir_cli_flow_suspend = {
-    .name = "flow suspend",
+    .name = "execution suspend",
     .summary = "give a claimed execution back until somebody answers",
     .usage = "TOKEN --until CONDITION [OPTION...]",
     .details =
         "Prints a token for each waitpoint: the right to signal it, for whoever is to\n"
         "answer. No other command shows them. When the condition holds the same attempt\n"
-        "goes on with any worker, and 'weir flow signals ID' has the answers.\n"
+        "goes on with any worker, and 'weir execution signals ID' has the answers.\n"
         "\n"
         "  approved@review                       a signal 'approved' at 'review'\n"
         "  *@review                              any signal there\n"
@@ -49,20 +49,20 @@ const struct weir_command weir_cli_flow_suspend = {
         "  2 of sources vote@(ann, bob, cid)     from two different sources\n"
         "  2 of waitpoints vote@(ann, bob, cid)  at two different waitpoints\n"
         "  3 of signals *@mail                   three signals\n"
-        "  operator                              'weir flow resume', and no signal\n"
+        "  operator                              'weir execution resume', and no signal\n"
         "  timeout                               nothing but its timeout\n"
         "\n"
-        "Waitpoints are those that the condition names. One that 'weir flow waitpoint'\n"
-        "made before is given as --waitpoint KEY=ID; when signals that came to it\n"
-        "suffice already, nothing is suspended, no token is printed, and the claim\n"
-        "goes on.\n"
+        "Waitpoints are those that the condition names. One that\n"
+        "'weir execution waitpoint' made before is given as --waitpoint KEY=ID; when\n"
+        "signals that came to it suffice already, nothing is suspended, no token is\n"
+        "printed, and the claim goes on.\n"
         "\n"
         "--on-timeout is fail, cancel, expire, resume (with a signal 'timeout') or\n"
         "escalate (an operator is to look at it). --reason is signal, approval,\n"
         "callback, tool_result, operator_review, policy, step_boundary or\n"
         "manual_pause.\n"
         "\n"
-        "  weir flow suspend \"$token\" --until approved@review --timeout 2d \\\n"
+        "  weir execution suspend \"$token\" --until approved@review --timeout 2d \\\n"
         "      --on-timeout cancel --reason approval\n",
     .options = SUSPEND_OPTIONS,
     .option_count = COUNT_OF(SUSPEND_OPTIONS),
@@ -71,13 +71,13 @@ const struct weir_command weir_cli_flow_suspend = {
 };
 
 const struct weir_command weir_cli_flow_waitpoint = {
-    .name = "flow waitpoint",
+    .name = "execution waitpoint",
     .summary = "make a waitpoint before suspending on it",
     .usage = "TOKEN KEY [--expires D]",
     .details =
         "To hand out the token of a waitpoint early: what comes before the suspension\n"
-        "counts when it begins. 'weir flow suspend --waitpoint KEY=ID' then takes it.\n"
-        "Asked for again it is the same one.\n",
+        "counts when it begins. 'weir execution suspend --waitpoint KEY=ID' then takes\n"
+        "it. Asked for again it is the same one.\n",
     .options = WAITPOINT_OPTIONS,
     .option_count = COUNT_OF(WAITPOINT_OPTIONS),
     .uses_db = true,

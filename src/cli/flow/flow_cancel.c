@@ -1,5 +1,5 @@
 /*
- * flow_cancel.c - `weir flow cancel --flow`.
+ * flow_cancel.c - `weir flow cancel`.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,46 @@
 #include "cli/flow/flow_graph.h"
 #include "weir/heap.h"
 
-enum { JSON_SIZE_MAX = 64 << 10 };
+enum { JSON_SIZE_MAX = 64 << 10, OPTION_MEMBERS = 256 };
+
+static int run(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option OPTIONS[] = {
+    {'R', "reason", "TEXT", "why; the first 1024 bytes are kept"},
+    {OPTION_MEMBERS, "members", "all|pending|none", "which of them; default all"},
+};
+
+const struct weir_command weir_cli_graph_cancel = {
+    .name = "flow cancel",
+    .summary = "cancel a flow, and its members",
+    .usage = "FLOW [--members WHO] [--reason TEXT]",
+    .details =
+        "A flow that is cancelled takes no more members. Those it has are cancelled:\n"
+        "all that have not ended, or those that nobody has begun; or they go on. One\n"
+        "that has ended in another way is refused; what is cancelled stays so.\n"
+        "Single executions are cancelled with 'weir execution cancel'.\n",
+    .options = OPTIONS,
+    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .uses_db = true,
+    .run = run,
+};
+
+struct cancel_call {
+    const char *reason;
+    const char *members; /* NULL: not given */
+};
+
+static int take_option(const struct weir_command *self, void *state, int id, char *value)
+{
+    struct cancel_call *out = state;
+
+    (void)self;
+    if (id == 'R')
+        out->reason = value;
+    else
+        out->members = value;
+    return WEIR_EXIT_DONE;
+}
 
 static int take_members(const struct weir_command *command, const char *word,
                         enum weir_graph_cancel_policy *out)
@@ -74,10 +113,11 @@ static int cancel(const struct weir_flow_session *session,
         weir_graph_get(session->flow, graph, keep_state, &state, &error) != WEIR_OK)
         return weir_flow_graph_fail(session, &error);
     if (state != WEIR_GRAPH_CANCELLED)
-        return weir_command_fail(shared->command,
-                                 "flow %s is %s and is left as it is; 'weir flow replay' "
-                                 "runs members once more",
-                                 id, weir_graph_state_name(state));
+        return weir_command_fail(
+            shared->command,
+            "flow %s is %s and is left as it is; 'weir execution replay' "
+            "runs members once more",
+            id, weir_graph_state_name(state));
     if (shared->shared.json)
         return print_json(shared->command, id, members);
     if (!shared->shared.quiet)
@@ -85,21 +125,27 @@ static int cancel(const struct weir_flow_session *session,
     return WEIR_EXIT_DONE;
 }
 
-int weir_flow_graph_cancel(const struct weir_command *command, const char *flow,
-                           const char *members, const char *reason)
+static int run(const struct weir_command *self, int argc, char **argv)
 {
+    struct cancel_call call = {NULL, NULL};
     enum weir_graph_cancel_policy policy;
     struct weir_flow_session session;
     struct weir_graph_id graph;
-    int code = weir_flow_take_graph(command, flow, &graph);
+    const char *flow = NULL;
+    int code = weir_command_take_options(self, argc, argv, take_option, &call);
 
+    if (code >= 0)
+        return code;
+    code = weir_command_one_operand(self, argc, argv, "FLOW", &flow);
     if (code == WEIR_EXIT_DONE)
-        code = take_members(command, members, &policy);
+        code = weir_flow_take_graph(self, flow, &graph);
+    if (code == WEIR_EXIT_DONE)
+        code = take_members(self, call.members, &policy);
     if (code != WEIR_EXIT_DONE)
         return code;
-    code = weir_flow_session_open(&session, command, WEIR_FLOW_SESSION_TELLING, NULL);
+    code = weir_flow_session_open(&session, self, WEIR_FLOW_SESSION_TELLING, NULL);
     if (code == WEIR_EXIT_DONE)
-        code = cancel(&session, &graph, policy, reason);
+        code = cancel(&session, &graph, policy, call.reason);
     weir_flow_session_close(&session);
     return code;
 }

@@ -248,7 +248,7 @@ static void note_suspension(void *state, const struct weir_suspension_info *info
         weir_text_format(time, sizeof time, "; it took too long, an operator is to look");
     else if (info->timeout_us > 0 && info->timeout_us <= self->now_us)
         weir_text_format(time, sizeof time,
-                         "; it took too long; does 'weir flow supervise' run?");
+                         "; it took too long; does 'weir supervise' run?");
     else if (info->timeout_us > 0)
         weir_text_format(time, sizeof time, "; timeout in %s: %s",
                          spell_left(info->timeout_us - self->now_us, age),
@@ -279,7 +279,7 @@ static void note_budget(void *state, const struct weir_budget_info *info)
 
     if (over == NULL) {
         weir_text_format(self->text, sizeof self->text,
-                         "budget '%s' is free again; does 'weir flow supervise' run?",
+                         "budget '%s' is free again; does 'weir supervise' run?",
                          info->name);
         return;
     }
@@ -287,8 +287,7 @@ static void note_budget(void *state, const struct weir_budget_info *info)
         weir_text_format(time, sizeof time, "reset in %s", spell_left(left_us, age));
     else if (info->next_reset_us > 0)
         weir_text_format(time, sizeof time,
-                         "its reset is due; does 'weir flow "
-                         "supervise' run?");
+                         "its reset is due; does 'weir supervise' run?");
     weir_text_format(self->text, sizeof self->text,
                      "budget '%s' is used up: %" PRId64 " of %" PRId64 " %s; %s",
                      info->name, over->used, over->hard, over->dimension, time);
@@ -426,8 +425,7 @@ static void spell_group(const struct weir_flow_chart *self, size_t member,
     if (group->skipped > 0)
         weir_buf_append_format(&text, "; skipped: %" PRIu32, group->skipped);
     if (group->state != WEIR_GROUP_PENDING)
-        weir_buf_append_text(&text,
-                             ", which is decided; does 'weir flow supervise' run?");
+        weir_buf_append_text(&text, ", which is decided; does 'weir supervise' run?");
     else
         append_missing(self, member, &text);
     weir_text_format(out, WEIR_FLOW_WHY_SIZE, "%s", weir_buf_text(&text));

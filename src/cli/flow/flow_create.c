@@ -1,5 +1,5 @@
 /*
- * flow_create.c - `weir flow create` and `weir flow graphs`.
+ * flow_create.c - `weir flow create` and `weir flow list`.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,12 +36,8 @@ const struct weir_command weir_cli_flow_create = {
     .usage = "--kind KIND [--namespace NAME] [--id UUID]",
     .details =
         "Prints its id. Members come with 'weir flow add', and 'weir flow show' draws\n"
-        "it. An id that is used again for the same is fine, for something else not.\n"
-        "\n"
-        "  flow=$(weir flow create --kind order)\n"
-        "  first=$(weir flow add $flow --lane shop --kind reserve)\n"
-        "  weir flow add $flow --lane shop --kind ship --after $first\n"
-        "  weir flow show $flow\n",
+        "it; 'weir flow --help' has an example. An id that is used again for the same\n"
+        "is fine, for something else not.\n",
     .options = CREATE_OPTIONS,
     .option_count = sizeof CREATE_OPTIONS / sizeof CREATE_OPTIONS[0],
     .uses_db = true,
@@ -49,7 +45,7 @@ const struct weir_command weir_cli_flow_create = {
 };
 
 const struct weir_command weir_cli_flow_graphs = {
-    .name = "flow graphs",
+    .name = "flow list",
     .summary = "list flows, newest first",
     .usage = "[--namespace NAME] [--limit N] [--after MARK]",
     .details =

@@ -68,8 +68,7 @@ static const char *remedy_of(enum weir_status status)
 {
     switch (status) {
     case WEIR_NOT_FOUND:
-        return "; 'weir flow graphs' lists all flows, 'weir flow budget list' all "
-               "budgets";
+        return "; 'weir flow list' lists all flows, 'weir budget list' all budgets";
     case WEIR_CLOSED:
         return "; it takes no more members, make another with 'weir flow create'";
     case WEIR_STALE:

@@ -27,11 +27,6 @@ const char *weir_flow_join_format(const struct weir_graph_join *join, char *out)
 int weir_flow_graph_fail(const struct weir_flow_session *self,
                          const struct weir_error *error);
 
-/* `weir flow cancel --flow`, with its words as they were given; NULL: not. The exit code. */
-WEIR_CHECKED int weir_flow_graph_cancel(const struct weir_command *command,
-                                        const char *flow, const char *members,
-                                        const char *reason);
-
 /* The members of its JSON object, and "3 completed, 1 waiting". */
 void weir_flow_append_graph(struct weir_buf *json, const struct weir_graph_info *info);
 void weir_flow_append_states(struct weir_buf *text, const struct weir_graph_info *info);

@@ -13,7 +13,7 @@
  *   {"to": "ship", "join": "quorum:2", "cancel_remaining": true}
  *
  * or one object over several lines with lists of them: {"members": [], "edges": [], "joins": []}.
- * Fields are what the options of `weir flow submit` are called, with a '_' for a '-', and lists where
+ * Fields are what the options of `weir submit` are called, with a '_' for a '-', and lists where
  * an option may be repeated: "tags": {"tenant.plan": "gold"}, "capabilities": [], "budgets": [].
  *
  * A mistake is told here, with its line.

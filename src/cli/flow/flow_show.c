@@ -87,7 +87,7 @@ static int find_flow_of(struct show_call *self)
         return code;
     status = weir_graph_of(self->session.flow, &id, &self->graph, &error);
     if (status == WEIR_NO_ROW)
-        return weir_command_fail(command, "%s is in no flow; see 'weir flow get'",
+        return weir_command_fail(command, "%s is in no flow; see 'weir execution get'",
                                  self->word);
     return status == WEIR_OK ? WEIR_EXIT_DONE
                              : weir_flow_session_fail(&self->session, &error);
@@ -98,8 +98,8 @@ static int tell(const struct show_call *self, const struct weir_error *error)
 {
     if (error->status == WEIR_TOO_LARGE)
         return weir_command_fail(self->session.session.command,
-                                 "%s; 'weir flow list --flow %s' lists them", error->text,
-                                 self->word);
+                                 "%s; 'weir execution list --flow %s' lists them",
+                                 error->text, self->word);
     return weir_flow_graph_fail(&self->session, error);
 }
 
