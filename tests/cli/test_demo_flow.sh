@@ -73,7 +73,7 @@ notices_what_is_broken() {
     local result=0
     start --dir "$scratch/kept"
     until_true break_a_worker
-    ends 0 flow submit --lane nowhere --kind stray --db "sqlite:$scratch/kept/demo.db"
+    ends 0 submit --lane nowhere --kind stray --db "sqlite:$scratch/kept/demo.db"
     kill -s TERM "$demo"
     wait "$demo" || result=$?
     [ "$result" -eq 1 ]

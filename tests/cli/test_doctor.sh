@@ -419,7 +419,7 @@ warns_that_no_supervisor_runs() {
     ends 0 doctor
     says 'a lease is over for' 'a delay is over for' 'an attempt is over its limit for' \
         'a deadline has passed for' 'a suspension is over its limit for' \
-        'members of a flow are to be cancelled for' "run 'weir flow supervise'"
+        'members of a flow are to be cancelled for' "run 'weir supervise'"
     ends 0 doctor --json
     json '[.findings[] | select(.check == "supervisor") | .verdict] | length == 6 and
         all(. == "warning")'

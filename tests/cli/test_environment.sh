@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The variables that processes of `relay --to exec:` and `flow work` get are those of docs/cli.md.
+# The variables that processes of `relay --to exec:` and `work` get are those of docs/cli.md.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/../lib/cli.sh"
 
@@ -22,9 +22,9 @@ tells_what_the_page_says_about_a_message() {
 }
 
 tells_what_the_page_says_about_an_execution() {
-    ends 0 flow submit --lane L --kind K --input x --db "$db"
-    ends 0 flow work --lane L --exec "$dump" --drain --db "$db"
-    documented "Variable of \`flow work\`" | diff - "$scratch/given"
+    ends 0 submit --lane L --kind K --input x --db "$db"
+    ends 0 work --lane L --exec "$dump" --drain --db "$db"
+    documented "Variable of \`work\`" | diff - "$scratch/given"
 }
 
 # named COMMAND...: the variables that its help names.
@@ -34,19 +34,19 @@ named() {
 
 names_them_in_its_help() {
     documented "Variable of \`exec:\`" | diff - <(named relay | grep -v '^WEIR_DB$\|^WEIR_PREFIX$')
-    documented "Variable of \`flow work\`" | diff - <(named flow work)
+    documented "Variable of \`work\`" | diff - <(named work)
 }
 
 # The table was found, or nothing would be compared with nothing.
 knows_the_variables() {
     [ "$(documented "Variable of \`exec:\`" | wc -l)" -ge 8 ]
-    [ "$(documented "Variable of \`flow work\`" | wc -l)" -ge 11 ]
+    [ "$(documented "Variable of \`work\`" | wc -l)" -ge 11 ]
 }
 
 "$weir" migrate --quiet --db "$db"
 it 'the page has both tables' knows_the_variables
 it 'a process of exec: gets the variables of the page' tells_what_the_page_says_about_a_message
-it 'a process of flow work gets the variables of the page' tells_what_the_page_says_about_an_execution
+it 'a process of weir work gets the variables of the page' tells_what_the_page_says_about_an_execution
 it 'the help names the variables of the page' names_them_in_its_help
 
 finish

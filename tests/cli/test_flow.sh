@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `weir flow ...`: executions as those see them who submit them, work on them by hand, and look
-# after them. Workers that run are in test_flow_work.sh.
+# `weir submit` and `weir execution ...`: executions as those see them who submit them, work on them
+# by hand, and look after them. Workers that run are in test_flow_work.sh.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/../lib/server.sh"
 . "$(dirname "$0")/../lib/cli.sh"
@@ -9,37 +9,37 @@
 submit() {
     local lane=$1
     shift
-    "$weir" flow submit --lane "$lane" --kind job --quiet "$@"
+    "$weir" submit --lane "$lane" --kind job --quiet "$@"
 }
 
 # claim LANE [OPTION...]: prints the token.
 claim() {
     local lane=$1
     shift
-    "$weir" flow claim --lane "$lane" --quiet "$@"
+    "$weir" execution claim --lane "$lane" --quiet "$@"
 }
 
 # state ID: in one word.
 state() {
-    "$weir" flow get "$1" --quiet
+    "$weir" execution get "$1" --quiet
 }
 
 # refuses_claim TEXT COMMAND...: exit code 1, and TEXT on standard error.
 refuses_claim() {
     local text=$1
     shift
-    ends 1 flow "$@"
+    ends 1 execution "$@"
     grep -qF -- "$text" "$scratch/err" || { cat "$scratch/err"; return 1; }
 }
 
 # ---- submit ----------------------------------------------------------------------------------
 
 prints_the_id() {
-    ends 0 flow submit --lane printed --kind job
+    ends 0 submit --lane printed --kind job
     grep -qE '^\{fp:[0-9]+\}:[0-9a-f-]{36}$' "$scratch/out"
     [ ! -s "$scratch/err" ]
     [ "$(state "$(cat "$scratch/out")")" = waiting ]
-    ends 0 flow submit --lane printed --kind job --json
+    ends 0 submit --lane printed --kind job --json
     json '(.id | test("^{fp:")) and .duplicate == false'
 }
 
@@ -55,7 +55,7 @@ leaves_a_file_to_copy() {
 keeps_what_was_said() {
     local id
     id=$(submit said --priority 7 --namespace shop --delay 1h --deadline 2h)
-    ends 0 flow get "$id" --json
+    ends 0 execution get "$id" --json
     json '.lane == "said" and .kind == "job" and .priority == 7 and .namespace == "shop" and
         .state == "delayed" and .blocked_by == "waiting_for_delay" and
         (.deadline_at | test("Z$")) and (.due_at < .deadline_at) and .attempts == 0'
@@ -67,18 +67,18 @@ takes_input() {
     submit inputs --input "@$scratch/input" >/dev/null
     submit inputs --input - <"$scratch/input" >/dev/null
     submit inputs >/dev/null
-    ends 0 flow claim --lane inputs --count 10 --json
+    ends 0 execution claim --lane inputs --count 10 --json
     json '[.claims[] | .input // .input_base64] == ["{\"to\": \"anna\"}", "a\u0000b", "a\u0000b", ""]'
 }
 
 is_one_for_one_key() {
     local id
     id=$(submit keyed --key order-1)
-    ends 0 flow submit --lane keyed --kind job --key order-1
+    ends 0 submit --lane keyed --kind job --key order-1
     [ "$(cat "$scratch/out")" = "$id" ]
     grep -qF 'it was there already' "$scratch/err"
-    refuses 1 'used before for something else' flow submit --lane keyed --kind other --key order-1
-    [ "$("$weir" flow list --lane keyed --quiet | wc -l)" -eq 1 ]
+    refuses 1 'used before for something else' submit --lane keyed --kind other --key order-1
+    [ "$("$weir" execution list --lane keyed --quiet | wc -l)" -eq 1 ]
 }
 
 takes_an_id() {
@@ -87,10 +87,10 @@ takes_an_id() {
 }
 
 submits_lines() {
-    seq 1 2500 | ends 0 flow submit --lane lines --kind n --lines
+    seq 1 2500 | ends 0 submit --lane lines --kind n --lines
     [ "$(sort -u "$scratch/out" | wc -l)" -eq 2500 ]
     grep -qF '2500 executions in ' "$scratch/err"
-    ends 0 flow claim --lane lines --count 2 --json
+    ends 0 execution claim --lane lines --count 2 --json
     json '[.claims[].input] == ["1", "2"]'
 }
 
@@ -98,23 +98,23 @@ takes_keys_from_lines() {
     local lines='{"no": "b1"}
 {"no": "b2"}
 {"no": "b1"}'
-    ends 0 flow submit --lane bills --kind bill --lines --key-field no --json <<<"$lines"
+    ends 0 submit --lane bills --kind bill --lines --key-field no --json <<<"$lines"
     json '.count == 3 and .duplicates == 1'
-    [ "$("$weir" flow list --lane bills --quiet | wc -l)" -eq 2 ]
+    [ "$("$weir" execution list --lane bills --quiet | wc -l)" -eq 2 ]
 }
 
 stops_at_a_bad_line() {
-    ends 1 flow submit --lane torn --kind n --lines < <(printf 'a\nb\n\nc\n')
+    ends 1 submit --lane torn --kind n --lines < <(printf 'a\nb\n\nc\n')
     grep -qF 'line 3 is empty; submitted before it: 2' "$scratch/err"
     [ "$(wc -l <"$scratch/out")" -eq 2 ]
-    [ "$("$weir" flow list --lane torn --quiet | wc -l)" -eq 2 ]
+    [ "$("$weir" execution list --lane torn --quiet | wc -l)" -eq 2 ]
 }
 
 refuses_bad_drafts() {
-    local submit='flow submit --lane bad --kind job'
-    refuses 2 'lane LANE is needed' flow submit --kind job
-    refuses 2 'kind KIND is needed' flow submit --lane bad
-    refuses 2 'at most 64' flow submit --lane "$(printf 'x%.0s' {1..65})" --kind job
+    local submit='submit --lane bad --kind job'
+    refuses 2 'lane LANE is needed' submit --kind job
+    refuses 2 'kind KIND is needed' submit --lane bad
+    refuses 2 'at most 64' submit --lane "$(printf 'x%.0s' {1..65})" --kind job
     # shellcheck disable=SC2086 # words
     {
         refuses 2 'from 0 to 9000' $submit --priority 9001
@@ -129,7 +129,7 @@ refuses_bad_drafts() {
         head -c 1048577 /dev/zero >"$scratch/large"
         refuses 1 'more than 1048576 bytes' $submit --input "@$scratch/large"
     }
-    ends 0 flow list --lane bad --quiet
+    ends 0 execution list --lane bad --quiet
     [ ! -s "$scratch/out" ]
 }
 
@@ -139,13 +139,13 @@ refuses_bad_drafts() {
 says_why_it_waits() {
     local id
     id=$(submit why --retries 3 --backoff 1h --backoff-max 1h)
-    ends 0 flow get "$id"
+    ends 0 execution get "$id"
     says 'waiting: no worker has claimed it yet'
     claim why --instance host-7 --lease 1h >"$scratch/token"
-    ends 0 flow get "$id"
+    ends 0 execution get "$id"
     says 'active: held by host-7 for another ' 'lease until ' 'initial  running'
-    "$weir" flow fail -q "$(cat "$scratch/token")" --reason 'the bank said no'
-    ends 0 flow get "$id"
+    "$weir" execution fail -q "$(cat "$scratch/token")" --reason 'the bank said no'
+    ends 0 execution get "$id"
     says 'delayed: is tried again in 59 min ' 'before: the bank said no' 'retry    weir'
 }
 
@@ -153,8 +153,8 @@ shows_attempts_in_json() {
     local id
     id=$(submit attempts --retries 1 --backoff 1h)
     # A backoff longer than the longest by default is the longest then.
-    "$weir" flow fail -q "$(claim attempts --worker pool --instance one)" --reason broken
-    ends 0 flow get "$id" --json
+    "$weir" execution fail -q "$(claim attempts --worker pool --instance one)" --reason broken
+    ends 0 execution get "$id" --json
     json '.attempts == 1 and .retries == 1 and .failure == "broken" and (.attempts_log | length) == 1'
     json '.attempts_log[0] | .number == 0 and .type == "initial" and .outcome == "retry" and
         .worker == "pool" and .instance == "one" and .failure == "broken" and .epoch == 1 and
@@ -167,7 +167,7 @@ names_who_puts_it_right() {
     id=$(submit overdue)
     claim overdue --lease 1s >/dev/null
     late() {
-        "$weir" flow get "$id" | grep -qE "ended [0-9.]+ s ago; does 'weir flow supervise' run\?"
+        "$weir" execution get "$id" | grep -qE "ended [0-9.]+ s ago; does 'weir supervise' run\?"
     }
     until_true late
 }
@@ -175,21 +175,21 @@ names_who_puts_it_right() {
 prints_the_result() {
     local id token
     id=$(submit results)
-    refuses 1 'is waiting and has no result' flow result "$id"
+    refuses 1 'is waiting and has no result' execution result "$id"
     token=$(claim results)
-    printf 'a\0b' | "$weir" flow complete -q "$token" --result -
-    [ "$("$weir" flow result "$id" | od -An -c | tr -d ' ')" = 'a\0b' ]
-    ends 0 flow result "$id" --json
+    printf 'a\0b' | "$weir" execution complete -q "$token" --result -
+    [ "$("$weir" execution result "$id" | od -An -c | tr -d ' ')" = 'a\0b' ]
+    ends 0 execution result "$id" --json
     json '.result == "a\u0000b"'
-    refuses 1 "'weir flow list'" flow result '{fp:1}:00000000-0000-0000-0000-000000000000'
+    refuses 1 "'weir execution list'" execution result '{fp:1}:00000000-0000-0000-0000-000000000000'
 }
 
 lists_what_filters_allow() {
     submit listed --tag shop.plan=gold --namespace n1 >/dev/null
     submit listed --delay 1h >/dev/null
-    "$weir" flow submit --lane listed --kind other -q >/dev/null
+    "$weir" submit --lane listed --kind other -q >/dev/null
     count() {
-        ends 0 flow list --lane listed --json "${@:2}"
+        ends 0 execution list --lane listed --json "${@:2}"
         json "(.executions | length) == $1 and .after == null"
     }
     count 3
@@ -200,19 +200,19 @@ lists_what_filters_allow() {
     count 1 --tag shop.plan=gold
     count 0 --tag shop.plan=free
     count 1 --namespace n1
-    ends 0 flow list --lane listed --state failed
+    ends 0 execution list --lane listed --state failed
     says 'no executions'
-    refuses 2 "did you mean 'delayed'?" flow list --state delay
+    refuses 2 "did you mean 'delayed'?" execution list --state delay
 }
 
 lists_in_pages() {
     local mark first
-    seq 1 5 | "$weir" flow submit --lane paged --kind n --lines -q >"$scratch/ids"
-    first=$("$weir" flow list --lane paged --limit 3)
+    seq 1 5 | "$weir" submit --lane paged --kind n --lines -q >"$scratch/ids"
+    first=$("$weir" execution list --lane paged --limit 3)
     grep -qE '^there are more: --after [0-9]+$' <<<"$first"
     mark=$(sed -n 's/^there are more: --after //p' <<<"$first")
-    "$weir" flow list --lane paged --limit 3 --quiet >"$scratch/pages"
-    "$weir" flow list --lane paged --limit 3 --after "$mark" --quiet >>"$scratch/pages"
+    "$weir" execution list --lane paged --limit 3 --quiet >"$scratch/pages"
+    "$weir" execution list --lane paged --limit 3 --after "$mark" --quiet >>"$scratch/pages"
     diff <(tac "$scratch/ids") "$scratch/pages"
 }
 
@@ -221,22 +221,22 @@ lists_in_pages() {
 claims_as_plain_data() {
     local id
     id=$(submit plain --input hello --tag shop.plan=gold)
-    ends 0 flow claim --lane plain --worker pool --instance one --lease 1h --json
+    ends 0 execution claim --lane plain --worker pool --instance one --lease 1h --json
     json '.claims | length == 1'
     json ".claims[0] | .id == \"$id\" and (.token | startswith(\"$id/\")) and .lane == \"plain\" and
         .kind == \"job\" and .attempt == 0 and .type == \"initial\" and .epoch == 1 and
         .input == \"hello\" and .tags == {\"shop.plan\": \"gold\"} and .deadline_at == null and
         (.lease_until | test(\"Z\$\"))"
-    ends 0 flow get "$id" --json
+    ends 0 execution get "$id" --json
     json '.state == "active" and .worker == "pool" and .instance == "one"'
 }
 
 says_nothing_to_claim() {
-    ends 0 flow claim --lane nothing
+    ends 0 execution claim --lane nothing
     says 'nothing to claim'
-    ends 0 flow claim --lane nothing --quiet
+    ends 0 execution claim --lane nothing --quiet
     [ ! -s "$scratch/out" ]
-    ends 0 flow claim --lane nothing --json
+    ends 0 execution claim --lane nothing --json
     json '.claims == []'
 }
 
@@ -246,13 +246,13 @@ writes_the_input_to_a_file() {
     [ "$(cat "$scratch/in")" = hello ]
     [ "$(stat -c %a "$scratch/in")" = 600 ]
     submit files >/dev/null
-    refuses 1 'cannot write' flow claim --lane files --input-to "$scratch/none/in"
-    ends 0 flow list --lane files --state waiting --json
+    refuses 1 'cannot write' execution claim --lane files --input-to "$scratch/none/in"
+    ends 0 execution list --lane files --state waiting --json
     json '.executions | length == 1'
 }
 
 waits_for_work() {
-    "$weir" flow claim --lane later --wait 1h --quiet >"$scratch/later" &
+    "$weir" execution claim --lane later --wait 1h --quiet >"$scratch/later" &
     local pid=$!
     submit later >/dev/null
     wait "$pid"
@@ -269,30 +269,30 @@ completes() {
     local id token
     id=$(submit completed)
     token=$(claim completed)
-    ends 0 flow complete "$token" --result done
+    ends 0 execution complete "$token" --result done
     says "$id completed"
-    ends 0 flow complete "$token" --result done
+    ends 0 execution complete "$token" --result done
     [ "$(state "$id")" = completed ]
-    [ "$("$weir" flow result "$id")" = 'done' ]
+    [ "$("$weir" execution result "$id")" = 'done' ]
 }
 
 says_that_it_was_settled_before() {
     local token
     submit settled --retries 1 --backoff 0 >/dev/null
     token=$(claim settled)
-    "$weir" flow fail -q "$token"
+    "$weir" execution fail -q "$token"
     claim settled >/dev/null
-    ends 0 flow fail "$token"
+    ends 0 execution fail "$token"
     says 'was settled before'
 }
 
 fails_with_and_without_retries() {
     local id
     id=$(submit failing --retries 1 --backoff 0)
-    ends 0 flow fail "$(claim failing)"
+    ends 0 execution fail "$(claim failing)"
     says "$id failed; it is "
     id=$(submit failed --retries 9)
-    ends 0 flow fail "$(claim failed)" --reason 'never' --for-good
+    ends 0 execution fail "$(claim failed)" --reason 'never' --for-good
     says "$id failed"
     [ "$(state "$id")" = failed ]
 }
@@ -300,36 +300,36 @@ fails_with_and_without_retries() {
 delays() {
     local id
     id=$(submit put_off)
-    ends 0 flow delay "$(claim put_off)" --for 1h
+    ends 0 execution delay "$(claim put_off)" --for 1h
     says "$id delayed"
-    ends 0 flow get "$id"
+    ends 0 execution get "$id"
     says 'delayed: goes on in 59 min '
-    refuses 2 '--for D is needed' flow delay "$id/1/1"
+    refuses 2 '--for D is needed' execution delay "$id/1/1"
 }
 
 abandons() {
     local id
     id=$(submit abandoned)
-    ends 0 flow abandon "$(claim abandoned)" --reason 'nobody wants it'
+    ends 0 execution abandon "$(claim abandoned)" --reason 'nobody wants it'
     [ "$(state "$id")" = cancelled ]
 }
 
 renews_many() {
     local tokens
-    seq 1 3 | "$weir" flow submit --lane renewed --kind n --lines -q >/dev/null
+    seq 1 3 | "$weir" submit --lane renewed --kind n --lines -q >/dev/null
     tokens=$(claim renewed --count 3 --lease 5s)
     # shellcheck disable=SC2086 # words
-    ends 0 flow renew $tokens --lease 1h --json
+    ends 0 execution renew $tokens --lease 1h --json
     json '[.claims[] | select(.answer == "ok" and .state == "active")] | length == 3'
-    ends 0 flow list --lane renewed
+    ends 0 execution list --lane renewed
     [ "$(grep -c 'for another 59 min' "$scratch/out")" -eq 3 ]
 }
 
 notes_progress() {
     local id
     id=$(submit progressing)
-    ends 0 flow progress "$(claim progressing)" --percent 40 --text 'two of five'
-    ends 0 flow get "$id"
+    ends 0 execution progress "$(claim progressing)" --percent 40 --text 'two of five'
+    ends 0 execution get "$id"
     says 'progress      40 %, two of five'
 }
 
@@ -338,16 +338,16 @@ shows_the_truth_to_who_lost() {
     local id token command
     id=$(submit lost)
     token=$(claim lost)
-    "$weir" flow revoke -q "$id"
+    "$weir" execution revoke -q "$id"
     claim lost --lease 1h >/dev/null
     for command in renew complete fail 'delay --for 1s' abandon 'progress --percent 1'; do
         # shellcheck disable=SC2086 # words
         refuses_claim "$id: the claim has been lost; it is active, held for another 59 min" \
             $command "$token"
     done
-    ends 1 flow complete "$token" --json
+    ends 1 execution complete "$token" --json
     json '.claims[0] | .answer == "fenced" and .state == "active" and .epoch == 3'
-    ends 0 flow get "$id" --json
+    ends 0 execution get "$id" --json
     json '.state == "active" and .epoch == 3 and .progress == null'
 }
 
@@ -356,13 +356,13 @@ refuses_another_settlement() {
     local id token
     id=$(submit settled_once)
     token=$(claim settled_once)
-    ends 0 flow complete "$token" --result one
+    ends 0 execution complete "$token" --result one
     refuses_claim "$id: the claim was settled before, in another way; it is completed" fail "$token"
     refuses_claim "$id: the claim was settled before, in another way; it is completed" \
         complete "$token" --result two
-    ends 1 flow fail "$token" --json
+    ends 1 execution fail "$token" --json
     json '.claims[0] | .answer == "settled_otherwise" and .state == "completed"'
-    ends 0 flow complete "$token" --result one
+    ends 0 execution complete "$token" --result one
     [ "$(state "$id")" = completed ]
 }
 
@@ -371,8 +371,8 @@ settles_the_others() {
     first=$(submit mixed)
     second=$(submit mixed)
     claim mixed --count 2 >"$scratch/tokens"
-    "$weir" flow revoke -q "$first"
-    ends 1 flow complete "$(sed -n 1p "$scratch/tokens")" "$(sed -n 2p "$scratch/tokens")" "$gone" --json
+    "$weir" execution revoke -q "$first"
+    ends 1 execution complete "$(sed -n 1p "$scratch/tokens")" "$(sed -n 2p "$scratch/tokens")" "$gone" --json
     json '[.claims[].answer] == ["fenced", "ok", "not_found"]'
     grep -qF 'there is no such execution' "$scratch/err"
     [ "$(state "$first")" = waiting ]
@@ -383,16 +383,16 @@ refuses_bad_tokens() {
     local id token
     id=$(submit tokens)
     for token in "$id" "$id/1" "$id/1/" "$id/x/1" "$id/1/1/1" 'x/1/1' '/1/1' "$id/0/1"; do
-        refuses 2 'is no token of a claim' flow complete "$token"
+        refuses 2 'is no token of a claim' execution complete "$token"
     done
-    refuses 2 'a TOKEN of' flow complete
+    refuses 2 'a TOKEN of' execution complete
 }
 
 # It may be that of a waitpoint, which is a secret.
 repeats_no_foreign_token() {
-    refuses 2 'is no token of a claim' flow suspend k1:0123abcd --until operator
+    refuses 2 'is no token of a claim' execution suspend k1:0123abcd --until operator
     ! grep -q 0123abcd "$scratch/err"
-    refuses 2 'must begin with' flow get k1:0123abcd
+    refuses 2 'must begin with' execution get k1:0123abcd
     ! grep -q 0123abcd "$scratch/err"
 }
 
@@ -402,10 +402,10 @@ cancels() {
     local id token
     id=$(submit cancelled)
     token=$(claim cancelled)
-    ends 0 flow cancel "$id" --reason 'not wanted'
+    ends 0 execution cancel "$id" --reason 'not wanted'
     says "$id cancelled"
-    ends 0 flow cancel "$id"
-    ends 0 flow get "$id"
+    ends 0 execution cancel "$id"
+    ends 0 execution get "$id"
     says 'cancelled: not wanted'
     refuses_claim 'it is cancelled' complete "$token"
 }
@@ -414,13 +414,13 @@ revokes() {
     local id
     id=$(submit revoked)
     claim revoked --instance one >/dev/null
-    ends 0 flow revoke "$id" --instance other
+    ends 0 execution revoke "$id" --instance other
     says 'nothing to revoke (different_worker_instance_id); it is active'
-    ends 0 flow revoke "$id" --instance one --json
+    ends 0 execution revoke "$id" --instance one --json
     json '.revoked == 1 and .unchanged == 0 and .refused == []'
-    ends 0 flow revoke "$id"
+    ends 0 execution revoke "$id"
     says 'nothing to revoke (no_active_lease); it is waiting'
-    ends 0 flow get "$id" --json
+    ends 0 execution get "$id" --json
     json '.state == "waiting" and .reclaims == 0 and .retries == 0'
 }
 
@@ -428,33 +428,33 @@ prioritises() {
     local second
     submit urgent >/dev/null
     second=$(submit urgent)
-    ends 0 flow prioritise "$second" --priority 9
+    ends 0 execution prioritise "$second" --priority 9
     [ "$(claim urgent | cut -d / -f 1)" = "$second" ]
-    refuses 2 'priority N is needed' flow prioritise "$second"
+    refuses 2 'priority N is needed' execution prioritise "$second"
 }
 
 replays() {
     local id
     id=$(submit again --replays 1)
-    refuses 1 'it is waiting and cannot be replayed' flow replay "$id"
-    "$weir" flow complete -q "$(claim again)"
-    ends 0 flow replay "$id"
+    refuses 1 'it is waiting and cannot be replayed' execution replay "$id"
+    "$weir" execution complete -q "$(claim again)"
+    ends 0 execution replay "$id"
     says "$id replayed"
-    ends 0 flow claim --lane again --json
+    ends 0 execution claim --lane again --json
     json '.claims[0].type == "replay" and .claims[0].attempt == 1'
-    "$weir" flow complete -q "$(jq -r '.claims[0].token' "$scratch/out")"
-    refuses 1 'its limit is 1' flow replay "$id"
+    "$weir" execution complete -q "$(jq -r '.claims[0].token' "$scratch/out")"
+    refuses 1 'its limit is 1' execution replay "$id"
 }
 
 operates_on_the_others() {
     local id gone='{fp:1}:00000000-0000-0000-0000-000000000000'
     id=$(submit others)
-    ends 1 flow cancel "$gone" "$id" --json
+    ends 1 execution cancel "$gone" "$id" --json
     json ".cancelled == 1 and .refused[0].id == \"$gone\" and
         (.refused[0].why | test(\"no such execution\"))"
     [ "$(state "$id")" = cancelled ]
-    refuses 2 'must begin with' flow cancel x
-    refuses 2 'an ID is needed' flow cancel
+    refuses 2 'must begin with' execution cancel x
+    refuses 2 'an ID is needed' execution cancel
 }
 
 # ---- databases -------------------------------------------------------------------------------
@@ -465,7 +465,7 @@ tells_what_operators_did() {
     {
         "$weir" $relay --to "file:$scratch/audit"
         id=$(submit audited)
-        "$weir" flow prioritise -q "$id" --priority 5
+        "$weir" execution prioritise -q "$id" --priority 5
         "$weir" $relay --to "file:$scratch/audit"
     }
     [ "$(jq -r .key "$scratch/audit")" = "$id" ]
@@ -473,11 +473,11 @@ tells_what_operators_did() {
 }
 
 without_tables() {
-    local command commands='list|get {fp:1}:00000000-0000-0000-0000-000000000000
-submit --lane a --kind b|claim --lane a|supervise|work --lane a --exec true'
+    local command commands='execution list|execution get {fp:1}:00000000-0000-0000-0000-000000000000
+submit --lane a --kind b|execution claim --lane a|supervise|work --lane a --exec true'
     while IFS= read -r command; do
         # shellcheck disable=SC2086 # words
-        refuses 1 "$1" flow $command --db "$2"
+        refuses 1 "$1" $command --db "$2"
     done < <(tr '|' '\n' <<<"$commands")
 }
 
@@ -497,10 +497,14 @@ on_mariadb() {
 }
 
 fits_into_80_columns() {
-    local command
-    for command in $("$weir" flow --help | sed -n '/^commands:/,/^$/s/^  \([a-z]\+\).*/\1/p'); do
-        "$weir" flow "$command" --help >"$scratch/help"
-        if grep -nE '.{81}' "$scratch/help"; then return 1; fi
+    local command group
+    for group in '' execution flow key; do
+        # shellcheck disable=SC2086 # a word or none
+        for command in $("$weir" $group --help | sed -n '/^commands:/,/^$/s/^  \([a-z]\+\).*/\1/p'); do
+            # shellcheck disable=SC2086
+            "$weir" $group "$command" --help >"$scratch/help"
+            if grep -nE '.{81}' "$scratch/help"; then return 1; fi
+        done
     done
 }
 
@@ -553,7 +557,7 @@ it 'wants tables for executions, and names weir migrate' without_flow_tables
 if [[ ${WEIR_ENGINES:-mariadb} == *mariadb* ]]; then
     it 'refuses MariaDB, and says where it works' on_mariadb
 fi
-it 'suggests a command' refuses 2 "did you mean 'submit'?" flow sumbit
+it 'suggests a command' refuses 2 "did you mean 'claim'?" execution clami
 it 'explains every command within 80 columns' fits_into_80_columns
 
 finish

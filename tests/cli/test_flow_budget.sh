@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `weir flow budget ...`: limits, what is reported, and executions that wait for a budget.
+# `weir budget ...`: limits, what is reported, and executions that wait for a budget.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/../lib/server.sh"
 . "$(dirname "$0")/../lib/cli.sh"
@@ -8,12 +8,12 @@ nobody='{fp:1}:00000000-0000-0000-0000-000000000000'
 
 # budget VERB NAME [OPTION...]: must work.
 budget() {
-    "$weir" flow budget "$1" -q "${@:2}"
+    "$weir" budget "$1" -q "${@:2}"
 }
 
 # usage NAME: "cents 90/100/80, tokens 7/0/0": used, hard, soft.
 usage() {
-    "$weir" flow budget show "$1" --json |
+    "$weir" budget show "$1" --json |
         jq -r '[.usage[] | "\(.dimension) \(.used)/\(.hard)/\(.soft)"] | join(", ")'
 }
 
@@ -24,18 +24,18 @@ is_used() {
 # ---- create, change --------------------------------------------------------------------------
 
 makes_one() {
-    ends 0 flow budget create made --hard cents=100 --soft cents=80 --soft calls=5 --period 1d \
+    ends 0 budget create made --hard cents=100 --soft cents=80 --soft calls=5 --period 1d \
         --scope-type tenant --scope acme
     says 'made created'
-    ends 0 flow budget create made --hard cents=100 --soft cents=80 --soft calls=5 --period 24h \
+    ends 0 budget create made --hard cents=100 --soft cents=80 --soft calls=5 --period 24h \
         --scope-type tenant --scope acme --json
     json '.budget == "made" and .answer == "was there already"'
-    refuses 1 'budget "made": it is there, and different' flow budget create made --hard cents=1
+    refuses 1 'budget "made": it is there, and different' budget create made --hard cents=1
     is_used made 'calls 0/0/5, cents 0/100/80'
-    ends 0 flow budget show made
+    ends 0 budget show made
     says 'budget        made' 'scope         tenant acme' 'period        1 d 0 h' 'next reset    ' \
         'waiting       0' 'breaches      hard: 0, soft: 0' 'cents         0   100    80'
-    ends 0 flow budget show made --json
+    ends 0 budget show made --json
     json '.name == "made" and .scope_type == "tenant" and .scope == "acme" and
         .period_seconds == 86400 and .next_reset_at > .created_at and .resets == 0 and
         .waiting == 0 and .breached_at == null'
@@ -44,21 +44,21 @@ makes_one() {
 changes_what_is_named() {
     budget create changed --hard cents=100 --soft cents=80 --hard calls=9 --period 1h
     budget report changed cents=10
-    ends 0 flow budget change changed --hard cents=200
+    ends 0 budget change changed --hard cents=200
     says 'changed changed'
     is_used changed 'calls 0/9/0, cents 10/200/80'
     budget change changed --soft tokens=5 --hard cents=0
     is_used changed 'calls 0/9/0, cents 10/0/80, tokens 0/0/5'
-    ends 0 flow budget show changed --json
+    ends 0 budget show changed --json
     json '.period_seconds == 3600'
     budget change changed --period 0
-    ends 0 flow budget show changed
+    ends 0 budget show changed
     says 'period        none: reset by hand'
     is_used changed 'calls 0/9/0, cents 10/0/80, tokens 0/0/5'
 }
 
 refuses_bad_limits() {
-    local create='flow budget create bad'
+    local create='budget create bad'
     # shellcheck disable=SC2086 # words
     {
         refuses 2 '--hard or --soft is needed' $create
@@ -74,13 +74,13 @@ refuses_bad_limits() {
         refuses 2 'scope must have at most 256 bytes' $create --hard cents=1 \
             --scope "$(printf 'x%.0s' {1..257})"
     }
-    refuses 2 '1 to 256 printable characters' flow budget create $'\001' --hard cents=1
-    refuses 2 '1 to 256 printable characters' flow budget create "$(printf 'x%.0s' {1..257})" --hard cents=1
-    refuses 2 'no NAME given' flow budget create --hard cents=1
-    refuses 2 '--hard, --soft or --period is needed' flow budget change bad
-    refuses 1 'there is no budget "bad"' flow budget change bad --hard cents=1
-    refuses 1 "'weir flow budget list' lists all budgets" flow budget show bad
-    ends 0 flow budget list --quiet
+    refuses 2 '1 to 256 printable characters' budget create $'\001' --hard cents=1
+    refuses 2 '1 to 256 printable characters' budget create "$(printf 'x%.0s' {1..257})" --hard cents=1
+    refuses 2 'no NAME given' budget create --hard cents=1
+    refuses 2 '--hard, --soft or --period is needed' budget change bad
+    refuses 1 'there is no budget "bad"' budget change bad --hard cents=1
+    refuses 1 "'weir budget list' lists all budgets" budget show bad
+    ends 0 budget list --quiet
     ! grep -qx bad "$scratch/out"
 }
 
@@ -88,50 +88,50 @@ refuses_bad_limits() {
 
 counts_reports() {
     budget create counted --hard cents=100 --soft cents=80
-    ends 0 flow budget report counted cents=50 tokens=7
+    ends 0 budget report counted cents=50 tokens=7
     says 'counted: reported'
-    ends 0 flow budget report counted cents=40
+    ends 0 budget report counted cents=40
     says 'counted: reported; cents is at 90, above its soft limit of 80'
-    ends 0 flow budget report counted cents=1 --json
+    ends 0 budget report counted cents=1 --json
     json '.answer == "over_soft" and .dimension == "cents" and .used == 91 and .limit == 80'
     refuses 1 'counted: refused, nothing was counted: cents is at 91, and its hard limit is 100' \
-        flow budget report counted cents=10 tokens=1
+        budget report counted cents=10 tokens=1
     is_used counted 'cents 91/100/80, tokens 7/0/0'
-    ends 1 flow budget report counted cents=10 --json
+    ends 1 budget report counted cents=10 --json
     json '.answer == "refused" and .used == 91 and .limit == 100'
-    ends 0 flow budget show counted
+    ends 0 budget show counted
     says 'breaches      hard: 2, soft: 2; the last of cents at '
 }
 
 counts_a_key_once() {
     budget create keyed --hard cents=10
-    ends 0 flow budget report keyed cents=4 --key k
-    ends 0 flow budget report keyed cents=4 --key k
+    ends 0 budget report keyed cents=4 --key k
+    ends 0 budget report keyed cents=4 --key k
     says 'keyed: reported before, and counted once'
-    ends 0 flow budget report keyed cents=4 --key k --json
+    ends 0 budget report keyed cents=4 --key k --json
     json '.answer == "before"'
-    refuses 1 'budget "keyed": ' flow budget report keyed cents=5 --key k
+    refuses 1 'budget "keyed": ' budget report keyed cents=5 --key k
     grep -qF 'key was used before for another report' "$scratch/err"
     is_used keyed 'cents 4/10/0'
     # One that was refused is not remembered.
-    refuses 1 'its hard limit is 10' flow budget report keyed cents=7 --key later
+    refuses 1 'its hard limit is 10' budget report keyed cents=7 --key later
     budget report keyed cents=2 --key later
     is_used keyed 'cents 6/10/0'
 }
 
 refuses_bad_reports() {
     budget create strict --hard cents=10
-    refuses 2 'DIMENSION=N is needed' flow budget report strict
-    refuses 2 "an amount is 'cents=-1', must be NAME=N, a whole number from 0" flow budget report strict cents=-1
-    refuses 2 'must be NAME=N' flow budget report strict cents=1.5
-    refuses 2 'must be NAME=N' flow budget report strict 7
+    refuses 2 'DIMENSION=N is needed' budget report strict
+    refuses 2 "an amount is 'cents=-1', must be NAME=N, a whole number from 0" budget report strict cents=-1
+    refuses 2 'must be NAME=N' budget report strict cents=1.5
+    refuses 2 'must be NAME=N' budget report strict 7
     # shellcheck disable=SC2046 # words
-    refuses 2 'more than 32 amounts' flow budget report strict $(seq -f 'd%g=1' 33)
-    refuses 2 'key has ' flow budget report strict cents=1 --key "$(printf 'x%.0s' {1..2000})"
-    refuses 2 'key must be UTF-8' flow budget report strict cents=1 --key $'\377'
-    refuses 2 'must begin with' flow budget report strict cents=1 --for x
-    refuses 1 'there is no such execution' flow budget report strict cents=1 --for "$nobody"
-    refuses 1 'there is no such budget' flow budget report nowhere cents=1
+    refuses 2 'more than 32 amounts' budget report strict $(seq -f 'd%g=1' 33)
+    refuses 2 'key has ' budget report strict cents=1 --key "$(printf 'x%.0s' {1..2000})"
+    refuses 2 'key must be UTF-8' budget report strict cents=1 --key $'\377'
+    refuses 2 'must begin with' budget report strict cents=1 --for x
+    refuses 1 'there is no such execution' budget report strict cents=1 --for "$nobody"
+    refuses 1 'there is no such budget' budget report nowhere cents=1
     is_used strict 'cents 0/10/0'
 }
 
@@ -140,26 +140,26 @@ refuses_bad_reports() {
 gives_back() {
     local id
     budget create given --hard cents=100
-    id=$("$weir" flow submit --lane given --kind job --budget given)
+    id=$("$weir" submit --lane given --kind job --budget given)
     budget report given cents=30 --for "$id"
     budget report given cents=5
-    ends 0 flow budget release given "$id"
+    ends 0 budget release given "$id"
     says 'given released'
     is_used given 'cents 5/100/0'
-    ends 0 flow budget release given "$id"
+    ends 0 budget release given "$id"
     is_used given 'cents 5/100/0'
     budget report given cents=30 --for "$id"
-    ends 0 flow budget reset given
+    ends 0 budget reset given
     says 'given reset'
     is_used given 'cents 0/100/0'
     budget report given cents=8
     budget release given "$id"
     is_used given 'cents 8/100/0'
-    refuses 1 'there is no such execution' flow budget release given "$nobody"
-    refuses 1 'there is no such budget' flow budget release nowhere "$id"
-    refuses 1 'there is no such budget' flow budget reset nowhere
-    refuses 2 'no ID given' flow budget release given
-    refuses 2 'unexpected argument' flow budget reset given twice
+    refuses 1 'there is no such execution' budget release given "$nobody"
+    refuses 1 'there is no such budget' budget release nowhere "$id"
+    refuses 1 'there is no such budget' budget reset nowhere
+    refuses 2 'no ID given' budget release given
+    refuses 2 'unexpected argument' budget reset given twice
 }
 
 # ---- executions ------------------------------------------------------------------------------
@@ -168,39 +168,39 @@ holds_back_until_a_reset() {
     local id free pid
     budget create held --hard cents=100 --period 1h
     budget create plenty --hard cents=100
-    id=$("$weir" flow submit --lane held --kind job --budget held --budget plenty)
-    free=$("$weir" flow submit --lane held --kind job)
+    id=$("$weir" submit --lane held --kind job --budget held --budget plenty)
+    free=$("$weir" submit --lane held --kind job)
     budget report held cents=100
-    [[ $("$weir" flow claim --lane held -q) = "$free"/* ]]
-    [ -z "$("$weir" flow claim --lane held -q)" ]
-    ends 0 flow get "$id"
+    [[ $("$weir" execution claim --lane held -q) = "$free"/* ]]
+    [ -z "$("$weir" execution claim --lane held -q)" ]
+    ends 0 execution get "$id"
     says 'rate_limited: waiting for budget ' 'budget        held: cents is at 100 of 100; is reset in 59 min' \
         'budget        plenty: not reached'
-    ends 0 flow get "$id" --json
+    ends 0 execution get "$id" --json
     json '.state == "rate_limited" and [.budgets[] | [.name, .usage[0].reached]] ==
         [["held", true], ["plenty", false]] and .budgets[0].waiting == 1'
-    ends 0 flow budget list
+    ends 0 budget list
     grep -qE '^held +cents +100 +100 +- +59 min [0-9]+ s +1 +0$' "$scratch/out"
-    "$weir" flow supervise --quiet 2>"$scratch/supervise-err" &
+    "$weir" supervise --quiet 2>"$scratch/supervise-err" &
     pid=$!
     budget reset held
-    "$weir" flow claim --lane held --wait 1min -q >"$scratch/claim"
+    "$weir" execution claim --lane held --wait 1min -q >"$scratch/claim"
     kill "$pid"
     wait "$pid"
     [[ $(cat "$scratch/claim") = "$id"/* ]]
 }
 
 needs_budgets_that_are_there() {
-    local lines='flow submit --lane none --kind job --lines --budget nowhere'
-    refuses 1 "there is no budget \"nowhere\"; 'weir flow budget list' lists all" \
-        flow submit --lane none --kind job --budget nowhere
+    local lines='submit --lane none --kind job --lines --budget nowhere'
+    refuses 1 "there is no budget \"nowhere\"; 'weir budget list' lists all" \
+        submit --lane none --kind job --budget nowhere
     # shellcheck disable=SC2086 # words
     ends 1 $lines <<<one
     grep -qF 'there is no budget "nowhere"' "$scratch/err"
-    refuses 2 'budget "a" is named twice' flow submit --lane none --kind job --budget a --budget a
+    refuses 2 'budget "a" is named twice' submit --lane none --kind job --budget a --budget a
     # shellcheck disable=SC2046 # words
-    refuses 2 'more than 16 budgets' flow submit --lane none --kind job $(seq -f '--budget b%g' 17)
-    [ -z "$("$weir" flow list --lane none -q)" ]
+    refuses 2 'more than 16 budgets' submit --lane none --kind job $(seq -f '--budget b%g' 17)
+    [ -z "$("$weir" execution list --lane none -q)" ]
 }
 
 # ---- list ------------------------------------------------------------------------------------
@@ -210,23 +210,23 @@ lists_in_pages() {
     for name in page-a page-b page-c; do
         budget create "$name" --hard cents=1
     done
-    ends 0 flow budget list --quiet --after page- --limit 2
+    ends 0 budget list --quiet --after page- --limit 2
     [ "$(cat "$scratch/out")" = "$(printf 'page-a\npage-b')" ]
-    ends 0 flow budget list --json --after page-b --limit 1
+    ends 0 budget list --json --after page-b --limit 1
     json '[.budgets[].name] == ["page-c"]'
-    ends 0 flow budget list --after zzz
+    ends 0 budget list --after zzz
     says 'no budgets'
-    refuses 2 'must be a whole number from 1 to 1000' flow budget list --limit 0
+    refuses 2 'must be a whole number from 1 to 1000' budget list --limit 0
 }
 
 explains_itself() {
     local command
-    refuses 2 "no command given, try 'weir flow budget create'" flow budget
-    refuses 2 "unknown command 'crate', did you mean 'create'? 'weir flow budget --help' lists all" \
-        flow budget crate
-    for command in $("$weir" flow budget --help | sed -n '/^commands:/,/^$/s/^  \([a-z]\+\).*/\1/p'); do
-        ends 0 help flow budget "$command"
-        says "usage: weir flow budget $command "
+    refuses 2 "no command given, try 'weir budget create'" budget
+    refuses 2 "unknown command 'crate', did you mean 'create'? 'weir budget --help' lists all" \
+        budget crate
+    for command in $("$weir" budget --help | sed -n '/^commands:/,/^$/s/^  \([a-z]\+\).*/\1/p'); do
+        ends 0 help budget "$command"
+        says "usage: weir budget $command "
         if grep -nE '.{81}' "$scratch/out"; then return 1; fi
     done
 }

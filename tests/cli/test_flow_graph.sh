@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `weir flow create, add, edge, show, graphs` and `cancel --flow`: executions that wait for each
+# `weir flow create, add, edge, show, list` and `cancel`: executions that wait for each
 # other, as those see them who plan them and those who ask why something does not move.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/../lib/server.sh"
@@ -37,12 +37,12 @@ edges() {
 }
 
 claim() {
-    "$weir" flow claim --quiet --lease 1h --lane "$1"
+    "$weir" execution claim --quiet --lease 1h --lane "$1"
 }
 
 complete() {
     local lane
-    for lane in "$@"; do "$weir" flow complete --quiet "$(claim "$lane")"; done
+    for lane in "$@"; do "$weir" execution complete --quiet "$(claim "$lane")"; done
 }
 
 show() {
@@ -64,7 +64,7 @@ leaves() {
     [ "$(stands "$flow")" = "$stood" ]
 }
 
-# ---- create, graphs --------------------------------------------------------------------------
+# ---- create, list ----------------------------------------------------------------------------
 
 creates_one() {
     local id=01234567-89ab-cdef-0123-456789abcdef
@@ -84,14 +84,14 @@ creates_one() {
 lists_in_pages() {
     local i mark
     for i in 1 2 3; do create --namespace paged; done >"$scratch/ids"
-    ends 0 flow graphs --namespace paged --limit 2
+    ends 0 flow list --namespace paged --limit 2
     mark=$(sed -n 's/^there are more: --after //p' "$scratch/out")
-    "$weir" flow graphs --namespace paged --limit 2 --quiet >"$scratch/pages"
-    "$weir" flow graphs --namespace paged --limit 2 --after "$mark" --quiet >>"$scratch/pages"
+    "$weir" flow list --namespace paged --limit 2 --quiet >"$scratch/pages"
+    "$weir" flow list --namespace paged --limit 2 --after "$mark" --quiet >>"$scratch/pages"
     diff <(tac "$scratch/ids") "$scratch/pages"
-    ends 0 flow graphs --namespace paged --json
+    ends 0 flow list --namespace paged --json
     json '(.flows | length) == 3 and .after == null and .flows[0].state == "open"'
-    ends 0 flow graphs --namespace nobody
+    ends 0 flow list --namespace nobody
     says "no flows; make one with 'weir flow create"
 }
 
@@ -123,10 +123,10 @@ adds_one_object_over_lines() {
     [ "$(wc -l <"$scratch/in")" -gt 5 ]
     ends 0 flow add "$flow" --from - --json <"$scratch/in"
     json '.revision == 1 and [.members[].name] == ["a", "b"]'
-    ends 0 flow claim --lane o1 --json
+    ends 0 execution claim --lane o1 --json
     json '.claims[0].input == "text"'
-    "$weir" flow complete -q "$(jq -r '.claims[0].token' "$scratch/out")" --result passed
-    ends 0 flow claim --lane o2 --json
+    "$weir" execution complete -q "$(jq -r '.claims[0].token' "$scratch/out")" --result passed
+    ends 0 execution claim --lane o2 --json
     json '.claims[0].input == "passed"'
 }
 
@@ -141,15 +141,15 @@ gives_a_join_all_results_by_name() {
     says 'sum (add)'
     show "$flow" --json
     json '[.members[].name] == ["j1", "j2", "sum"]'
-    ends 0 flow get "$(sed -n 3p "$scratch/ids")"
+    ends 0 execution get "$(sed -n 3p "$scratch/ids")"
     grep -qE '^name +sum$' "$scratch/out"
     for lane in j1 j2; do
-        ends 0 flow claim --lane $lane --json
+        ends 0 execution claim --lane $lane --json
         json ".claims[0].name == \"$lane\""
-        "$weir" flow complete -q "$(jq -r '.claims[0].token' "$scratch/out")" --result "{\"is\": \"$lane\"}"
+        "$weir" execution complete -q "$(jq -r '.claims[0].token' "$scratch/out")" --result "{\"is\": \"$lane\"}"
     done
-    ends 0 flow work --lane j3 --drain --exec 'echo "$WEIR_NAME"; cat'
-    [ "$("$weir" flow result "$(sed -n 3p "$scratch/ids")")" = 'sum
+    ends 0 work --lane j3 --drain --exec 'echo "$WEIR_NAME"; cat'
+    [ "$("$weir" execution result "$(sed -n 3p "$scratch/ids")")" = 'sum
 {"input": {"own": 1}, "results": {"j1": {"is": "j1"}, "j2": {"is": "j2"}}}' ]
 }
 
@@ -167,9 +167,9 @@ adds_one_by_options() {
     flow=$(create)
     first=$(add "$flow" --lane p1 --kind first)
     second=$(add "$flow" --lane p2 --kind second --input hello --after "$first" --revision 1)
-    [ "$("$weir" flow get -q "$second")" = waiting_children ]
+    [ "$("$weir" execution get -q "$second")" = waiting_children ]
     complete p1
-    ends 0 flow claim --lane p2 --json
+    ends 0 execution claim --lane p2 --json
     json ".claims[0] | .id == \"$second\" and .input == \"hello\""
 }
 
@@ -231,12 +231,12 @@ refuses_what_the_engine_refuses() {
     steps late >"$scratch/in"
     edges "late ${ids[1]}" >>"$scratch/in"
     leaves "$flow" 1 'has begun' add "$flow" --from -
-    "$weir" flow cancel -q --flow "$flow" --members none
+    "$weir" flow cancel -q "$flow" --members none
     steps more >"$scratch/in"
     leaves "$flow" 1 'it takes no more members' add "$flow" --from -
-    refuses 1 "'weir flow graphs' lists all" flow show 00000000-0000-0000-0000-000000000000
+    refuses 1 "'weir flow list' lists all" flow show 00000000-0000-0000-0000-000000000000
     ends 1 flow add 00000000-0000-0000-0000-000000000000 --lane a --kind a
-    grep -qF "'weir flow graphs' lists all" "$scratch/err"
+    grep -qF "'weir flow list' lists all" "$scratch/err"
 }
 
 names_who_is_in_a_circle() {
@@ -300,7 +300,7 @@ draws_the_graph() {
 says_why() {
     local flow
     flow=$(create)
-    "$weir" flow budget create "why.$engine" --hard cents=5 --period 1h --quiet
+    "$weir" budget create "why.$engine" --hard cents=5 --period 1h --quiet
     {
         steps w1 w2 w3
         echo '{"name": "late", "lane": "late", "kind": "late", "delay": "2h"}'
@@ -309,9 +309,9 @@ says_why() {
         echo '{"name": "two", "lane": "two", "kind": "two", "after": ["w2", "w3"], "join": "quorum:2"}'
     } | add "$flow" >/dev/null
     complete w1
-    "$weir" flow suspend --quiet "$(claim w3)" --until approved@review --timeout 2h --on-timeout cancel \
+    "$weir" execution suspend --quiet "$(claim w3)" --until approved@review --timeout 2h --on-timeout cancel \
         --reason approval >/dev/null
-    "$weir" flow budget report "why.$engine" cents=5 --quiet
+    "$weir" budget report "why.$engine" cents=5 --quiet
     [ -z "$(claim poor)" ]
     show "$flow"
     says 'waiting: no worker has claimed it yet' 'delayed: begins in 1 h 59 min' \
@@ -331,13 +331,13 @@ shows_the_flow_around_an_execution() {
     says "flow          $flow" '1 around'
     show "$flow" --ids
     says "$id"
-    ends 0 flow get "$id"
+    ends 0 execution get "$id"
     says "flow          $flow"
-    ends 0 flow get "$id" --json
+    ends 0 execution get "$id" --json
     json ".flow == \"$flow\""
-    ends 0 flow list --flow "$flow" --quiet
+    ends 0 execution list --flow "$flow" --quiet
     [ "$(cat "$scratch/out")" = "$id" ]
-    id=$("$weir" flow submit --lane alone --kind alone)
+    id=$("$weir" submit --lane alone --kind alone)
     refuses 1 'is in no flow' flow show "$id"
     refuses 1 'there is no such execution' flow show '{fp:1}:00000000-0000-0000-0000-000000000000'
 }
@@ -382,7 +382,7 @@ fits_the_terminal() {
                 { echo "at $columns columns, $locale"; return 1; }
         done
     done
-    "$weir" flow complete -q "$(claim t1)"
+    "$weir" execution complete -q "$(claim t1)"
     on_a_terminal 80 "'$weir' flow show $flow"
     grep -qF $'\033[32mcompleted' "$scratch/out"
 }
@@ -407,23 +407,25 @@ cancels() {
         flow=$(create)
         { steps k1 k2; edges 'k1 k2'; } | add "$flow" >/dev/null
         claim k1 >"$scratch/token"
-        ends 0 flow cancel --flow "$flow" --members $members --reason "not $members"
+        ends 0 flow cancel "$flow" --members $members --reason "not $members"
         case $members in all) left=2 ;; pending) left=1 ;; none) left=0 ;; esac
         says "flow $flow cancelled; members cancelled: $left"
         show "$flow"
         says "state         cancelled: not $members"
-        ends 0 flow cancel --flow "$flow" --json
+        ends 0 flow cancel "$flow" --json
         json '.members_cancelled >= 0 and .state == "cancelled"'
-        "$weir" flow cancel -q $("$weir" flow list --flow "$flow" --state active --state waiting -q) \
+        "$weir" execution cancel -q $("$weir" execution list --flow "$flow" --state active --state waiting -q) \
             2>/dev/null || true
     done
     flow=$(create)
     steps k3 | add "$flow" >/dev/null
     complete k3
-    refuses 1 "is completed and is left as it is" flow cancel --flow "$flow"
-    refuses 2 "must be all, pending or none" flow cancel --flow "$flow" --members some
-    refuses 2 'which is it?' flow cancel --flow "$flow" '{fp:1}:00000000-0000-0000-0000-000000000000'
-    refuses 2 '--flow FLOW is needed' flow cancel --members all '{fp:1}:00000000-0000-0000-0000-000000000000'
+    refuses 1 "is completed and is left as it is" flow cancel "$flow"
+    refuses 2 "must be all, pending or none" flow cancel "$flow" --members some
+    refuses 2 'is an execution and no flow' flow cancel '{fp:1}:00000000-0000-0000-0000-000000000000'
+    refuses 2 "unexpected argument '$flow'" flow cancel "$flow" "$flow"
+    refuses 2 'no FLOW given' flow cancel --members all
+    refuses 2 'an id of an execution must begin with' execution cancel "$flow"
 }
 
 # ---- roles -----------------------------------------------------------------------------------
@@ -445,10 +447,10 @@ is_for_producers_and_viewers() {
     flow=$("$weir" flow create --kind order --namespace roles --db "$(as producer)")
     { steps x1 x2; edges 'x1 x2'; } >"$scratch/in"
     ends 0 flow add "$flow" --from - --db "$(as producer)" <"$scratch/in"
-    "$weir" flow suspend --quiet "$(claim x1)" --until approved@review >/dev/null
+    "$weir" execution suspend --quiet "$(claim x1)" --until approved@review >/dev/null
     ends 0 flow show "$flow" --db "$(as viewer)"
     says 'suspended: signal, until approved@review' '0 of 1, needs 1; missing: 1 x1 (suspended)'
-    ends 0 flow graphs --namespace roles --db "$(as viewer)"
+    ends 0 flow list --namespace roles --db "$(as viewer)"
     says "$flow"
     refuses 1 'permission denied' flow show "$flow" --db "$(as producer)"
     refuses 1 'permission denied' flow create --kind order --db "$(as viewer)"

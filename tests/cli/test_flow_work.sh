@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `weir flow work` and `weir flow supervise`: processes that run until they are stopped, or until
+# `weir work` and `weir supervise`: processes that run until they are stopped, or until
 # nothing is left.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/../lib/server.sh"
@@ -9,14 +9,14 @@
 submit() {
     local lane=$1
     shift
-    "$weir" flow submit --lane "$lane" --kind job --quiet "$@"
+    "$weir" submit --lane "$lane" --kind job --quiet "$@"
 }
 
 # works LANE COMMAND [OPTION...]: until nothing is left.
 works() {
     local lane=$1 command=$2
     shift 2
-    ends 0 flow work --lane "$lane" --exec "$command" --drain "$@"
+    ends 0 work --lane "$lane" --exec "$command" --drain "$@"
 }
 
 # work LANE COMMAND [OPTION...]: in the background; $pid is its process. What it says is in
@@ -24,14 +24,14 @@ works() {
 work() {
     local lane=$1 command=$2
     shift 2
-    "$weir" flow work --lane "$lane" --exec "$command" "$@" >"$scratch/work-out" 2>"$scratch/work-err" &
+    "$weir" work --lane "$lane" --exec "$command" "$@" >"$scratch/work-out" 2>"$scratch/work-err" &
     pid=$!
     trap 'kill -KILL "$pid" 2>/dev/null || true' EXIT # of the case, which is a subshell
 }
 
 # is STATE ID
 is() {
-    [ "$("$weir" flow get "$2" --quiet)" = "$1" ]
+    [ "$("$weir" execution get "$2" --quiet)" = "$1" ]
 }
 
 exists() {
@@ -50,7 +50,7 @@ gone() {
 
 # got JQ-FILTER ID: holds for it.
 got() {
-    "$weir" flow get "$2" --json | jq -e "$1" >/dev/null
+    "$weir" execution get "$2" --json | jq -e "$1" >/dev/null
 }
 
 # ---- answers of a process --------------------------------------------------------------------
@@ -59,7 +59,7 @@ completes() {
     local id
     id=$(submit done --input hello)
     works 'done' 'cat; echo " world"'
-    [ "$("$weir" flow result "$id")" = 'hello world' ]
+    [ "$("$weir" execution result "$id")" = 'hello world' ]
     grep -qE '^1 execution in [0-9.]+ s, [0-9]+/s: 1 completed; nothing is left$' "$scratch/err"
 }
 
@@ -67,11 +67,11 @@ completes() {
 knows_its_execution() {
     local id db=$WEIR_DB
     id=$(submit facts --tag shop.plan=gold --namespace shop)
-    WEIR_DB=sqlite:nowhere ends 0 flow work --lane facts --drain --db "$db" --exec "
+    WEIR_DB=sqlite:nowhere ends 0 work --lane facts --drain --db "$db" --exec "
         echo \"\$WEIR_ID \$WEIR_LANE \$WEIR_KIND \$WEIR_NAMESPACE \$WEIR_ATTEMPT \$WEIR_ATTEMPT_TYPE\"
         echo \"\$WEIR_EPOCH \$WEIR_TAGS\"
-        '$weir' flow progress -q \"\$WEIR_TOKEN\" --percent 50"
-    [ "$("$weir" flow result "$id")" = "$id facts job shop 0 initial
+        '$weir' execution progress -q \"\$WEIR_TOKEN\" --percent 50"
+    [ "$("$weir" execution result "$id")" = "$id facts job shop 0 initial
 1 {\"shop.plan\":\"gold\"}" ]
     got '.progress.percent == 50' "$id"
 }
@@ -114,12 +114,12 @@ bounds_the_result() {
     got '.state == "failed" and .failure == "standard output has more than 1048576 bytes"' "$id"
     id=$(submit full)
     works full 'head -c 1048576 /dev/zero'
-    [ "$("$weir" flow result "$id" | wc -c)" -eq 1048576 ]
+    [ "$("$weir" execution result "$id" | wc -c)" -eq 1048576 ]
 }
 
 # Each waits until there are three.
 runs_several_at_once() {
-    seq 1 3 | "$weir" flow submit --lane several --kind n --lines -q >/dev/null
+    seq 1 3 | "$weir" submit --lane several --kind n --lines -q >/dev/null
     mkdir "$scratch/several-$engine"
     works several "touch '$scratch/several-$engine/'\$\$
         while [ \$(ls '$scratch/several-$engine' | wc -l) -lt 3 ]; do sleep 0.02; done" \
@@ -130,12 +130,12 @@ runs_several_at_once() {
 is_a_shell_loop() {
     local token i
     for i in 1 2 3; do submit loop --input "$i" >/dev/null; done
-    while token=$("$weir" flow claim -q --lane loop --input-to "$scratch/in") && [ -n "$token" ]; do
-        "$weir" flow complete -q "$token" --result "$(($(cat "$scratch/in") * 2))"
+    while token=$("$weir" execution claim -q --lane loop --input-to "$scratch/in") && [ -n "$token" ]; do
+        "$weir" execution complete -q "$token" --result "$(($(cat "$scratch/in") * 2))"
     done
-    ends 0 flow list --lane loop --state completed --json
+    ends 0 execution list --lane loop --state completed --json
     json '.executions | length == 3'
-    [ "$("$weir" flow result "$(jq -r '.executions[0].id' "$scratch/out")")" = 6 ]
+    [ "$("$weir" execution result "$(jq -r '.executions[0].id' "$scratch/out")")" = 6 ]
 }
 
 # ---- claims that are lost, processes that are stopped ----------------------------------------
@@ -147,7 +147,7 @@ ends_what_was_cancelled() {
     work "cancel-$1" "trap '$2' TERM; echo \$\$ >'$child.new'; mv '$child.new' '$child'
         while :; do sleep 0.02; done" --lease 1s
     until_true exists "$child"
-    "$weir" flow cancel -q "$id"
+    "$weir" execution cancel -q "$id"
     until_true gone "$child"
     is cancelled "$id"
     kill "$pid"
@@ -196,7 +196,7 @@ counts_what_is_suspended() {
     local id
     id=$(submit paused)
     works_until_stopped() {
-        work paused "'$weir' flow suspend -q \"\$WEIR_TOKEN\" --until operator && touch '$scratch/runs'" --json
+        work paused "'$weir' execution suspend -q \"\$WEIR_TOKEN\" --until operator && touch '$scratch/runs'" --json
         until_true exists "$scratch/runs"
         until_true is suspended "$id"
         kill "$pid"
@@ -205,18 +205,18 @@ counts_what_is_suspended() {
     rm -f "$scratch/runs"
     works_until_stopped
     jq -e '.suspended == 1 and .completed == 0 and .claimed == 1' "$scratch/work-out"
-    "$weir" flow cancel -q "$id"
+    "$weir" execution cancel -q "$id"
 }
 
 # Nobody knows when it goes on, if ever.
 ends_when_only_suspended_is_left() {
     local id
     id=$(submit parked)
-    works parked "'$weir' flow suspend -q \"\$WEIR_TOKEN\" --until operator"
+    works parked "'$weir' execution suspend -q \"\$WEIR_TOKEN\" --until operator"
     grep -qE '^0 executions in .*: 1 suspended; only suspended work is left: 1 suspended$' "$scratch/err"
     works parked false --json
     json '.ended == "drained" and .left_suspended == 1 and .left_behind == 0 and .executions == 0'
-    "$weir" flow cancel -q "$id"
+    "$weir" execution cancel -q "$id"
 }
 
 # What is behind it in its flow does not go on either.
@@ -226,9 +226,9 @@ ends_when_the_rest_is_behind_what_is_suspended() {
     printf '%s\n' '{"name": "ask", "lane": "behind", "kind": "ask"}' \
         '{"name": "ship", "lane": "behind", "kind": "ship", "after": "ask"}' |
         "$weir" flow add -q "$flow" --from - >/dev/null
-    works behind "'$weir' flow suspend -q \"\$WEIR_TOKEN\" --until operator"
+    works behind "'$weir' execution suspend -q \"\$WEIR_TOKEN\" --until operator"
     grep -qF 'only suspended work is left: 1 suspended, 1 behind such' "$scratch/err"
-    "$weir" flow cancel -q --flow "$flow"
+    "$weir" flow cancel -q "$flow"
 }
 
 # Three attempts are one execution.
@@ -249,11 +249,11 @@ says_what_is_left() {
     until_true grep -qF "still left: $id is waiting: no worker with gpu has claimed it yet" "$scratch/work-err"
     kill "$pid"
     wait "$pid"
-    ends 0 flow get "$id" --json
+    ends 0 execution get "$id" --json
     json '.capabilities == "gpu"'
-    ends 0 flow get "$id"
+    ends 0 execution get "$id"
     says 'needs         gpu'
-    "$weir" flow cancel -q "$id"
+    "$weir" execution cancel -q "$id"
 }
 
 lets_finish_what_runs() {
@@ -321,7 +321,7 @@ ends_at_once_by_a_second_signal() {
 
 # supervise [OPTION...]: in the background, as work().
 supervise() {
-    "$weir" flow supervise "$@" >"$scratch/work-out" 2>"$scratch/work-err" &
+    "$weir" supervise "$@" >"$scratch/work-out" 2>"$scratch/work-err" &
     pid=$!
     trap 'kill -KILL "$pid" 2>/dev/null || true' EXIT
 }
@@ -331,7 +331,7 @@ puts_right_what_is_overdue() {
     lost=$(submit overdue)
     timed_out=$(submit overdue --attempt-timeout 1ms)
     late=$(submit overdue-later --deadline 1ms)
-    "$weir" flow claim -q --lane overdue --count 2 --lease 1s >/dev/null
+    "$weir" execution claim -q --lane overdue --count 2 --lease 1s >/dev/null
     supervise --json
     until_true is waiting "$lost"
     until_true is expired "$timed_out"
@@ -356,10 +356,10 @@ promotes_in_time() {
 removes_what_ended_long_ago() {
     local id
     id=$(submit kept)
-    "$weir" flow cancel -q "$id"
+    "$weir" execution cancel -q "$id"
     supervise --retention 1ms --interval housekeeping=100ms
     forgotten() {
-        [ -z "$("$weir" flow list --lane kept --quiet)" ]
+        [ -z "$("$weir" execution list --lane kept --quiet)" ]
     }
     until_true forgotten
     kill "$pid"
@@ -378,14 +378,14 @@ leaves_supervising_to_others() {
 }
 
 refuses_bad_options() {
-    refuses 2 'lane LANE is needed' flow work --exec true
-    refuses 2 'exec COMMAND is needed' flow work --lane a
-    refuses 2 'exec COMMAND is needed' flow work --lane a --exec ' '
-    refuses 2 'from 1 to 512' flow work --lane a --exec true --concurrency 513
-    refuses 2 'from 1 s to 1 h' flow work --lane a --exec true --lease 10ms
-    refuses 2 "--lane 'a' is given twice" flow work --lane a --lane a --exec true
-    refuses 2 "did you mean 'lease_expiry'?" flow supervise --interval lease_expry=1s
-    refuses 2 'from 100 ms' flow supervise --interval lease_expiry=1ms
+    refuses 2 'lane LANE is needed' work --exec true
+    refuses 2 'exec COMMAND is needed' work --lane a
+    refuses 2 'exec COMMAND is needed' work --lane a --exec ' '
+    refuses 2 'from 1 to 512' work --lane a --exec true --concurrency 513
+    refuses 2 'from 1 s to 1 h' work --lane a --exec true --lease 10ms
+    refuses 2 "--lane 'a' is given twice" work --lane a --lane a --exec true
+    refuses 2 "did you mean 'lease_expiry'?" supervise --interval lease_expry=1s
+    refuses 2 'from 100 ms' supervise --interval lease_expiry=1ms
 }
 
 for engine in ${WEIR_ENGINES:-sqlite postgresql}; do

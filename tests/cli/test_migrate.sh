@@ -22,7 +22,7 @@ makes_the_queues_of_the_engine() {
         json "[.queues[] | select(.name == \"flow.$queue\" and .partitions == 16)] | length == 1"
     done
     refuses 1 '16 partitions' queue add flow.completion --partitions 4
-    ends 0 flow submit --lane mail --kind job
+    ends 0 submit --lane mail --kind job
 }
 
 prints_json() {

@@ -89,6 +89,11 @@ it 'wants a command' misuses "no command given, try 'weir demo'"
 it 'names an unknown command' misuses "unknown command 'frobnicate'" frobnicate
 it 'suggests the command that was meant' misuses "did you mean 'demo'?" dmeo
 it 'suggests a command by its beginning' misuses "did you mean 'version'?" vers
+it 'suggests the command of another place' misuses "did you mean 'weir submit'?" flow submit
+it 'suggests the command of another group' misuses "did you mean 'weir execution get'?" flow get
+it 'suggests the commands of a few groups' \
+    misuses "did you mean 'weir dlq claim' or 'weir execution claim'? 'weir flow --help' lists all" flow claim
+it 'suggests none of many groups' misuses "unknown command 'list'; 'weir --help' lists all" list
 it 'suggests nothing for a word that is like no command' \
     misuses "unknown command 'xyz'; 'weir --help' lists all" xyz
 it 'names the next step after an unknown command' misuses "'weir --help'" nonsense

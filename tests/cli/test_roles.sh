@@ -256,17 +256,17 @@ lets_the_viewer_look() {
 lets_the_viewer_see_why_an_execution_waits() {
     local url id
     url=$(as viewer)
-    id=$("$weir" flow submit --lane seen --kind job)
-    "$weir" flow suspend "$("$weir" flow claim --lane seen -q)" --until ok@desk -q >/dev/null
-    ends 0 flow get "$id" --db "$url"
+    id=$("$weir" submit --lane seen --kind job)
+    "$weir" execution suspend "$("$weir" execution claim --lane seen -q)" --until ok@desk -q >/dev/null
+    ends 0 execution get "$id" --db "$url"
     says 'waits for     ok@desk'
-    ends 0 flow waitpoints "$id" --json --db "$url"
+    ends 0 execution waitpoints "$id" --json --db "$url"
     json '.waitpoints[0] | .key == "desk" and .state == "active" and .fingerprint == ""'
-    refused viewer flow signals "$id"
-    refused viewer flow approve "$id" desk
-    refused viewer flow resume "$id"
-    refused viewer flow key rotate k2
-    refused viewer flow budget create mine --hard cents=1
+    refused viewer execution signals "$id"
+    refused viewer execution approve "$id" desk
+    refused viewer execution resume "$id"
+    refused viewer key rotate k2
+    refused viewer budget create mine --hard cents=1
 }
 
 # ---- what each may not do --------------------------------------------------------------------

@@ -60,7 +60,7 @@ finds_missing_statements() {
 # Without any transcript every command is one that no scenario runs.
 finds_commands_without_scenario() {
     mkdir -p "$scratch/none"
-    fails_naming "no scenario runs 'weir flow budget create'" bash -c '
+    fails_naming "no scenario runs 'weir budget create'" bash -c '
         root=$1 scratch=$2 weir=$1/build/release/weir
         . "$root/tests/golden/lib/transcript.sh"
         all_played "$scratch/none"' - "$root" "$scratch"

@@ -46,46 +46,48 @@ _weir() {
             dlq/requeue) command=dlq/requeue ;;
             dlq/discard) command=dlq/discard ;;
             dlq/cleanup) command=dlq/cleanup ;;
+            /submit) command=submit ;;
+            /work) command=work ;;
+            /supervise) command=supervise ;;
+            /execution) command=execution ;;
+            execution/get) command=execution/get ;;
+            execution/list) command=execution/list ;;
+            execution/result) command=execution/result ;;
+            execution/claim) command=execution/claim ;;
+            execution/renew) command=execution/renew ;;
+            execution/progress) command=execution/progress ;;
+            execution/complete) command=execution/complete ;;
+            execution/fail) command=execution/fail ;;
+            execution/delay) command=execution/delay ;;
+            execution/abandon) command=execution/abandon ;;
+            execution/suspend) command=execution/suspend ;;
+            execution/waitpoint) command=execution/waitpoint ;;
+            execution/waitpoints) command=execution/waitpoints ;;
+            execution/signal) command=execution/signal ;;
+            execution/signals) command=execution/signals ;;
+            execution/approve) command=execution/approve ;;
+            execution/resume) command=execution/resume ;;
+            execution/cancel) command=execution/cancel ;;
+            execution/revoke) command=execution/revoke ;;
+            execution/prioritise) command=execution/prioritise ;;
+            execution/replay) command=execution/replay ;;
             /flow) command=flow ;;
-            flow/submit) command=flow/submit ;;
-            flow/get) command=flow/get ;;
-            flow/result) command=flow/result ;;
-            flow/list) command=flow/list ;;
-            flow/claim) command=flow/claim ;;
-            flow/renew) command=flow/renew ;;
-            flow/progress) command=flow/progress ;;
-            flow/complete) command=flow/complete ;;
-            flow/fail) command=flow/fail ;;
-            flow/delay) command=flow/delay ;;
-            flow/abandon) command=flow/abandon ;;
-            flow/suspend) command=flow/suspend ;;
-            flow/waitpoint) command=flow/waitpoint ;;
-            flow/cancel) command=flow/cancel ;;
-            flow/revoke) command=flow/revoke ;;
-            flow/prioritise) command=flow/prioritise ;;
-            flow/replay) command=flow/replay ;;
-            flow/waitpoints) command=flow/waitpoints ;;
-            flow/signal) command=flow/signal ;;
-            flow/signals) command=flow/signals ;;
-            flow/approve) command=flow/approve ;;
-            flow/resume) command=flow/resume ;;
-            flow/key) command=flow/key ;;
-            flow/key/rotate) command=flow/key/rotate ;;
-            flow/budget) command=flow/budget ;;
-            flow/budget/create) command=flow/budget/create ;;
-            flow/budget/change) command=flow/budget/change ;;
-            flow/budget/report) command=flow/budget/report ;;
-            flow/budget/release) command=flow/budget/release ;;
-            flow/budget/reset) command=flow/budget/reset ;;
-            flow/budget/show) command=flow/budget/show ;;
-            flow/budget/list) command=flow/budget/list ;;
             flow/create) command=flow/create ;;
             flow/add) command=flow/add ;;
             flow/edge) command=flow/edge ;;
             flow/show) command=flow/show ;;
-            flow/graphs) command=flow/graphs ;;
-            flow/work) command=flow/work ;;
-            flow/supervise) command=flow/supervise ;;
+            flow/list) command=flow/list ;;
+            flow/cancel) command=flow/cancel ;;
+            /budget) command=budget ;;
+            budget/create) command=budget/create ;;
+            budget/change) command=budget/change ;;
+            budget/report) command=budget/report ;;
+            budget/release) command=budget/release ;;
+            budget/reset) command=budget/reset ;;
+            budget/show) command=budget/show ;;
+            budget/list) command=budget/list ;;
+            /key) command=key ;;
+            key/rotate) command=key/rotate ;;
             /doctor) command=doctor ;;
             /bench) command=bench ;;
             /help) command=help ;;
@@ -94,7 +96,7 @@ _weir() {
     done
     case $command in
         '')
-            words='demo migrate queue enqueue relay status subscription dlq flow doctor bench help version '
+            words='demo migrate queue enqueue relay status subscription dlq submit work supervise execution flow budget key doctor bench help version '
             options='--version --db --prefix --json --quiet --help'
             ;;
         demo)
@@ -205,137 +207,109 @@ _weir() {
             words=''
             options='--dry-run --yes --queue --subscription --partition --key --type --since --before --limit --db --prefix --json --quiet --help'
             ;;
-        flow)
-            words='submit get result list claim renew progress complete fail delay abandon suspend waitpoint cancel revoke prioritise replay waitpoints signal signals approve resume key budget create add edge show graphs work supervise '
-            options='--db --prefix --json --quiet --help'
-            ;;
-        flow/submit)
+        submit)
             words=''
             options='--lane --kind --input --key --priority --delay --deadline --retries --backoff --backoff-max --attempt-timeout --reclaims --replays --capability --tag --budget --namespace --id --lines --key-field --batch --partitions --db --prefix --json --quiet --help'
             ;;
-        flow/get)
+        work)
+            words=''
+            options='--exec --lane --capability --lease --worker --instance --concurrency --prefetch --delay --drain --grace --no-supervise --retention --partitions --db --prefix --json --quiet --help'
+            ;;
+        supervise)
+            words=''
+            options='--retention --namespace --tag --interval --grace --partitions --db --prefix --json --quiet --help'
+            ;;
+        execution)
+            words='get list result claim renew progress complete fail delay abandon suspend waitpoint waitpoints signal signals approve resume cancel revoke prioritise replay '
+            options='--db --prefix --json --quiet --help'
+            ;;
+        execution/get)
             words=''
             options='--db --prefix --json --quiet --help'
             ;;
-        flow/result)
-            words=''
-            options='--db --prefix --json --quiet --help'
-            ;;
-        flow/list)
+        execution/list)
             words=''
             options='--state --lane --kind --namespace --flow --tag --limit --after --db --prefix --json --quiet --help'
             ;;
-        flow/claim)
+        execution/result)
+            words=''
+            options='--db --prefix --json --quiet --help'
+            ;;
+        execution/claim)
             words=''
             options='--lane --capability --lease --worker --instance --count --wait --input-to --db --prefix --json --quiet --help'
             ;;
-        flow/renew)
+        execution/renew)
             words=''
             options='--lease --db --prefix --json --quiet --help'
             ;;
-        flow/progress)
+        execution/progress)
             words=''
             options='--percent --text --db --prefix --json --quiet --help'
             ;;
-        flow/complete)
+        execution/complete)
             words=''
             options='--result --db --prefix --json --quiet --help'
             ;;
-        flow/fail)
+        execution/fail)
             words=''
             options='--reason --for-good --db --prefix --json --quiet --help'
             ;;
-        flow/delay)
+        execution/delay)
             words=''
             options='--for --db --prefix --json --quiet --help'
             ;;
-        flow/abandon)
+        execution/abandon)
             words=''
             options='--reason --db --prefix --json --quiet --help'
             ;;
-        flow/suspend)
+        execution/suspend)
             words=''
             options='--until --waitpoint --timeout --on-timeout --reason --resume-delay --db --prefix --json --quiet --help'
             ;;
-        flow/waitpoint)
+        execution/waitpoint)
             words=''
             options='--expires --db --prefix --json --quiet --help'
             ;;
-        flow/cancel)
-            words=''
-            options='--reason --flow --members --db --prefix --json --quiet --help'
-            ;;
-        flow/revoke)
-            words=''
-            options='--instance --epoch --db --prefix --json --quiet --help'
-            ;;
-        flow/prioritise)
-            words=''
-            options='--priority --db --prefix --json --quiet --help'
-            ;;
-        flow/replay)
+        execution/waitpoints)
             words=''
             options='--db --prefix --json --quiet --help'
             ;;
-        flow/waitpoints)
-            words=''
-            options='--db --prefix --json --quiet --help'
-            ;;
-        flow/signal)
+        execution/signal)
             words=''
             options='--name --token --token-file --source --source-type --payload --key --db --prefix --json --quiet --help'
             ;;
-        flow/signals)
+        execution/signals)
             words=''
             options='--db --prefix --json --quiet --help'
             ;;
-        flow/approve)
+        execution/approve)
             words=''
             options='--name --source --source-type --payload --key --db --prefix --json --quiet --help'
             ;;
-        flow/resume)
+        execution/resume)
             words=''
             options='--delay --db --prefix --json --quiet --help'
             ;;
-        flow/key)
-            words='rotate '
-            options='--db --prefix --json --quiet --help'
-            ;;
-        flow/key/rotate)
+        execution/cancel)
             words=''
-            options='--secret-file --grace --db --prefix --json --quiet --help'
+            options='--reason --db --prefix --json --quiet --help'
             ;;
-        flow/budget)
-            words='create change report release reset show list '
-            options='--db --prefix --json --quiet --help'
-            ;;
-        flow/budget/create)
+        execution/revoke)
             words=''
-            options='--hard --soft --period --scope-type --scope --db --prefix --json --quiet --help'
+            options='--instance --epoch --db --prefix --json --quiet --help'
             ;;
-        flow/budget/change)
+        execution/prioritise)
             words=''
-            options='--hard --soft --period --db --prefix --json --quiet --help'
+            options='--priority --db --prefix --json --quiet --help'
             ;;
-        flow/budget/report)
-            words=''
-            options='--for --key --db --prefix --json --quiet --help'
-            ;;
-        flow/budget/release)
+        execution/replay)
             words=''
             options='--db --prefix --json --quiet --help'
             ;;
-        flow/budget/reset)
-            words=''
+        flow)
+            words='create add edge show list cancel '
             options='--db --prefix --json --quiet --help'
-            ;;
-        flow/budget/show)
-            words=''
-            options='--db --prefix --json --quiet --help'
-            ;;
-        flow/budget/list)
-            words=''
-            options='--limit --after --db --prefix --json --quiet --help'
             ;;
         flow/create)
             words=''
@@ -353,17 +327,53 @@ _weir() {
             words=''
             options='--watch --fold --ids --db --prefix --json --quiet --help'
             ;;
-        flow/graphs)
+        flow/list)
             words=''
             options='--namespace --limit --after --db --prefix --json --quiet --help'
             ;;
-        flow/work)
+        flow/cancel)
             words=''
-            options='--exec --lane --capability --lease --worker --instance --concurrency --prefetch --delay --drain --grace --no-supervise --retention --partitions --db --prefix --json --quiet --help'
+            options='--reason --members --db --prefix --json --quiet --help'
             ;;
-        flow/supervise)
+        budget)
+            words='create change report release reset show list '
+            options='--db --prefix --json --quiet --help'
+            ;;
+        budget/create)
             words=''
-            options='--retention --namespace --tag --interval --grace --partitions --db --prefix --json --quiet --help'
+            options='--hard --soft --period --scope-type --scope --db --prefix --json --quiet --help'
+            ;;
+        budget/change)
+            words=''
+            options='--hard --soft --period --db --prefix --json --quiet --help'
+            ;;
+        budget/report)
+            words=''
+            options='--for --key --db --prefix --json --quiet --help'
+            ;;
+        budget/release)
+            words=''
+            options='--db --prefix --json --quiet --help'
+            ;;
+        budget/reset)
+            words=''
+            options='--db --prefix --json --quiet --help'
+            ;;
+        budget/show)
+            words=''
+            options='--db --prefix --json --quiet --help'
+            ;;
+        budget/list)
+            words=''
+            options='--limit --after --db --prefix --json --quiet --help'
+            ;;
+        key)
+            words='rotate '
+            options='--db --prefix --json --quiet --help'
+            ;;
+        key/rotate)
+            words=''
+            options='--secret-file --grace --db --prefix --json --quiet --help'
             ;;
         doctor)
             words=''
@@ -374,7 +384,7 @@ _weir() {
             options='--messages --batch --size --producers --handlers --seconds --db --prefix --json --quiet --help'
             ;;
         help)
-            words='demo migrate queue enqueue relay status subscription dlq flow doctor bench help version '
+            words='demo migrate queue enqueue relay status subscription dlq submit work supervise execution flow budget key doctor bench help version '
             options='--man --bash --help'
             ;;
         version)
@@ -469,90 +479,92 @@ _weir() {
         dlq/cleanup/--since) words='' ;;
         dlq/cleanup/--before) words='' ;;
         dlq/cleanup/--limit | dlq/cleanup/-l) words='' ;;
-        flow/submit/--lane | flow/submit/-l) words='' ;;
-        flow/submit/--kind | flow/submit/-k) words='' ;;
-        flow/submit/--input | flow/submit/-i) words='' ;;
-        flow/submit/--key | flow/submit/-K) words='' ;;
-        flow/submit/--priority | flow/submit/-p) words='' ;;
-        flow/submit/--delay) words='' ;;
-        flow/submit/--deadline) words='' ;;
-        flow/submit/--retries | flow/submit/-r) words='' ;;
-        flow/submit/--backoff) words='' ;;
-        flow/submit/--backoff-max) words='' ;;
-        flow/submit/--attempt-timeout) words='' ;;
-        flow/submit/--reclaims) words='' ;;
-        flow/submit/--replays) words='' ;;
-        flow/submit/--capability) words='' ;;
-        flow/submit/--tag) words='' ;;
-        flow/submit/--budget) words='' ;;
-        flow/submit/--namespace | flow/submit/-n) words='' ;;
-        flow/submit/--id) words='' ;;
-        flow/submit/--key-field) words='' ;;
-        flow/submit/--batch) words='' ;;
-        flow/submit/--partitions) words='' ;;
-        flow/list/--state | flow/list/-s) words='' ;;
-        flow/list/--lane | flow/list/-l) words='' ;;
-        flow/list/--kind | flow/list/-k) words='' ;;
-        flow/list/--namespace | flow/list/-n) words='' ;;
-        flow/list/--flow | flow/list/-f) words='' ;;
-        flow/list/--tag) words='' ;;
-        flow/list/--limit | flow/list/-m) words='' ;;
-        flow/list/--after) words='' ;;
-        flow/claim/--lane | flow/claim/-l) words='' ;;
-        flow/claim/--capability) words='' ;;
-        flow/claim/--lease) words='' ;;
-        flow/claim/--worker) words='' ;;
-        flow/claim/--instance) words='' ;;
-        flow/claim/--count | flow/claim/-c) words='' ;;
-        flow/claim/--wait) words='' ;;
-        flow/claim/--input-to) words='FILE' ;;
-        flow/renew/--lease | flow/renew/-l) words='' ;;
-        flow/progress/--percent | flow/progress/-p) words='' ;;
-        flow/progress/--text | flow/progress/-t) words='' ;;
-        flow/complete/--result | flow/complete/-r) words='' ;;
-        flow/fail/--reason | flow/fail/-R) words='' ;;
-        flow/delay/--for | flow/delay/-f) words='' ;;
-        flow/abandon/--reason | flow/abandon/-R) words='' ;;
-        flow/suspend/--until | flow/suspend/-u) words='' ;;
-        flow/suspend/--waitpoint | flow/suspend/-w) words='' ;;
-        flow/suspend/--timeout | flow/suspend/-t) words='' ;;
-        flow/suspend/--on-timeout) words='' ;;
-        flow/suspend/--reason | flow/suspend/-R) words='' ;;
-        flow/suspend/--resume-delay) words='' ;;
-        flow/waitpoint/--expires | flow/waitpoint/-e) words='' ;;
-        flow/cancel/--reason | flow/cancel/-R) words='' ;;
-        flow/cancel/--flow | flow/cancel/-f) words='' ;;
-        flow/cancel/--members) words='all pending none' ;;
-        flow/revoke/--instance) words='' ;;
-        flow/revoke/--epoch) words='' ;;
-        flow/prioritise/--priority | flow/prioritise/-p) words='' ;;
-        flow/signal/--name | flow/signal/-n) words='' ;;
-        flow/signal/--token | flow/signal/-t) words='' ;;
-        flow/signal/--token-file) words='FILE' ;;
-        flow/signal/--source | flow/signal/-s) words='' ;;
-        flow/signal/--source-type) words='' ;;
-        flow/signal/--payload | flow/signal/-p) words='' ;;
-        flow/signal/--key | flow/signal/-K) words='' ;;
-        flow/approve/--name | flow/approve/-n) words='' ;;
-        flow/approve/--source | flow/approve/-s) words='' ;;
-        flow/approve/--source-type) words='' ;;
-        flow/approve/--payload | flow/approve/-p) words='' ;;
-        flow/approve/--key | flow/approve/-K) words='' ;;
-        flow/resume/--delay | flow/resume/-d) words='' ;;
-        flow/key/rotate/--secret-file) words='FILE' ;;
-        flow/key/rotate/--grace | flow/key/rotate/-g) words='' ;;
-        flow/budget/create/--hard) words='' ;;
-        flow/budget/create/--soft) words='' ;;
-        flow/budget/create/--period) words='' ;;
-        flow/budget/create/--scope-type) words='' ;;
-        flow/budget/create/--scope) words='' ;;
-        flow/budget/change/--hard) words='' ;;
-        flow/budget/change/--soft) words='' ;;
-        flow/budget/change/--period) words='' ;;
-        flow/budget/report/--for | flow/budget/report/-f) words='' ;;
-        flow/budget/report/--key | flow/budget/report/-K) words='' ;;
-        flow/budget/list/--limit | flow/budget/list/-m) words='' ;;
-        flow/budget/list/--after) words='' ;;
+        submit/--lane | submit/-l) words='' ;;
+        submit/--kind | submit/-k) words='' ;;
+        submit/--input | submit/-i) words='' ;;
+        submit/--key | submit/-K) words='' ;;
+        submit/--priority | submit/-p) words='' ;;
+        submit/--delay) words='' ;;
+        submit/--deadline) words='' ;;
+        submit/--retries | submit/-r) words='' ;;
+        submit/--backoff) words='' ;;
+        submit/--backoff-max) words='' ;;
+        submit/--attempt-timeout) words='' ;;
+        submit/--reclaims) words='' ;;
+        submit/--replays) words='' ;;
+        submit/--capability) words='' ;;
+        submit/--tag) words='' ;;
+        submit/--budget) words='' ;;
+        submit/--namespace | submit/-n) words='' ;;
+        submit/--id) words='' ;;
+        submit/--key-field) words='' ;;
+        submit/--batch) words='' ;;
+        submit/--partitions) words='' ;;
+        work/--exec | work/-x) words='' ;;
+        work/--lane | work/-l) words='' ;;
+        work/--capability) words='' ;;
+        work/--lease) words='' ;;
+        work/--worker) words='' ;;
+        work/--instance) words='' ;;
+        work/--concurrency | work/-c) words='' ;;
+        work/--prefetch) words='' ;;
+        work/--delay) words='' ;;
+        work/--grace) words='' ;;
+        work/--retention) words='' ;;
+        work/--partitions) words='' ;;
+        supervise/--retention) words='' ;;
+        supervise/--namespace) words='' ;;
+        supervise/--tag) words='' ;;
+        supervise/--interval) words='' ;;
+        supervise/--grace) words='' ;;
+        supervise/--partitions) words='' ;;
+        execution/list/--state | execution/list/-s) words='' ;;
+        execution/list/--lane | execution/list/-l) words='' ;;
+        execution/list/--kind | execution/list/-k) words='' ;;
+        execution/list/--namespace | execution/list/-n) words='' ;;
+        execution/list/--flow | execution/list/-f) words='' ;;
+        execution/list/--tag) words='' ;;
+        execution/list/--limit | execution/list/-m) words='' ;;
+        execution/list/--after) words='' ;;
+        execution/claim/--lane | execution/claim/-l) words='' ;;
+        execution/claim/--capability) words='' ;;
+        execution/claim/--lease) words='' ;;
+        execution/claim/--worker) words='' ;;
+        execution/claim/--instance) words='' ;;
+        execution/claim/--count | execution/claim/-c) words='' ;;
+        execution/claim/--wait) words='' ;;
+        execution/claim/--input-to) words='FILE' ;;
+        execution/renew/--lease | execution/renew/-l) words='' ;;
+        execution/progress/--percent | execution/progress/-p) words='' ;;
+        execution/progress/--text | execution/progress/-t) words='' ;;
+        execution/complete/--result | execution/complete/-r) words='' ;;
+        execution/fail/--reason | execution/fail/-R) words='' ;;
+        execution/delay/--for | execution/delay/-f) words='' ;;
+        execution/abandon/--reason | execution/abandon/-R) words='' ;;
+        execution/suspend/--until | execution/suspend/-u) words='' ;;
+        execution/suspend/--waitpoint | execution/suspend/-w) words='' ;;
+        execution/suspend/--timeout | execution/suspend/-t) words='' ;;
+        execution/suspend/--on-timeout) words='' ;;
+        execution/suspend/--reason | execution/suspend/-R) words='' ;;
+        execution/suspend/--resume-delay) words='' ;;
+        execution/waitpoint/--expires | execution/waitpoint/-e) words='' ;;
+        execution/signal/--name | execution/signal/-n) words='' ;;
+        execution/signal/--token | execution/signal/-t) words='' ;;
+        execution/signal/--token-file) words='FILE' ;;
+        execution/signal/--source | execution/signal/-s) words='' ;;
+        execution/signal/--source-type) words='' ;;
+        execution/signal/--payload | execution/signal/-p) words='' ;;
+        execution/signal/--key | execution/signal/-K) words='' ;;
+        execution/approve/--name | execution/approve/-n) words='' ;;
+        execution/approve/--source | execution/approve/-s) words='' ;;
+        execution/approve/--source-type) words='' ;;
+        execution/approve/--payload | execution/approve/-p) words='' ;;
+        execution/approve/--key | execution/approve/-K) words='' ;;
+        execution/resume/--delay | execution/resume/-d) words='' ;;
+        execution/cancel/--reason | execution/cancel/-R) words='' ;;
+        execution/revoke/--instance) words='' ;;
+        execution/revoke/--epoch) words='' ;;
+        execution/prioritise/--priority | execution/prioritise/-p) words='' ;;
         flow/create/--kind | flow/create/-k) words='' ;;
         flow/create/--namespace | flow/create/-n) words='' ;;
         flow/create/--id) words='' ;;
@@ -585,27 +597,25 @@ _weir() {
         flow/edge/--partitions) words='' ;;
         flow/show/--watch | flow/show/-w) words='' ;;
         flow/show/--fold) words='' ;;
-        flow/graphs/--namespace | flow/graphs/-n) words='' ;;
-        flow/graphs/--limit | flow/graphs/-m) words='' ;;
-        flow/graphs/--after) words='' ;;
-        flow/work/--exec | flow/work/-x) words='' ;;
-        flow/work/--lane | flow/work/-l) words='' ;;
-        flow/work/--capability) words='' ;;
-        flow/work/--lease) words='' ;;
-        flow/work/--worker) words='' ;;
-        flow/work/--instance) words='' ;;
-        flow/work/--concurrency | flow/work/-c) words='' ;;
-        flow/work/--prefetch) words='' ;;
-        flow/work/--delay) words='' ;;
-        flow/work/--grace) words='' ;;
-        flow/work/--retention) words='' ;;
-        flow/work/--partitions) words='' ;;
-        flow/supervise/--retention) words='' ;;
-        flow/supervise/--namespace) words='' ;;
-        flow/supervise/--tag) words='' ;;
-        flow/supervise/--interval) words='' ;;
-        flow/supervise/--grace) words='' ;;
-        flow/supervise/--partitions) words='' ;;
+        flow/list/--namespace | flow/list/-n) words='' ;;
+        flow/list/--limit | flow/list/-m) words='' ;;
+        flow/list/--after) words='' ;;
+        flow/cancel/--reason | flow/cancel/-R) words='' ;;
+        flow/cancel/--members) words='all pending none' ;;
+        budget/create/--hard) words='' ;;
+        budget/create/--soft) words='' ;;
+        budget/create/--period) words='' ;;
+        budget/create/--scope-type) words='' ;;
+        budget/create/--scope) words='' ;;
+        budget/change/--hard) words='' ;;
+        budget/change/--soft) words='' ;;
+        budget/change/--period) words='' ;;
+        budget/report/--for | budget/report/-f) words='' ;;
+        budget/report/--key | budget/report/-K) words='' ;;
+        budget/list/--limit | budget/list/-m) words='' ;;
+        budget/list/--after) words='' ;;
+        key/rotate/--secret-file) words='FILE' ;;
+        key/rotate/--grace | key/rotate/-g) words='' ;;
         bench/--messages) words='' ;;
         bench/--batch) words='' ;;
         bench/--size) words='' ;;

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # on: mariadb
 # The execution engine is not there.
-weir flow submit --lane l --kind k
-weir flow submit --lane l --kind k --json
+weir submit --lane l --kind k
+weir submit --lane l --kind k --json
+weir execution list
 weir flow list
-weir flow graphs
-weir flow budget list
-weir flow work --lane l --exec true --drain
+weir budget list
+weir work --lane l --exec true --drain

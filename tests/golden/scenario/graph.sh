@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # on: sqlite postgresql
 # Executions that wait for each other.
-also flow graphs
+also flow list
 weir flow create --kind order --namespace shop
 flow=$(words)
 weir flow create --kind order --json
@@ -32,14 +32,14 @@ weir flow add 00000000-0000-0000-0000-000000000000 --lane l --kind k
 also flow show "$flow"
 weir flow show "$flow" --ids
 weir flow show "${ids[0]}" --quiet
-silent flow claim --lane a --quiet --lease 1h
-silent flow complete "$(words)" --result passed
+silent execution claim --lane a --quiet --lease 1h
+silent execution complete "$(words)" --result passed
 also flow show "$flow"
-also flow get "${ids[3]}"
-also flow graphs
-weir flow graphs --limit 1
-weir flow graphs --quiet --namespace shop
+also execution get "${ids[3]}"
+also flow list
+weir flow list --limit 1
+weir flow list --quiet --namespace shop
 weir flow show 00000000-0000-0000-0000-000000000000
-weir flow cancel --flow "$flow" --reason enough
-weir flow cancel --flow "$flow" --json
+weir flow cancel "$flow" --reason enough
+weir flow cancel "$flow" --json
 also flow show "$flow"

@@ -14,8 +14,12 @@ weir --nonsense
 weir --verison
 weir queue
 weir queue ad
-weir flow budget
-weir flow key
+weir flow submit
+weir flow claim
+weir execution
+weir flow
+weir budget
+weir key
 weir status --jsno
 weir status -x
 weir status --db

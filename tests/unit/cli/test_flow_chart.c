@@ -151,7 +151,7 @@ WEIR_TEST(why, asks_for_a_supervisor_when_it_is_decided)
     setup.groups[1].succeeded = 1;
     setup.groups[1].state = WEIR_GROUP_SATISFIED;
 
-    says(1, "1 of 1, needs 1, which is decided; does 'weir flow supervise' run?");
+    says(1, "1 of 1, needs 1, which is decided; does 'weir supervise' run?");
     close_setup();
 }
 

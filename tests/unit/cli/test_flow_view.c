@@ -59,7 +59,7 @@ WEIR_TEST(why, is_a_time_limit_of_its_attempt_that_nobody_has_noticed)
     says(&info, "held by host:7 for another 1 h 0 min");
     info.attempt_deadline_us = NOW - 6 * SECONDS_US;
     says(&info, "the time limit of its attempt passed 6.0 s ago; "
-                "does 'weir flow supervise' run?");
+                "does 'weir supervise' run?");
 }
 
 WEIR_TEST(why, is_a_budget_by_its_name)
@@ -102,8 +102,8 @@ WEIR_TEST(why, is_a_supervisor_that_does_not_run)
     says(&held, "the lease of host:7 ended 5.0 s ago");
     says(&delayed, "due 5.0 s ago");
     held.lease_us = delayed.due_us = NOW - 6 * SECONDS_US;
-    says(&held, "the lease of host:7 ended 6.0 s ago; does 'weir flow supervise' run?");
-    says(&delayed, "due 6.0 s ago; does 'weir flow supervise' run?");
+    says(&held, "the lease of host:7 ended 6.0 s ago; does 'weir supervise' run?");
+    says(&delayed, "due 6.0 s ago; does 'weir supervise' run?");
 }
 
 WEIR_TEST(why, is_what_a_suspension_waits_for_until_nobody_ends_it)
@@ -114,7 +114,7 @@ WEIR_TEST(why, is_what_a_suspension_waits_for_until_nobody_ends_it)
     info.due_us = NOW - 5 * SECONDS_US;
     says(&info, "waiting for approval");
     info.due_us = NOW - 6 * SECONDS_US;
-    says(&info, "its timeout passed 6.0 s ago; does 'weir flow supervise' run?");
+    says(&info, "its timeout passed 6.0 s ago; does 'weir supervise' run?");
 }
 
 WEIR_TEST(why, is_a_deadline_that_nobody_saw_before_all_else)
@@ -124,7 +124,7 @@ WEIR_TEST(why, is_a_deadline_that_nobody_saw_before_all_else)
     info.deadline_us = NOW - 5 * SECONDS_US;
     says(&info, "no worker has claimed it yet");
     info.deadline_us = NOW - 6 * SECONDS_US;
-    says(&info, "its deadline passed 6.0 s ago; does 'weir flow supervise' run?");
+    says(&info, "its deadline passed 6.0 s ago; does 'weir supervise' run?");
     info.state = WEIR_STATE_FAILED;
     info.ended_us = NOW;
     info.failure = "broken";
