@@ -174,21 +174,22 @@ OUTBOX_TEST(metrics, show_what_runs_and_what_is_in_memory)
     struct weir_outbox *outbox = one_by_one(fixture, recorder);
 
     recorder_answer(recorder, 1, ALWAYS, ANSWER_BLOCK);
-    check_int(value(fixture, outbox, "weir_outbox_lanes"), 0);
+    check_int(value(fixture, outbox, "weir_outbox_partitions"), 0);
     outbox_fixture_start(fixture, outbox);
     outbox_fixture_send(fixture, outbox, "orders", 0, 3);
 
-    wait_until(value(fixture, outbox, "weir_outbox_running_lanes") == 1);
-    check_int(value(fixture, outbox, "weir_outbox_lanes"), 2);
+    wait_until(value(fixture, outbox, "weir_outbox_running_partitions") == 1);
+    check_int(value(fixture, outbox, "weir_outbox_partitions"), 2);
     wait_until(value(fixture, outbox, "weir_outbox_memory_messages") == 3);
     check(value(fixture, outbox, "weir_outbox_memory_bytes") > 0);
-    check_int(find(fixture, outbox, "weir_outbox_lanes", NULL).kind, WEIR_METRIC_GAUGE);
+    check_int(find(fixture, outbox, "weir_outbox_partitions", NULL).kind,
+              WEIR_METRIC_GAUGE);
 
     recorder_release(recorder);
     wait_until(value(fixture, outbox, "weir_outbox_memory_messages") == 0);
-    check_int(value(fixture, outbox, "weir_outbox_running_lanes"), 0);
+    check_int(value(fixture, outbox, "weir_outbox_running_partitions"), 0);
     outbox_fixture_stop(outbox);
-    check_int(value(fixture, outbox, "weir_outbox_lanes"), 0);
+    check_int(value(fixture, outbox, "weir_outbox_partitions"), 0);
     weir_outbox_destroy(outbox);
 }
 
@@ -207,7 +208,7 @@ OUTBOX_TEST(metrics, show_who_waits_for_a_retry)
     outbox_fixture_start(fixture, outbox);
     outbox_fixture_send(fixture, outbox, "orders", 0, 1);
 
-    wait_until(value(fixture, outbox, "weir_outbox_retrying_lanes") == 1);
+    wait_until(value(fixture, outbox, "weir_outbox_retrying_partitions") == 1);
     check_int(value(fixture, outbox, "weir_outbox_retries_total"), 1);
     outbox_fixture_close(outbox);
 }
@@ -301,8 +302,7 @@ OUTBOX_TEST(metrics, have_workers_only_with_statistics)
 
     outbox_fixture_start(fixture, outbox);
     check_int(value_of(fixture, outbox, "weir_worker_count", "lane"), 4);
-    wait_until(value_of(fixture, outbox, "weir_worker_executions_total", "dispatcher") >
-               0);
+    wait_until(value_of(fixture, outbox, "weir_worker_runs_total", "dispatcher") > 0);
     outbox_fixture_close(outbox);
 
     options.stats_interval_ns = 0;
