@@ -4,7 +4,7 @@
 #include <semaphore.h>
 #include <stdio.h>
 
-#include <weir/weir.h>
+#include <weir/runtime.h>
 
 struct mailbox {
     int letters; /* touched by the worker only, once it runs */

@@ -9,6 +9,7 @@
 
 #include "lib/clock.h"
 #include "lib/must.h"
+#include "weir/scanner.h"
 
 /* Nobody's lease is to run out on a busy machine. */
 #define LEASE_MS 600000

@@ -27,7 +27,6 @@
 #include <stdint.h>
 
 #include <weir/error.h>
-#include <weir/heap.h>
 #include <weir/log.h>
 #include <weir/time.h>
 
@@ -38,6 +37,7 @@ struct st_mysql; /* MYSQL */
 struct weir_connection;
 struct weir_db;
 struct weir_executor;
+struct weir_heap; /* weir/heap.h */
 
 enum weir_engine { WEIR_SQLITE, WEIR_POSTGRESQL, WEIR_MARIADB };
 

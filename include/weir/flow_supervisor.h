@@ -35,9 +35,9 @@
 #define WEIR_FLOW_SUPERVISOR_H
 
 #include <weir/flow.h>
-#include <weir/scanner.h>
 
 struct weir_flow_supervisor;
+struct weir_scan_info; /* weir/scanner.h */
 
 enum weir_reconciler {
     WEIR_RECONCILER_ATTEMPT_TIMEOUT,

@@ -24,6 +24,7 @@
 #define WEIR_DB_URL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "weir/db.h"

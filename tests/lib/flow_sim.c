@@ -11,6 +11,7 @@
 #include "lib/sqlite_file.h"
 #include "lib/test.h"
 #include "ward/context.h"
+#include "weir/scanner.h"
 
 enum { RECONCILERS = WEIR_RECONCILER_COUNT }; /* that run */
 

@@ -34,7 +34,7 @@
 #include "ward/executor.h"
 #include "ward/sim.h"
 #include "ward/worker.h"
-#include "weir/weir.h"
+#include "weir/runtime.h"
 
 enum {
     WORKERS_MAX = 50,

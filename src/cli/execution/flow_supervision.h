@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/trouble.h"
 #include "weir/flow_supervisor.h"
+#include "weir/scanner.h"
 
 enum {
     WEIR_FLOW_RETENTION = 350,

@@ -31,6 +31,7 @@
 #include "execution/reconcile/due_cache.h"
 #include "ward/lock.h"
 #include "weir/flow_supervisor.h"
+#include "weir/scanner.h"
 
 enum { WEIR_RECONCILE_BATCH = 1000 };
 

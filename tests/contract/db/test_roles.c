@@ -21,6 +21,7 @@
 #include "weir/graph.h"
 #include "weir/inspect.h"
 #include "weir/outbox.h"
+#include "weir/scanner.h"
 #include "weir/suspension.h"
 
 #define PASSWORD "change-me" /* the page's */

@@ -15,6 +15,7 @@
 #include "lib/flow_engines.h"
 #include "weir/flow_supervisor.h"
 #include "weir/outbox.h"
+#include "weir/scanner.h"
 
 /* Events that were delivered, by type. */
 struct supervisor_fixture_news {

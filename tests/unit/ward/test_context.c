@@ -18,7 +18,7 @@
 #include "lib/script.h"
 #include "lib/test.h"
 #include "ward/system.h"
-#include "weir/weir.h"
+#include "weir/runtime.h"
 
 #define WAIT_LIMIT WEIR_SECONDS(60)
 

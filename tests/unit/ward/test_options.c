@@ -11,7 +11,7 @@
 
 #include "base/heap.h"
 #include "lib/test.h"
-#include "weir/weir.h"
+#include "weir/runtime.h"
 
 struct env {
     struct weir_faulty_heap heap;

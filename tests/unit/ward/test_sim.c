@@ -12,7 +12,7 @@
 #include "lib/script.h"
 #include "lib/test.h"
 #include "ward/system.h"
-#include "weir/weir.h"
+#include "weir/runtime.h"
 
 /* ---- small things to put on a simulation -------------------------------------------------- */
 

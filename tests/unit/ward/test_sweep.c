@@ -14,7 +14,7 @@
 #include "lib/alloc_failures.h"
 #include "lib/test.h"
 #include "ward/system.h"
-#include "weir/weir.h"
+#include "weir/runtime.h"
 
 #define MS(n) WEIR_MILLISECONDS(n)
 #define WAIT_LIMIT WEIR_SECONDS(60)
