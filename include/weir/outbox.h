@@ -43,10 +43,10 @@ enum weir_profile {
 };
 
 enum weir_worker_kind {
-    WEIR_KIND_LANE,       /* calls handlers; the reference's processor */
-    WEIR_KIND_DISPATCHER, /* reads the log; the reference's sequencer */
-    WEIR_KIND_SWEEP,      /* removes what everybody has; the reference's vacuum */
-    WEIR_KIND_CHECK,      /* looks for what was missed; the reference's reconciler */
+    WEIR_KIND_LANE,       /* calls handlers */
+    WEIR_KIND_DISPATCHER, /* reads the log, and gives messages to their partitions */
+    WEIR_KIND_SWEEP,      /* removes what every subscription has passed */
+    WEIR_KIND_CHECK,      /* looks for what was missed; none runs today */
     WEIR_KIND_COUNT
 };
 

@@ -1,8 +1,8 @@
 /*
  * state.h - where an execution stands, as it is stored.
  *
- * One small number and a reason, where the reference keeps seven texts. Everything else that the
- * specification names (phase, ownership, eligibility, public state) is derived from them here.
+ * One small number and a reason. Everything else that is said of an execution (phase, ownership,
+ * eligibility, public state) is derived from them here.
  *
  *   state       due_us      lease_us    what it waits for
  *   READY       -           -           a worker

@@ -1,7 +1,7 @@
 /*
  * tuning.c - defaults, profiles, and the limits of what may be asked for.
  *
- * The numbers of the profiles are those of the reference, by the new names of its workers.
+ * A profile is a row of numbers for each kind of worker; docs/internals/outbox.md has them as a table.
  */
 #include "outbox/tuning.h"
 
