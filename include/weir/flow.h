@@ -41,6 +41,9 @@ struct weir_outbox;
 
 enum { WEIR_BATCH_MAX = 10000 };
 
+/* Limits of lease_ms. */
+enum { WEIR_FLOW_LEASE_MS_MIN = 1000, WEIR_FLOW_LEASE_MS_MAX = 3600 * 1000 };
+
 struct weir_flow_options {
     struct weir_db *db; /* borrowed until destroy(); not MariaDB */
     struct weir_outbox

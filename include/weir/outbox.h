@@ -62,6 +62,10 @@ struct weir_tuning {
         degradation_threshold; /* failures in a row until batches shrink; at least 1 */
 };
 
+/* Limits of duration_ns. */
+#define WEIR_LEASE_DURATION_MIN WEIR_MILLISECONDS(100)
+#define WEIR_LEASE_DURATION_MAX WEIR_HOURS(1)
+
 struct weir_lease_options {
     int64_t duration_ns; /* 100 ms to 1 h; default 30 s */
     int64_t headroom_ns; /* 0 to below duration; default 2 s */

@@ -17,7 +17,7 @@
 #include "execution/schema.h"
 #include "ward/context.h"
 
-enum { PARTITIONS_MAX = 65535, LEASE_MS_MIN = 1000, LEASE_MS_MAX = 3600 * 1000 };
+enum { PARTITIONS_MAX = 65535 };
 
 void weir_flow_options_init(struct weir_flow_options *self)
 {
@@ -271,11 +271,11 @@ enum weir_status weir_flow_check_list(const char *what, const void *list, size_t
 
 enum weir_status weir_flow_check_lease(int64_t lease_ms, struct weir_error *error)
 {
-    if (lease_ms >= LEASE_MS_MIN && lease_ms <= LEASE_MS_MAX)
+    if (lease_ms >= WEIR_FLOW_LEASE_MS_MIN && lease_ms <= WEIR_FLOW_LEASE_MS_MAX)
         return WEIR_OK;
     return weir_error_set(error, WEIR_INVALID,
                           "lease_ms is %" PRId64 ", must be from %d to %d", lease_ms,
-                          LEASE_MS_MIN, LEASE_MS_MAX);
+                          WEIR_FLOW_LEASE_MS_MIN, WEIR_FLOW_LEASE_MS_MAX);
 }
 
 enum weir_status weir_flow_reason(const char *reason, struct weir_str *out,

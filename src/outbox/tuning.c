@@ -163,7 +163,8 @@ enum weir_status weir_lease_options_check(const struct weir_lease_options *self,
     char headroom[WEIR_DURATION_TEXT_SIZE];
     char duration[WEIR_DURATION_TEXT_SIZE];
     enum weir_status status =
-        weir_duration_check("lease.duration_ns", self->duration_ns, MS(100), H(1), error);
+        weir_duration_check("lease.duration_ns", self->duration_ns,
+                            WEIR_LEASE_DURATION_MIN, WEIR_LEASE_DURATION_MAX, error);
 
     if (status != WEIR_OK)
         return status;

@@ -12,9 +12,6 @@
 
 enum { HOST_SIZE = 128 };
 
-#define LEASE_MS_MIN (WEIR_SECONDS(1) / WEIR_MILLISECONDS(1))
-#define LEASE_MS_MAX (WEIR_HOURS(1) / WEIR_MILLISECONDS(1))
-
 void weir_flow_claimant_init(struct weir_flow_claimant *self, pid_t process)
 {
     char host[HOST_SIZE] = "";
@@ -70,8 +67,8 @@ int weir_flow_claimant_take(struct weir_flow_claimant *self,
     case WEIR_FLOW_CAPABILITY:
         return add_capability(self, command, value);
     case WEIR_FLOW_LEASE:
-        return weir_flow_take_ms(command, "lease", value, LEASE_MS_MIN, LEASE_MS_MAX,
-                                 &self->options.lease_ms);
+        return weir_flow_take_ms(command, "lease", value, WEIR_FLOW_LEASE_MS_MIN,
+                                 WEIR_FLOW_LEASE_MS_MAX, &self->options.lease_ms);
     case WEIR_FLOW_WORKER:
         self->options.worker = value;
         break;

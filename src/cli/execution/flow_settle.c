@@ -22,8 +22,6 @@ enum { JSON_SIZE_MAX = 1 << 20, PERCENT_MAX = 100 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define LEASE_MS_DEFAULT (WEIR_SECONDS(30) / WEIR_MILLISECONDS(1))
-#define LEASE_MS_MIN (WEIR_SECONDS(1) / WEIR_MILLISECONDS(1))
-#define LEASE_MS_MAX (WEIR_HOURS(1) / WEIR_MILLISECONDS(1))
 
 static int run_renew(const struct weir_command *self, int argc, char **argv);
 static int run_progress(const struct weir_command *self, int argc, char **argv);
@@ -183,8 +181,8 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
 
     switch (id) {
     case OPTION_LEASE:
-        return weir_flow_take_ms(self, "lease", value, LEASE_MS_MIN, LEASE_MS_MAX,
-                                 &out->ms);
+        return weir_flow_take_ms(self, "lease", value, WEIR_FLOW_LEASE_MS_MIN,
+                                 WEIR_FLOW_LEASE_MS_MAX, &out->ms);
     case OPTION_FOR:
         return weir_flow_take_ms(self, "for", value, 0, WEIR_FLOW_DURATION_MS_MAX,
                                  &out->ms);

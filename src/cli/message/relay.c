@@ -40,9 +40,6 @@ enum { BATCH_MAX = 10000, HANDLERS_MAX = 512, JSON_SIZE_MAX = 1 << 20 };
  * came before it acknowledged. */
 #define GRACE_SLACK WEIR_SECONDS(1)
 
-#define LEASE_MIN WEIR_MILLISECONDS(100)
-#define LEASE_MAX WEIR_HOURS(1)
-
 static int run(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option OPTIONS[] = {
@@ -130,8 +127,8 @@ static int take_lease(const struct weir_command *self, struct weir_relay_plan *p
                       const char *value)
 {
     struct weir_lease_options *lease = &plan->options.lease;
-    int code = weir_command_duration(self, "lease", value, LEASE_MIN, LEASE_MAX,
-                                     &lease->duration_ns);
+    int code = weir_command_duration(self, "lease", value, WEIR_LEASE_DURATION_MIN,
+                                     WEIR_LEASE_DURATION_MAX, &lease->duration_ns);
 
     if (lease->headroom_ns > lease->duration_ns / 4)
         lease->headroom_ns = lease->duration_ns / 4;
