@@ -25,7 +25,7 @@
 
 enum {
     WEIR_UUID_SIZE = 16,
-    WEIR_EXECUTION_ID_TEXT_SIZE = 48, /* "{fp:65535}:" and 36 characters, with the zero */
+    WEIR_EXECUTION_ID_TEXT_SIZE = 43, /* "65535-" and 36 characters, with the zero */
     WEIR_LANE_SIZE_MAX = 64,
     WEIR_KIND_SIZE_MAX = 256,
     WEIR_MEMBER_NAME_SIZE_MAX = 256,
@@ -104,7 +104,8 @@ struct weir_execution_draft {
     const char
         *idempotency_key; /* the same within 24 h is the same execution; NULL: none */
     /* Of a member of a flow, whose only one it is there: 1 to WEIR_MEMBER_NAME_SIZE_MAX bytes of UTF-8
-     * without comma and control characters, not beginning with '{'. NULL: none; its id stands for it. */
+     * without comma and control characters, not beginning with '{', and no id of an execution. NULL:
+     * none; its id stands for it. */
     const char *name;
 };
 
@@ -202,9 +203,10 @@ WEIR_BEGIN_DECLS
 WEIR_API void weir_execution_policy_init(struct weir_execution_policy *self);
 
 /*
- * "{fp:12}:0190...": what people and other systems see. format() writes to `out`, which has
- * WEIR_EXECUTION_ID_TEXT_SIZE bytes, and returns it; parse() takes any case and nothing else that
- * format() would not write, and fails with WEIR_INVALID.
+ * "12-0190...", the partition and the uuid: what people and other systems see. format() writes to
+ * `out`, which has WEIR_EXECUTION_ID_TEXT_SIZE bytes, and returns it. parse() takes any case, and
+ * "{fp:12}:0190...", the form that earlier versions wrote; nothing else that format() would not write,
+ * and fails with WEIR_INVALID.
  */
 WEIR_API const char *weir_execution_id_format(const struct weir_execution_id *self,
                                               char *out);

@@ -28,7 +28,7 @@
  *            none     its own input
  *            one      the result as it is; its own input, if there is none or it is empty
  *            several  a JSON object with all of them, by the names of the members, or by their ids
- *                     ("{fp:12}:0190...") where they have no name:
+ *                     ("12-0190...") where they have no name:
  *
  *              {"input": OWN, "results": {"pack": RESULT, "bill": RESULT}}
  *

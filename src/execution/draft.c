@@ -279,6 +279,7 @@ static enum weir_status check_names(const struct weir_execution_draft *draft,
 
 enum weir_status weir_member_name_check(const char *name, struct weir_error *error)
 {
+    struct weir_execution_id id;
     struct weir_quote shown;
     enum weir_status status =
         check_text("name", name, name, WEIR_MEMBER_NAME_SIZE_MAX, error);
@@ -288,9 +289,12 @@ enum weir_status weir_member_name_check(const char *name, struct weir_error *err
     if (name[0] == '\0' || name[0] == '{')
         return weir_error_set(
             error, WEIR_INVALID,
-            "name is \"%s\", must have 1 to %d bytes and not begin with "
-            "'{', as ids do",
+            "name is \"%s\", must have 1 to %d bytes and not begin with '{'",
             weir_quote(&shown, name), WEIR_MEMBER_NAME_SIZE_MAX);
+    if (weir_execution_id_parse(name, &id, NULL) == WEIR_OK)
+        return weir_error_set(error, WEIR_INVALID,
+                              "name \"%s\" is an id of an execution, must be none",
+                              weir_quote(&shown, name));
     for (const char *at = name; *at != '\0'; at++) {
         if ((unsigned char)*at < ' ' || *at == '\x7f' || *at == ',')
             return weir_error_set(error, WEIR_INVALID,

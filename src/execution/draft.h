@@ -57,7 +57,7 @@ WEIR_CHECKED enum weir_status weir_tag_check(const char *key, const char *value,
                                              struct weir_error *error);
 
 /* Of a member of a flow: 1 to WEIR_MEMBER_NAME_SIZE_MAX bytes of UTF-8 without comma and control
- * characters, not beginning with '{', as an id does: WEIR_INVALID, WEIR_TOO_LARGE. */
+ * characters, not beginning with '{', and no id of an execution: WEIR_INVALID, WEIR_TOO_LARGE. */
 WEIR_CHECKED enum weir_status weir_member_name_check(const char *name,
                                                      struct weir_error *error);
 

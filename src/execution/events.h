@@ -11,7 +11,7 @@
  * The key is the execution's id, so that the events of one come in order within a queue. The payload
  * is JSON, with the same first fields for all:
  *
- *   {"event":"success","execution":"{fp:7}:0190...","namespace":"default","lane":"orders",
+ *   {"event":"success","execution":"7-0190...","namespace":"default","lane":"orders",
  *    "kind":"mail","at_us":1700000000000000,"tags":{"tenant.plan":"gold"}, ...}
  *
  * Tags that would make it larger than the outbox allows are left out: "tags":null. Of a flow the

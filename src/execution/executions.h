@@ -74,7 +74,7 @@ bool weir_flow_is_simulated(void);
 /* The truth about a row. */
 struct weir_truth weir_flow_truth(const struct weir_execution_row *row);
 
-/* "execution {fp:1}:...", in front of the error's text. */
+/* "execution 1-...", in front of the error's text. */
 void weir_flow_prefix_id(struct weir_error *error, const struct weir_execution_id *id);
 
 /* What a call cannot do without, else WEIR_INVALID. */

@@ -1,9 +1,10 @@
 /*
  * id.c - ids of executions, and the partition that is part of them.
  *
- * One execution has one text: no sign and no zeros in front of the partition, all of the uuid's
- * digits and its dashes where they belong. Only the case of its digits is free, as RFC 9562 asks of
- * those who read.
+ * One execution has one text, "151-UUID": no sign and no zeros in front of the partition, all of the
+ * uuid's digits and its dashes where they belong. Only the case of its digits is free, as RFC 9562 asks
+ * of those who read. Ids that were written down before weir wrote this form, "{fp:151}:UUID", are read
+ * as strictly.
  */
 #include "execution/id.h"
 
@@ -14,7 +15,11 @@
 #include "base/quote.h"
 #include "weir/graph.h"
 
-static const char PREFIX[] = "{fp:";
+/* What is around the partition; the old form is only read. */
+static const char OLD_PREFIX[] = "{fp:";
+static const char OLD_SEPARATOR[] = "}:";
+static const char SEPARATOR[] = "-";
+
 static const char DIGITS[] = "0123456789abcdef";
 
 enum { PARTITION_MAX = UINT16_MAX };
@@ -90,12 +95,9 @@ static char *put_uuid(char *out, const uint8_t *uuid)
 
 const char *weir_execution_id_format(const struct weir_execution_id *self, char *out)
 {
-    char *at = out;
+    char *at = put_number(out, self->partition);
 
-    memcpy(at, PREFIX, strlen(PREFIX));
-    at = put_number(at + strlen(PREFIX), self->partition);
-    *at++ = '}';
-    *at++ = ':';
+    *at++ = SEPARATOR[0];
     *put_uuid(at, self->uuid) = '\0';
     return out;
 }
@@ -162,12 +164,15 @@ bool weir_uuid_parse(const char *text, uint8_t out[WEIR_UUID_SIZE])
     return read_uuid(&text, out) && *text == '\0';
 }
 
+#define EXAMPLE "151-01a1e4d0-2abe-79c2-bc93-40af11a29381"
+
 static enum weir_status refuse(struct weir_error *error, const char *text,
                                const char *rule)
 {
     struct weir_quote shown;
 
-    return weir_error_set(error, WEIR_INVALID, "execution id \"%s\": %s",
+    return weir_error_set(error, WEIR_INVALID,
+                          "execution id \"%s\": %s, as in \"" EXAMPLE "\"",
                           weir_quote(&shown, text), rule);
 }
 
@@ -175,19 +180,22 @@ enum weir_status weir_execution_id_parse(const char *text, struct weir_execution
                                          struct weir_error *error)
 {
     struct weir_execution_id id;
-    const char *at = text;
+    const char *at = text, *separator = SEPARATOR;
 
     if (text == NULL)
         return weir_error_set(error, WEIR_INVALID,
-                              "execution id is NULL, must be \"{fp:N}:\" and a uuid");
-    if (strncmp(at, PREFIX, strlen(PREFIX)) != 0)
-        return refuse(error, text, "must begin with \"{fp:\"");
-    at += strlen(PREFIX);
+                              "execution id is NULL, must be a partition and a uuid, as "
+                              "in \"" EXAMPLE "\"");
+    if (strncmp(at, OLD_PREFIX, strlen(OLD_PREFIX)) == 0) {
+        at += strlen(OLD_PREFIX);
+        separator = OLD_SEPARATOR;
+    }
     if (!read_partition(&at, &id.partition))
-        return refuse(error, text, "its partition must be a number from 0 to 65535");
-    if (strncmp(at, "}:", 2) != 0)
-        return refuse(error, text, "its partition must be followed by \"}:\"");
-    at += 2;
+        return refuse(error, text,
+                      "must begin with its partition, a number from 0 to 65535");
+    if (strncmp(at, separator, strlen(separator)) != 0)
+        return refuse(error, text, "its partition must be followed by \"-\"");
+    at += strlen(separator);
     if (!read_uuid(&at, id.uuid) || *at != '\0')
         return refuse(error, text,
                       "must end in a uuid, 32 hexadecimal digits as 8-4-4-4-12");

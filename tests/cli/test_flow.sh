@@ -36,11 +36,11 @@ refuses_claim() {
 
 prints_the_id() {
     ends 0 submit --lane printed --kind job
-    grep -qE '^\{fp:[0-9]+\}:[0-9a-f-]{36}$' "$scratch/out"
+    grep -qE '^[0-9]+-[0-9a-f]{8}-[0-9a-f-]{27}$' "$scratch/out"
     [ ! -s "$scratch/err" ]
     [ "$(state "$(cat "$scratch/out")")" = waiting ]
     ends 0 submit --lane printed --kind job --json
-    json '(.id | test("^{fp:")) and .duplicate == false'
+    json '(.id | test("^[0-9]{1,5}-[0-9a-f]{8}-")) and .duplicate == false'
 }
 
 # Somebody copies the file of a database that nobody has open.
@@ -82,8 +82,18 @@ is_one_for_one_key() {
 }
 
 takes_an_id() {
-    local id='{fp:7}:01234567-89ab-cdef-0123-456789abcdef'
+    local id='7-01234567-89ab-cdef-0123-456789abcdef'
     [ "$(submit given --id "$id")" = "$id" ]
+}
+
+takes_an_id_of_the_old_form() {
+    local uuid=01234567-89ab-cdef-0123-456789abcde0 token
+    [ "$(submit older --id "{fp:7}:$uuid")" = "7-$uuid" ]
+    [ "$("$weir" execution list --lane older --quiet)" = "7-$uuid" ]
+    [ "$(state "{fp:7}:$uuid")" = waiting ]
+    token=$(claim older)
+    ends 0 execution complete "{fp:7}:$uuid/${token#*/}"
+    [ "$(state "7-$uuid")" = completed ]
 }
 
 submits_lines() {
@@ -122,7 +132,7 @@ refuses_bad_drafts() {
         refuses 2 'Plan' $submit --tag Plan=gold
         refuses 2 'capability' $submit --capability 'a b'
         refuses 2 'must be a duration' $submit --delay soon
-        refuses 2 'must begin with' $submit --id x
+        refuses 2 'must be a partition and a uuid' $submit --id x
         refuses 2 '--lines makes many' $submit --lines --input x
         refuses 2 'for --lines' $submit --batch 3
         refuses 1 "cannot read '$scratch/none'" $submit --input "@$scratch/none"
@@ -181,7 +191,7 @@ prints_the_result() {
     [ "$("$weir" execution result "$id" | od -An -c | tr -d ' ')" = 'a\0b' ]
     ends 0 execution result "$id" --json
     json '.result == "a\u0000b"'
-    refuses 1 "'weir execution list'" execution result '{fp:1}:00000000-0000-0000-0000-000000000000'
+    refuses 1 "'weir execution list'" execution result '1-00000000-0000-0000-0000-000000000000'
 }
 
 lists_what_filters_allow() {
@@ -367,7 +377,7 @@ refuses_another_settlement() {
 }
 
 settles_the_others() {
-    local first second gone='{fp:1}:00000000-0000-0000-0000-000000000000/999999/1'
+    local first second gone='1-00000000-0000-0000-0000-000000000000/999999/1'
     first=$(submit mixed)
     second=$(submit mixed)
     claim mixed --count 2 >"$scratch/tokens"
@@ -385,6 +395,7 @@ refuses_bad_tokens() {
     for token in "$id" "$id/1" "$id/1/" "$id/x/1" "$id/1/1/1" 'x/1/1' '/1/1' "$id/0/1"; do
         refuses 2 'is no token of a claim' execution complete "$token"
     done
+    refuses 2 "'$id/0/1' is no token of a claim" execution complete "$id/0/1"
     refuses 2 'a TOKEN of' execution complete
 }
 
@@ -392,7 +403,9 @@ refuses_bad_tokens() {
 repeats_no_foreign_token() {
     refuses 2 'is no token of a claim' execution suspend k1:0123abcd --until operator
     ! grep -q 0123abcd "$scratch/err"
-    refuses 2 'must begin with' execution get k1:0123abcd
+    refuses 2 'must be a partition and a uuid' execution get k1:0123abcd
+    ! grep -q 0123abcd "$scratch/err"
+    refuses 2 'is no token of a claim' execution suspend 1-k:0123abcd --until operator
     ! grep -q 0123abcd "$scratch/err"
 }
 
@@ -447,13 +460,13 @@ replays() {
 }
 
 operates_on_the_others() {
-    local id gone='{fp:1}:00000000-0000-0000-0000-000000000000'
+    local id gone='1-00000000-0000-0000-0000-000000000000'
     id=$(submit others)
     ends 1 execution cancel "$gone" "$id" --json
     json ".cancelled == 1 and .refused[0].id == \"$gone\" and
         (.refused[0].why | test(\"no such execution\"))"
     [ "$(state "$id")" = cancelled ]
-    refuses 2 'must begin with' execution cancel x
+    refuses 2 'must be a partition and a uuid' execution cancel x
     refuses 2 'an ID is needed' execution cancel
 }
 
@@ -473,7 +486,7 @@ tells_what_operators_did() {
 }
 
 without_tables() {
-    local command commands='execution list|execution get {fp:1}:00000000-0000-0000-0000-000000000000
+    local command commands='execution list|execution get 1-00000000-0000-0000-0000-000000000000
 submit --lane a --kind b|execution claim --lane a|supervise|work --lane a --exec true'
     while IFS= read -r command; do
         # shellcheck disable=SC2086 # words
@@ -516,6 +529,7 @@ for engine in ${WEIR_ENGINES:-sqlite postgresql}; do
     it "takes input from a word, a file or a pipe, on $engine" takes_input
     it "is one execution for one key, on $engine" is_one_for_one_key
     it "takes an id, on $engine" takes_an_id
+    it "takes an id of the old form, on $engine" takes_an_id_of_the_old_form
     it "submits lines, on $engine" submits_lines
     it "takes keys from lines, on $engine" takes_keys_from_lines
     it "stops at a line that is none, and says which, on $engine" stops_at_a_bad_line

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib/server.sh"
 . "$(dirname "$0")/../lib/cli.sh"
 
-nobody='{fp:1}:00000000-0000-0000-0000-000000000000'
+nobody='1-00000000-0000-0000-0000-000000000000'
 
 # budget VERB NAME [OPTION...]: must work.
 budget() {
@@ -129,7 +129,7 @@ refuses_bad_reports() {
     refuses 2 'more than 32 amounts' budget report strict $(seq -f 'd%g=1' 33)
     refuses 2 'key has ' budget report strict cents=1 --key "$(printf 'x%.0s' {1..2000})"
     refuses 2 'key must be UTF-8' budget report strict cents=1 --key $'\377'
-    refuses 2 'must begin with' budget report strict cents=1 --for x
+    refuses 2 'must be a partition and a uuid' budget report strict cents=1 --for x
     refuses 1 'there is no such execution' budget report strict cents=1 --for "$nobody"
     refuses 1 'there is no such budget' budget report nowhere cents=1
     is_used strict 'cents 0/10/0'

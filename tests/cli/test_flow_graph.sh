@@ -201,7 +201,7 @@ adds_edges() {
     show "$flow" --json
     json '.edge_count == 3 and .joins[1].total == 2'
     refuses 2 'FROM and TO are needed' flow edge "$flow" "${ids[0]}"
-    refuses 2 'must begin with' flow edge "$flow" "${ids[0]}" e2
+    refuses 2 'must be a partition and a uuid' flow edge "$flow" "${ids[0]}" e2
 }
 
 # ---- what is refused -------------------------------------------------------------------------
@@ -225,7 +225,7 @@ refuses_what_the_engine_refuses() {
     leaves "$flow" 1 'fixed with its first edge; nothing was added' \
         edge "$flow" "${ids[0]}" "${ids[1]}" --join any
     leaves "$flow" 1 'the partition of its id' \
-        add "$flow" --lane r --kind r --id '{fp:300}:00000000-0000-0000-0000-000000000001' --partitions 1000
+        add "$flow" --lane r --kind r --id '300-00000000-0000-0000-0000-000000000001' --partitions 1000
     complete r1
     claim r2 >/dev/null
     steps late >"$scratch/in"
@@ -244,7 +244,8 @@ names_who_is_in_a_circle() {
     flow=$(create)
     stood='[0,0,0]'
     { steps c1 c2 c3; edges 'c1 c2' 'c2 c3' 'c3 c2'; } >"$scratch/in"
-    leaves "$flow" 1 'lead in a circle, by execution {fp:' add "$flow" --from -
+    leaves "$flow" 1 'lead in a circle, by execution ' add "$flow" --from -
+    grep -qE 'by execution [0-9]+-[0-9a-f]{8}-' "$scratch/err"
     grep -qE '\("c[23]"\); nothing was added' "$scratch/err"
 }
 
@@ -263,6 +264,7 @@ refuses_bad_plans() {
     line '{"name": "x", "lane": "x"}' && refuse_line 'kind KIND is needed'
     line '{"name": "good", "lane": "x", "kind": "x"}' && refuse_line "two members are called 'good'"
     line '{"name": "{x", "lane": "x", "kind": "x"}' && refuse_line "not begin with '{'"
+    line '{"name": "1-00000000-0000-0000-0000-000000000000", "lane": "x", "kind": "x"}' && refuse_line 'is an id of an execution'
     line '{"lane": "x", "kind": "x", "priority": 9001}' && refuse_line 'from 0 to 9000'
     line '{"lane": "x", "kind": "x", "after": "good", "join": "quorum:0"}' && refuse_line 'with a K from 1 to'
     line '{"lane": "x", "kind": "x", "after": "good", "join": "most"}' && refuse_line "a join is 'most'"
@@ -277,7 +279,7 @@ refuses_bad_plans() {
     grep -qF 'that was line 2; nothing was added' "$scratch/err"
     leaves "$flow" 2 'the other options are of one' add "$flow" --from - --lane x
     leaves "$flow" 2 'a FLOW is needed' add --lane x --kind x
-    leaves "$flow" 2 'is an execution and no flow' add '{fp:1}:00000000-0000-0000-0000-000000000000' --from -
+    leaves "$flow" 2 'is an execution and no flow' add '1-00000000-0000-0000-0000-000000000000' --from -
 }
 
 # ---- show ------------------------------------------------------------------------------------
@@ -339,7 +341,7 @@ shows_the_flow_around_an_execution() {
     [ "$(cat "$scratch/out")" = "$id" ]
     id=$("$weir" submit --lane alone --kind alone)
     refuses 1 'is in no flow' flow show "$id"
-    refuses 1 'there is no such execution' flow show '{fp:1}:00000000-0000-0000-0000-000000000000'
+    refuses 1 'there is no such execution' flow show '1-00000000-0000-0000-0000-000000000000'
 }
 
 folds_large_layers() {
@@ -422,10 +424,10 @@ cancels() {
     complete k3
     refuses 1 "is completed and is left as it is" flow cancel "$flow"
     refuses 2 "must be all, pending or none" flow cancel "$flow" --members some
-    refuses 2 'is an execution and no flow' flow cancel '{fp:1}:00000000-0000-0000-0000-000000000000'
+    refuses 2 'is an execution and no flow' flow cancel '1-00000000-0000-0000-0000-000000000000'
     refuses 2 "unexpected argument '$flow'" flow cancel "$flow" "$flow"
     refuses 2 'no FLOW given' flow cancel --members all
-    refuses 2 'an id of an execution must begin with' execution cancel "$flow"
+    refuses 2 'must be a partition and a uuid' execution cancel "$flow"
 }
 
 # ---- roles -----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib/server.sh"
 . "$(dirname "$0")/../lib/cli.sh"
 
-nobody='{fp:1}:00000000-0000-0000-0000-000000000000'
+nobody='1-00000000-0000-0000-0000-000000000000'
 no_token=k1:$(printf '0%.0s' {1..64})
 
 # suspended LANE UNTIL [OPTION...]: submits, claims and suspends. Then id has the execution, and
@@ -266,7 +266,7 @@ refuses_bad_signals() {
     }
     refuses 2 'which of its waitpoints' execution signal "$id" --token x --name ok
     refuses 2 "operators have 'weir execution approve'" execution signal "$id" a --name ok
-    refuses 2 'must begin with' execution signal x a --token y --name ok
+    refuses 2 'must be a partition and a uuid' execution signal x a --token y --name ok
     [ "$("$weir" execution signals "$id")" = 'no signals' ]
     [ "$(state "$id")" = suspended ]
 }

@@ -11,6 +11,9 @@
 #include "base/nearest.h"
 #include "base/text.h"
 
+/* "{fp:65535}:" and 36 characters, with the zero: ids that were written down earlier. */
+enum { OLD_ID_TEXT_SIZE = 48 };
+
 const char *weir_flow_token_format(const struct weir_claim *claim, char *out)
 {
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
@@ -33,16 +36,20 @@ static const char *take_part(const char *text, int64_t *out)
     return digits > 0 && errno == 0 && *out > 0 ? text + digits : NULL;
 }
 
-/* What begins otherwise is not repeated: it may be the token of a waitpoint. */
-static bool is_of_execution(const char *word)
+/* At most 5 digits, since a uuid has 8 before its first dash. What has a colon is not repeated in an
+ * error: it may be the token of a waitpoint, "KEY:HEX", and KEY may begin with such a number. */
+bool weir_flow_is_execution(const char *word)
 {
-    return word[0] == '{';
+    size_t digits = strspn(word, "0123456789");
+
+    return word[0] == '{' || (digits >= 1 && digits <= 5 && word[digits] == '-' &&
+                              strchr(word, ':') == NULL);
 }
 
 int weir_flow_take_token(const struct weir_command *command, const char *word,
                          struct weir_claim *out)
 {
-    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
+    char id[OLD_ID_TEXT_SIZE];
     size_t size = strcspn(word, "/");
     const char *rest = word + size;
     struct weir_error error = {0};
@@ -56,10 +63,10 @@ int weir_flow_take_token(const struct weir_command *command, const char *word,
         if (weir_execution_id_parse(id, &out->id, &error) == WEIR_OK)
             return WEIR_EXIT_DONE;
     }
-    if (!is_of_execution(word))
+    if (!weir_flow_is_execution(word))
         return weir_command_misuse(command,
-                                   "this is no token of a claim, which begins "
-                                   "with \"{fp:\": 'weir execution claim' prints it");
+                                   "this is no token of a claim, as in "
+                                   "151-0193.../42/3: 'weir execution claim' prints it");
     return weir_command_misuse(
         command, "'%s' is no token of a claim, as 'weir execution claim' prints it",
         word);
@@ -72,9 +79,11 @@ int weir_flow_take_id(const struct weir_command *command, const char *word,
 
     if (weir_execution_id_parse(word, out, &error) == WEIR_OK)
         return WEIR_EXIT_DONE;
-    if (!is_of_execution(word))
-        return weir_command_misuse(command, "an id of an execution must begin with "
-                                            "\"{fp:\"; 'weir execution list' shows them");
+    if (!weir_flow_is_execution(word))
+        return weir_command_misuse(command,
+                                   "an id of an execution must be a partition and "
+                                   "a uuid, as in 151-0193...; 'weir execution list' "
+                                   "shows them");
     return weir_command_misuse(command, "%s", error.text);
 }
 

@@ -1,8 +1,8 @@
 /*
  * flow_words.h - words of the command line that name executions, claims and tags.
  *
- *   id       {fp:7}:0193...             as `weir submit` printed it
- *   token    {fp:7}:0193.../42/3        as `weir execution claim` printed it: id, row, epoch
+ *   id       7-0193...                  as `weir submit` printed it
+ *   token    7-0193.../42/3             as `weir execution claim` printed it: id, row, epoch
  *   tag      tenant.plan=gold
  *
  * A mistake is told here.
@@ -22,6 +22,9 @@ enum { WEIR_FLOW_WORDS_MAX = 1000 };
 
 /* Returns `out`, of WEIR_FLOW_TOKEN_SIZE bytes. */
 const char *weir_flow_token_format(const struct weir_claim *claim, char *out);
+
+/* Does it begin as ids of executions do, in either form, and is no uuid? */
+bool weir_flow_is_execution(const char *word);
 
 /* The exit code, as all that follow. */
 WEIR_CHECKED int weir_flow_take_token(const struct weir_command *command,

@@ -70,7 +70,7 @@ const struct weir_command weir_cli_flow_add = {
         "  {\"name\": \"bill\", \"lane\": \"shop\", \"kind\": \"bill\", \"retries\": 3}\n"
         "  {\"name\": \"ship\", \"lane\": \"shop\", \"kind\": \"ship\",\n"
         "   \"after\": [\"pack\", \"bill\"], \"join\": \"all\"}      (on one line)\n"
-        "  {\"from\": \"{fp:7}:0193...\", \"to\": \"pack\", \"pass_data\": true}\n"
+        "  {\"from\": \"7-0193...\", \"to\": \"pack\", \"pass_data\": true}\n"
         "  {\"to\": \"ship\", \"join\": \"quorum:2\", \"cancel_remaining\": true}\n"
         "\n"
         "or one with lists of these: {\"members\": [], \"edges\": [], \"joins\": []}. A "

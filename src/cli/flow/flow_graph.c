@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/execution/flow_words.h"
 
 /* ---- words -------------------------------------------------------------------------------- */
 
@@ -18,7 +19,7 @@ int weir_flow_take_graph(const struct weir_command *command, const char *word,
 
     if (weir_graph_id_parse(word, out, &error) == WEIR_OK)
         return WEIR_EXIT_DONE;
-    if (word[0] == '{')
+    if (weir_flow_is_execution(word))
         return weir_command_misuse(command,
                                    "'%s' is an execution and no flow, which "
                                    "'weir flow create' prints",

@@ -606,7 +606,7 @@ static int find_end(const struct weir_graph_plan *self, struct weir_plan_end end
         *out = member_at(self, end.member)->id;
         return WEIR_EXIT_DONE;
     }
-    if (end.word[0] == '{')
+    if (end.word[0] == '{' || weir_execution_id_parse(end.word, out, NULL) == WEIR_OK)
         return weir_flow_take_id(self->command, end.word, out);
     found = (uintptr_t)weir_map_find(&self->names, weir_str(end.word));
     if (found == 0)

@@ -172,7 +172,7 @@ static int watch(struct show_call *self, struct weir_buf *frame)
 static int run_open(struct show_call *self)
 {
     struct weir_buf frame;
-    int code = self->word[0] == '{' ? find_flow_of(self) : WEIR_EXIT_DONE;
+    int code = weir_flow_is_execution(self->word) ? find_flow_of(self) : WEIR_EXIT_DONE;
 
     if (code != WEIR_EXIT_DONE)
         return code;
@@ -190,7 +190,7 @@ static int run(const struct weir_command *self, int argc, char **argv)
     if (code >= 0)
         return code;
     code = weir_command_one_operand(self, argc, argv, "FLOW", &show_call.word);
-    if (code == WEIR_EXIT_DONE && show_call.word[0] != '{')
+    if (code == WEIR_EXIT_DONE && !weir_flow_is_execution(show_call.word))
         code = weir_flow_take_graph(self, show_call.word, &show_call.graph);
     if (code != WEIR_EXIT_DONE)
         return code;

@@ -175,8 +175,10 @@ FLOW_TEST(events, come_to_a_subscriber_with_id_names_and_tags)
     wait_until(heard.count == 1);
 
     check_str(heard.key, weir_execution_id_format(&id, id_text));
-    check(strstr(heard.payload, "{\"event\":\"failed\",\"execution\":\"{fp:") ==
+    check(strstr(heard.payload, "{\"event\":\"failed\",\"execution\":\"") ==
           heard.payload);
+    check(strstr(heard.payload, id_text) ==
+          heard.payload + strlen("{\"event\":\"failed\",\"execution\":\""));
     check(strstr(heard.payload, "\"namespace\":\"acme\",\"lane\":\"orders\","
                                 "\"kind\":\"mail\"") != NULL);
     check(strstr(heard.payload, "\"reason\":\"because\"") != NULL);

@@ -276,8 +276,8 @@ static void check_passed(struct fixture *fixture)
     static const char *const LANES[] = {"orders"};
     static const char *const WANT[] = {
         "{\"input\": null, \"results\": "
-        "{\"{fp:0}:61323334-3536-3738-3930-313233343536\": "
-        "\"A\", \"{fp:0}:62323334-3536-3738-3930-313233343536\": \"B\"}}",
+        "{\"0-61323334-3536-3738-3930-313233343536\": "
+        "\"A\", \"0-62323334-3536-3738-3930-313233343536\": \"B\"}}",
         "\"A\"", "\"B\"", "own"};
     struct weir_claim_options options = flow_fixture_claimant(LANES, "anna");
     struct weir_claimed *claimed = NULL;

@@ -60,7 +60,7 @@ FLOW_TEST(operator, finds_nothing_to_do_to_what_is_not_there)
     struct weir_revocation revocation = {.instance = NULL};
 
     check_db(weir_flow_cancel(flow, &NOBODY, NULL, &fixture->error), WEIR_NOT_FOUND);
-    check(strstr(fixture->error.text, "{fp:3}:09090900-") != NULL);
+    check(strstr(fixture->error.text, "3-09090900-") != NULL);
     check_db(weir_flow_revoke(flow, &NOBODY, &revocation, &fixture->error),
              WEIR_NOT_FOUND);
     check_db(weir_flow_prioritise(flow, &NOBODY, 1, &fixture->error), WEIR_NOT_FOUND);

@@ -215,10 +215,9 @@ FLOW_TEST(rows, of_an_unknown_state_are_refused_by_name)
                              &store_fixture.records, &fixture->error),
              WEIR_SCHEMA);
 
-    check_str(
-        fixture->error.text,
-        "execution {fp:1}:01000000-0000-0000-0000-000000000077 has state 77, which this "
-        "library does not know: install a newer weir");
+    check_str(fixture->error.text,
+              "execution 1-01000000-0000-0000-0000-000000000077 has state 77, which this "
+              "library does not know: install a newer weir");
     store_fixture_close(&store_fixture);
 }
 

@@ -70,7 +70,7 @@ def rules(prefix, version):
         (re.compile(r"\b(postgresql|mariadb)://[^\s\"',;]*[^\s\"',;:]"), "<url>"),
         (re.compile(r"\bs\\*_\d+\\*_\w+\b"), "<database>"),
         (re.compile(re.escape(prefix)), "<prefix>"),
-        (re.compile(r"\{fp:\d+\}:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), numbered("id")),
+        (re.compile(r"(?<![\w-])\d{1,5}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), numbered("id")),
         (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), numbered("uuid")),
         (re.compile(r"\b[0-9a-f]{64}\b"), numbered("token")),
         (re.compile(r"\b[0-9a-f]{32}\b"), numbered("uid")),

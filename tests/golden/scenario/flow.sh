@@ -2,7 +2,7 @@
 # on: sqlite postgresql
 # Executions.
 also execution list
-weir submit --lane l --kind k --id '{fp:7}:01234567-89ab-cdef-0123-456789abcdef' --priority 7 --namespace shop --deadline 2h --tag tenant.plan=gold --input '{"n": 1}'
+weir submit --lane l --kind k --id '7-01234567-89ab-cdef-0123-456789abcdef' --priority 7 --namespace shop --deadline 2h --tag tenant.plan=gold --input '{"n": 1}'
 one=$(words)
 weir submit --lane l --kind k --json
 two=$(out .id)
@@ -22,7 +22,7 @@ weir submit --lane l --kind k --id x
 also execution get "$one"
 weir execution get "$one" --quiet
 also execution get "$later"
-weir execution get '{fp:1}:00000000-0000-0000-0000-000000000000'
+weir execution get '1-00000000-0000-0000-0000-000000000000'
 weir execution get x
 weir execution get
 also execution list
@@ -93,8 +93,8 @@ also execution cancel "$id" --reason 'not wanted'
 weir execution get "$id"
 weir execution replay "$id"
 weir execution cancel "$two"
-weir execution cancel '{fp:1}:00000000-0000-0000-0000-000000000000'
-weir execution cancel '{fp:1}:00000000-0000-0000-0000-000000000000' --json
+weir execution cancel '1-00000000-0000-0000-0000-000000000000'
+weir execution cancel '1-00000000-0000-0000-0000-000000000000' --json
 weir execution cancel
 
 note 'processes'

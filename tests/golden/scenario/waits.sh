@@ -45,7 +45,7 @@ weir execution approve "$id" b --name ok
 weir execution approve "$id"
 silent execution list --lane m --quiet
 also execution resume "$(words)"
-weir execution resume '{fp:1}:00000000-0000-0000-0000-000000000000'
+weir execution resume '1-00000000-0000-0000-0000-000000000000'
 weir execution resume
 
 note 'the key'

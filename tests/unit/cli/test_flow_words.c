@@ -37,7 +37,31 @@ WEIR_TEST(token, is_id_row_and_epoch)
     char token[WEIR_FLOW_TOKEN_SIZE];
 
     check_str(weir_flow_token_format(&claim, token),
-              "{fp:7}:abababab-abab-abab-abab-abababababab/42/3");
+              "7-abababab-abab-abab-abab-abababababab/42/3");
+}
+
+WEIR_TEST(token, may_have_an_id_of_the_old_form)
+{
+    static const char TOKEN[] =
+        "{fp:65535}:abababab-abab-abab-abab-abababababab/9223372036854775807/3";
+    struct weir_claim found;
+
+    check_int(weir_flow_take_token(&weir_cli_flow_renew, TOKEN, &found), WEIR_EXIT_DONE);
+    check_int(found.id.partition, UINT16_MAX);
+    check(found.no == INT64_MAX);
+    check(found.epoch == 3);
+}
+
+WEIR_TEST(execution, is_told_from_flows_and_from_tokens_of_waitpoints)
+{
+    check(weir_flow_is_execution("7-01902c5e-7d1a-7b3c-8f00-0123456789ab"));
+    check(weir_flow_is_execution("{fp:7}:01902c5e-7d1a-7b3c-8f00-0123456789ab"));
+    check(weir_flow_is_execution("65535-x"));
+    check(!weir_flow_is_execution("12345678-7d1a-7b3c-8f00-0123456789ab"));
+    check(!weir_flow_is_execution("7-k:0123abcd"));
+    check(!weir_flow_is_execution("-7-01902c5e"));
+    check(!weir_flow_is_execution("7"));
+    check(!weir_flow_is_execution(""));
 }
 
 WEIR_TEST(token, is_the_claim_again)

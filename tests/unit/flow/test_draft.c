@@ -146,8 +146,7 @@ WEIR_TEST(id, of_a_draft_has_a_partition_that_is_there)
     accepts(DRAFT(.id = &id));
 
     id.partition = 256;
-    refuses(DRAFT(.id = &id), WEIR_INVALID, "id \"{fp:256}:0000", "partition 256",
-            "0 to 255");
+    refuses(DRAFT(.id = &id), WEIR_INVALID, "id \"256-0000", "partition 256", "0 to 255");
 }
 
 /* ---- sizes and times ----------------------------------------------------------------------- */
@@ -474,6 +473,8 @@ WEIR_TEST(digest, differs_with_the_namespace_of_an_id)
                 DRAFT(.id = &ID, .budgets = &budget, .budget_count = 1)));
 }
 
+#define UUID "01902c5e-7d1a-7b3c-8f00-0123456789ab"
+
 WEIR_TEST(name, is_utf8_without_comma_and_control_characters)
 {
     accepts(DRAFT(.name = "pack"));
@@ -482,6 +483,9 @@ WEIR_TEST(name, is_utf8_without_comma_and_control_characters)
 
     refuses(DRAFT(.name = ""), WEIR_INVALID, "name", "\"\"", "1 to 256 bytes");
     refuses(DRAFT(.name = "{fp:1}:x"), WEIR_INVALID, "name", "{fp:1}:x", "not begin");
+    refuses(DRAFT(.name = "1-" UUID), WEIR_INVALID, "name", "1-" UUID, "is an id");
+    accepts(DRAFT(.name = "1-pack"));
+    accepts(DRAFT(.name = UUID));
     refuses(DRAFT(.name = "a,b"), WEIR_INVALID, "name", "a,b", "comma");
     refuses(DRAFT(.name = "a\nb"), WEIR_INVALID, "name", "a", "control");
     refuses(DRAFT(.name = "\xff"), WEIR_INVALID, "name", "", "UTF-8");

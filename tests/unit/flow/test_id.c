@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "lib/test.h"
 
 #define UUID "01902c5e-7d1a-7b3c-8f00-0123456789ab"
@@ -40,91 +41,143 @@ static void refuses(const char *text, const char *why)
 
 WEIR_TEST(execution_id, is_a_partition_and_a_uuid)
 {
+    accepts("12-" UUID, 12);
+}
+
+WEIR_TEST(execution_id, of_the_old_form_is_understood)
+{
     accepts("{fp:12}:" UUID, 12);
+    accepts("{fp:0}:" UUID, 0);
+    accepts("{fp:65535}:" UUID, 65535);
+    accepts("{fp:1}:01902C5E-7D1A-7b3c-8F00-0123456789AB", 1);
 }
 
 WEIR_TEST(execution_id, may_have_any_partition_of_16_bits)
 {
-    accepts("{fp:0}:" UUID, 0);
-    accepts("{fp:65535}:" UUID, 65535);
+    accepts("0-" UUID, 0);
+    accepts("65535-" UUID, 65535);
 }
 
 WEIR_TEST(execution_id, may_have_its_digits_in_any_case)
 {
-    accepts("{fp:1}:01902C5E-7D1A-7b3c-8F00-0123456789AB", 1);
+    accepts("1-01902C5E-7D1A-7b3c-8F00-0123456789AB", 1);
 }
 
-WEIR_TEST(execution_id, needs_its_prefix)
+WEIR_TEST(execution_id, needs_its_partition)
 {
-    refuses("12}:" UUID, "begin with \"{fp:\"");
-    refuses(UUID, "begin with \"{fp:\"");
-    refuses("{b:1}:" UUID, "begin with \"{fp:\"");
-    refuses("{FP:1}:" UUID, "begin with \"{fp:\"");
-    refuses(" {fp:1}:" UUID, "begin with \"{fp:\"");
-    refuses("", "begin with \"{fp:\"");
-    refuses("{fp", "begin with \"{fp:\"");
+    refuses("-" UUID, "begin with its partition");
+    refuses(UUID, "begin with its partition");
+    refuses("{b:1}:" UUID, "begin with its partition");
+    refuses("{FP:1}:" UUID, "begin with its partition");
+    refuses(" {fp:1}:" UUID, "begin with its partition");
+    refuses(" 1-" UUID, "begin with its partition");
+    refuses("", "begin with its partition");
+    refuses("{fp", "begin with its partition");
+    refuses("x", "as in \"151-01a1e4d0-2abe-79c2-bc93-40af11a29381\"");
     refuses(NULL, "is NULL");
 }
 
-WEIR_TEST(execution_id, needs_brace_and_colon_behind_the_partition)
+WEIR_TEST(execution_id, needs_a_dash_behind_the_partition)
 {
-    refuses("{fp:12x" UUID, "followed by \"}:\"");
-    refuses("{fp:12:" UUID, "followed by \"}:\"");
-    refuses("{fp:12}" UUID, "followed by \"}:\"");
-    refuses("{fp:12 }:" UUID, "followed by \"}:\"");
-    refuses("{fp:12", "followed by \"}:\"");
-    refuses("{fp:12}", "followed by \"}:\"");
+    refuses("12", "followed by \"-\"");
+    refuses("12x" UUID, "followed by \"-\"");
+    refuses("12:" UUID, "followed by \"-\"");
+    refuses("12 -" UUID, "followed by \"-\"");
+    refuses("12/" UUID, "followed by \"-\"");
+}
+
+WEIR_TEST(execution_id, of_the_old_form_needs_brace_and_colon)
+{
+    refuses("{fp:12x" UUID, "followed by");
+    refuses("{fp:12:" UUID, "followed by");
+    refuses("{fp:12}" UUID, "followed by");
+    refuses("{fp:12 }:" UUID, "followed by");
+    refuses("{fp:12", "followed by");
+    refuses("{fp:12}", "followed by");
+}
+
+WEIR_TEST(execution_id, is_no_mixture_of_both_forms)
+{
+    refuses("{fp:12-" UUID, "followed by");
+    refuses("{fp:12}-" UUID, "followed by");
+    refuses("12}:" UUID, "followed by");
+    refuses("12-{fp:12}:" UUID, "a uuid");
+    refuses("fp:12-" UUID, "begin with its partition");
+    refuses("{12}:" UUID, "begin with its partition");
+    refuses("{12-" UUID "}", "begin with its partition");
 }
 
 WEIR_TEST(execution_id, needs_a_partition_from_0_to_65535)
 {
-    refuses("{fp:65536}:" UUID, "from 0 to 65535");
-    refuses("{fp:4294967296}:" UUID, "from 0 to 65535");
-    refuses("{fp:18446744073709551617}:" UUID, "from 0 to 65535");
-    refuses("{fp:-1}:" UUID, "from 0 to 65535");
-    refuses("{fp:-0}:" UUID, "from 0 to 65535");
-    refuses("{fp:+1}:" UUID, "from 0 to 65535");
-    refuses("{fp:}:" UUID, "from 0 to 65535");
-    refuses("{fp:x}:" UUID, "from 0 to 65535");
-    refuses("{fp: 1}:" UUID, "from 0 to 65535");
+    static const char *const BAD[] = {
+        "65536", "4294967296", "18446744073709551617", "-1", "-0", "+1", "-151", "",
+        "x",     " 1"};
+
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        char text[128];
+
+        weir_text_format(text, sizeof text, "%s-" UUID, BAD[i]);
+        refuses(text, "from 0 to 65535");
+        weir_text_format(text, sizeof text, "{fp:%s}:" UUID, BAD[i]);
+        refuses(text, "from 0 to 65535");
+    }
     refuses("{fp:", "from 0 to 65535");
 }
 
 /* Else one execution would have several texts. */
 WEIR_TEST(execution_id, has_no_zeros_before_its_partition)
 {
+    refuses("0151-" UUID, "from 0 to 65535");
+    refuses("00-" UUID, "from 0 to 65535");
     refuses("{fp:01}:" UUID, "from 0 to 65535");
     refuses("{fp:00}:" UUID, "from 0 to 65535");
 }
 
 WEIR_TEST(execution_id, needs_a_whole_uuid)
 {
-    refuses("{fp:1}:", "a uuid");
-    refuses("{fp:1}:not-a-uuid", "a uuid");
-    refuses("{fp:1}:01902c5e7d1a7b3c8f000123456789ab", "a uuid");
-    refuses("{fp:1}:{01902c5e-7d1a-7b3c-8f00-0123456789ab}", "a uuid");
-    refuses("{fp:1}:01902c5e-7d1a-7b3c-8f00-0123456789ag", "a uuid");
-    refuses("{fp:1}:01902c5e-7d1a-7b3c-8f0-00123456789ab", "a uuid");
-    refuses("{fp:1}:" UUID "0", "a uuid");
-    refuses("{fp:1}:" UUID " ", "a uuid");
+    static const char *const BAD[] = {"",
+                                      "not-a-uuid",
+                                      "01902c5e7d1a7b3c8f000123456789ab",
+                                      "{01902c5e-7d1a-7b3c-8f00-0123456789ab}",
+                                      "01902c5e-7d1a-7b3c-8f00-0123456789ag",
+                                      "01902c5e-7d1a-7b3c-8f0-00123456789ab",
+                                      "-" UUID,
+                                      UUID "0",
+                                      UUID " ",
+                                      UUID "-",
+                                      UUID "/1/1"};
+
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        char text[128];
+
+        weir_text_format(text, sizeof text, "151-%s", BAD[i]);
+        refuses(text, "a uuid");
+        weir_text_format(text, sizeof text, "{fp:151}:%s", BAD[i]);
+        refuses(text, "a uuid");
+    }
 }
 
-WEIR_TEST(execution_id, that_ends_anywhere_is_refused)
+static void refuses_every_beginning(const char *whole)
 {
-    const char whole[] = "{fp:12}:" UUID;
     struct weir_execution_id id;
 
-    for (size_t size = 0; size + 1 < sizeof whole; size++) {
-        char text[sizeof whole] = "";
+    for (size_t size = 0; size < strlen(whole); size++) {
+        char text[64] = "";
 
         memcpy(text, whole, size);
         check_status(weir_execution_id_parse(text, &id, NULL), WEIR_INVALID);
     }
 }
 
+WEIR_TEST(execution_id, that_ends_anywhere_is_refused)
+{
+    refuses_every_beginning("12-" UUID);
+    refuses_every_beginning("{fp:12}:" UUID);
+}
+
 WEIR_TEST(execution_id, is_shown_when_it_is_refused)
 {
-    refuses("{fp:-7}:\n", "\"{fp:-7}:?\"");
+    refuses("-7-\n", "\"-7-?\"");
 }
 
 /* ---- formatting ---------------------------------------------------------------------------- */
@@ -135,7 +188,7 @@ WEIR_TEST(execution_id, has_one_text)
     char text[WEIR_EXECUTION_ID_TEXT_SIZE];
 
     memcpy(id.uuid, UUID_BYTES, WEIR_UUID_SIZE);
-    check_str(weir_execution_id_format(&id, text), "{fp:907}:" UUID);
+    check_str(weir_execution_id_format(&id, text), "907-" UUID);
 }
 
 WEIR_TEST(execution_id, comes_back_from_its_text_with_every_partition)
