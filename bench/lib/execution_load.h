@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/flow.h>
-#include <weir/flow_supervisor.h>
+#include <weir/execution_supervisor.h>
+#include <weir/executions.h>
 #include <weir/outbox.h>
 
 enum { BENCH_MILLERS = 16, BENCH_GRAIN_SIZE = 200, BENCH_FLOUR_SIZE = 16 };

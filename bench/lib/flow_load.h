@@ -14,7 +14,7 @@
 #ifndef WEIR_BENCH_FLOW_LOAD_H
 #define WEIR_BENCH_FLOW_LOAD_H
 
-#include <weir/graph.h>
+#include <weir/flow.h>
 
 #include "lib/execution_load.h"
 

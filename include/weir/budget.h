@@ -18,7 +18,7 @@
 #ifndef WEIR_BUDGET_H
 #define WEIR_BUDGET_H
 
-#include <weir/flow.h>
+#include <weir/executions.h>
 
 enum {
     WEIR_BUDGET_NAME_SIZE_MAX = 256,

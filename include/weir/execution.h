@@ -35,7 +35,7 @@ enum {
     WEIR_INPUT_SIZE_MAX = 1024 * 1024,
     WEIR_RESULT_SIZE_MAX = 1024 * 1024,
     WEIR_JOINED_SIZE_MAX =
-        8 * 1024 * 1024, /* of results and input together, see weir/graph.h */
+        8 * 1024 * 1024, /* of results and input together, see weir/flow.h */
     WEIR_PRIORITY_MAX = 9000,
     WEIR_CAPABILITIES_MAX = 256,
     WEIR_CAPABILITIES_SIZE_MAX = 4096, /* as a list with commas */
@@ -57,7 +57,7 @@ struct weir_execution_id {
     uint16_t partition; /* minted with it, and part of it for ever */
 };
 
-/* Of a flow, see weir/graph.h. */
+/* Of a flow, see weir/flow.h. */
 struct weir_graph_id {
     uint8_t uuid[WEIR_UUID_SIZE];
 };

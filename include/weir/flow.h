@@ -1,247 +1,220 @@
 /*
- * flow.h - a durable execution engine in the application's database.
+ * flow.h - flows: executions that wait for each other.
  *
- * Work is submitted, claimed by workers for a limited time, and ends exactly once. All truth is in
- * the database (SQLite or PostgreSQL), all times are its clock's; a process may die at any moment.
+ * A flow is a graph of executions without cycles. What an edge leads to waits, until enough of what
+ * it comes from has ended well; how many are enough is the policy of the *group* of edges that lead
+ * to it. Members and edges are added in one call, so nothing can be claimed before what it waits for
+ * is known.
  *
- *   submit(draft) ... claim(lanes) -> run -> renew, renew -> complete | fail | delay | abandon
+ *   draft --+                       weir_graph_create(flow, ...)            -> id
+ *           +--> check --> publish  weir_graph_mint(id, &draft.id, 4)
+ *   cover --+                       weir_graph_extend(flow, members, edges)
  *
- * Every call of a worker shows its claim. One whose claim is not current any more gets
- * WEIR_FENCED and the truth, and changes nothing; one that repeats a call whose reply was lost
- * gets WEIR_OK again.
+ *   policy    satisfied when             impossible when
+ *   all       every one has succeeded    one has ended otherwise
+ *   any       one has succeeded          all have ended otherwise
+ *   quorum k  k have succeeded           fewer than k can still
  *
- * Events   What ends, is leased, or is changed by an operator is told in queues of the outbox
- *          ("flow.completion", "flow.lease", "flow.operator"), in the same transaction: JSON,
- *          with the id of the execution as key, or of the flow that is cancelled. Whoever wants
- *          to hear subscribes (weir/outbox.h); without subscription nothing is kept.
- * Life     migrate, create, use, destroy. The reconcilers of weir/flow_supervisor.h must run
- *          somewhere, in any number of processes.
- * Threads  Any thread; create and destroy one at a time.
- * Failure  Deadlocks and serialisation failures are retried inside. WEIR_IN_DOUBT: the reply
- *          of the commit was lost, and nobody knows whether it happened. Repeat the call, it
- *          finds out what happened, if it is a submission whose drafts all have a key or an id;
- *          or settles, renews, reports progress, cancels, revokes by epoch, or sets a priority.
- *          Others would do it once more. Compare with what weir_flow_get() has told before:
+ * A group is decided once. Satisfied: the execution can be claimed. Impossible: it is skipped, which
+ * may make others impossible in turn. With *cancel remaining* those that its edges come from and that
+ * have not ended are cancelled when it is decided; else they run on.
  *
- *            submit without key and id    nothing tells; there may be two. Give a key
- *            claim                        see weir_flow_claim()
- *            replay                       has happened if `replays` has grown
- *            resume (weir/suspension.h)   has if it is not suspended, or if `epoch` has grown:
- *                                         then it is suspended once more
- *            revoke, whatever the epoch   has, or need not, if `epoch` has grown
+ * A flow ends by itself, when all its members have. A replay of one of them opens it again.
+ *
+ * Data     An edge may pass data: the result of the member that it comes from, as it was when that member
+ *          completed, if the join was not decided before. A replay of what was skipped gets what came
+ *          too late, too. What a worker is given depends on how many such edges lead to the member:
+ *
+ *            none     its own input
+ *            one      the result as it is; its own input, if there is none or it is empty
+ *            several  a JSON object with all of them, by the names of the members, or by their ids
+ *                     ("12-0190...") where they have no name:
+ *
+ *              {"input": OWN, "results": {"pack": RESULT, "bill": RESULT}}
+ *
+ *          In it, null is an input that was not given and a result that is empty. A member that has not
+ *          completed when the join is decided (failed, skipped, still running) is not in it. What is JSON
+ *          stands as it is; anything else is a string, its text if it is UTF-8, else base64, and then
+ *          "encodings": {"input": "text", "results": {"bill": "base64"}} names what is such a string.
+ *          Every attempt is given the same bytes. With more than WEIR_JOINED_SIZE_MAX bytes the member
+ *          fails when it is claimed, without an attempt: "joined_input_too_large".
+ * Threads  Any thread.
+ * Failure  A failed call has changed nothing. WEIR_IN_DOUBT: repeat it, with the same ids.
  */
-#ifndef WEIR_FLOW_H
-#define WEIR_FLOW_H
+#ifndef WEIR_GRAPH_H
+#define WEIR_GRAPH_H
 
-#include <weir/db.h>
-#include <weir/execution.h>
+#include <weir/executions.h>
 
-struct weir_flow;
-struct weir_outbox;
-
-enum { WEIR_BATCH_MAX = 10000 };
-
-/* Limits of lease_ms. */
-enum { WEIR_FLOW_LEASE_MS_MIN = 1000, WEIR_FLOW_LEASE_MS_MAX = 3600 * 1000 };
-
-struct weir_flow_options {
-    struct weir_db *db; /* borrowed until destroy(); not MariaDB */
-    struct weir_outbox
-        *outbox;         /* for the events; borrowed until destroy(); NULL: no events */
-    uint32_t partitions; /* 1 to 65,535; default 256; the same in all processes */
-    /* PostgreSQL: for applications that PREPARE their transactions, which a NOTIFY forbids; waiting
-     * claims of other processes then hear of it within a second. SET LOCAL weir.notify = off does the
-     * same for one transaction. */
-    bool no_notify;
-    bool no_savepoint; /* submit in a caller's transaction without a savepoint */
+enum {
+    WEIR_GRAPH_ID_TEXT_SIZE = 37,
+    WEIR_GRAPH_MEMBERS_MAX = 1000000,
+    WEIR_GRAPH_UPSTREAMS_MAX = 100000 /* edges that lead to one execution */
 };
 
-/* Who claims. */
-struct weir_claim_options {
-    const char *const *lanes; /* 1 to 64 of them, served fairly */
-    size_t lane_count;
-    const char *const *capabilities;
-    size_t capability_count;
-    const char *worker;   /* the pool; 1 to 256 printable characters */
-    const char *instance; /* this process; likewise, without blanks */
-    int64_t lease_ms;     /* 1 s to 1 h; default 30 s */
+enum weir_graph_state {
+    WEIR_GRAPH_OPEN,      /* nothing has begun, and something can; or it is empty */
+    WEIR_GRAPH_RUNNING,   /* something is active; or has begun, and more can be claimed */
+    WEIR_GRAPH_BLOCKED,   /* neither: what has not ended waits */
+    WEIR_GRAPH_COMPLETED, /* all have ended: none failed, expired or was cancelled, but for
+                           * those whom a join did not need any more */
+    WEIR_GRAPH_FAILED,    /* all have ended, and not so */
+    WEIR_GRAPH_CANCELLED, /* by weir_graph_cancel() */
+    WEIR_GRAPH_STATE_COUNT
+};
+
+enum weir_join { WEIR_JOIN_ALL, WEIR_JOIN_ANY, WEIR_JOIN_QUORUM, WEIR_JOIN_COUNT };
+
+struct weir_graph_edge {
+    struct weir_execution_id from, to;
+    bool passes_data; /* see "Data" */
+};
+
+/* How the edges to one execution are joined; all of them, cancelling nobody, where nothing is said. It
+ * is said before the first of these edges is there, or with it. */
+struct weir_graph_join {
+    struct weir_execution_id to;
+    enum weir_join policy;
+    uint32_t quorum; /* QUORUM: at least 1 */
+    bool cancel_remaining;
+};
+
+struct weir_graph_draft {
+    const struct weir_graph_id *id; /* NULL: a new one */
+    const char *name_space;         /* NULL: "default" */
+    const char *kind;               /* 1 to 256 printable ASCII characters */
+};
+
+/* What is to be added: all or nothing. Edges are between members, old or new. */
+struct weir_graph_extension {
+    const struct weir_execution_draft *members; /* each with an id of weir_graph_mint() */
+    size_t member_count;
+    const struct weir_graph_edge *edges;
+    size_t edge_count;
+    const struct weir_graph_join *joins;
+    size_t join_count;
+    int64_t revision; /* that the caller has seen; -1: whatever it is */
+};
+
+enum weir_graph_cancel_policy {
+    WEIR_CANCEL_FLOW_ONLY, /* it takes no more members; these go on */
+    WEIR_CANCEL_ALL, /* of more than 1,000 some may be skipped instead, by the end of others */
+    WEIR_CANCEL_PENDING /* those that nobody has begun */
+};
+
+struct weir_graph_info {
+    struct weir_graph_id id;
+    const char *name_space;
+    const char *kind;
+    enum weir_graph_state state;
+    const char *cancel_reason;                   /* "" */
+    enum weir_graph_cancel_policy cancel_policy; /* CANCELLED */
+    int64_t revision;
+    uint32_t members, edges;
+    uint32_t in_state[WEIR_STATE_COUNT]; /* members by public state */
+    int64_t created_us;
     int64_t
-        wait_ms; /* for something to come, without polling; up to 1 h; 0: do not wait */
+        ended_us; /* with the last of its members, or when it was cancelled; 0: not yet */
 };
 
-/* What was claimed. Texts and bytes live until weir_claimed_free(). */
-struct weir_claimed {
-    struct weir_claim claim;
-    const char *name_space;
-    const char *lane;
-    const char *kind;
-    const char *name; /* of a member of a flow; "" when it has none */
-    int32_t attempt;  /* its number, from 0 */
-    enum weir_attempt_type type;
-    const void *input; /* of a member that data is passed to: see weir/graph.h */
-    size_t
-        input_size; /* up to WEIR_INPUT_SIZE_MAX; of several results WEIR_JOINED_SIZE_MAX */
-    const struct weir_tag *tags;
-    size_t tag_count;
-    int64_t lease_us;    /* until when, by the database's clock */
-    int64_t claimed_ns;  /* just before the lease began, by the executor's clock */
-    int64_t deadline_us; /* of attempt or execution, whichever is sooner; 0: none */
+enum weir_edge_state {
+    WEIR_EDGE_OPEN,
+    WEIR_EDGE_SUCCEEDED,
+    WEIR_EDGE_FAILED, /* failed, cancelled or expired */
+    WEIR_EDGE_SKIPPED
 };
 
-/* How an execution stands, whoever asks. All zero when there is none. */
-struct weir_truth {
-    enum weir_public_state state;
-    int64_t epoch;
-    int64_t lease_us; /* of whoever holds it; 0: nobody does */
+enum weir_group_state { WEIR_GROUP_PENDING, WEIR_GROUP_SATISFIED, WEIR_GROUP_IMPOSSIBLE };
+
+struct weir_edge_info {
+    struct weir_graph_edge edge;
+    enum weir_edge_state state;
 };
 
-enum weir_settle {
-    WEIR_SETTLE_COMPLETE,
-    WEIR_SETTLE_FAIL,
-    WEIR_SETTLE_DELAY,
-    WEIR_SETTLE_ABANDON /* cancelled by its worker */
+struct weir_group_info {
+    struct weir_graph_join join;
+    enum weir_group_state state;
+    uint32_t total, succeeded, failed, skipped;
+    bool cancelling; /* siblings are still to be cancelled */
 };
 
-/* How a worker ends its attempt. `status` and `truth` are the answer. */
-struct weir_settlement {
-    struct weir_claim claim;
-    enum weir_settle verb;
-    const void *result; /* COMPLETE; up to WEIR_RESULT_SIZE_MAX */
-    size_t result_size;
-    const char *reason; /* FAIL, ABANDON: UTF-8, cut at WEIR_FAILURE_SIZE_MAX; NULL: "" */
-    bool permanent;     /* FAIL: no retry */
-    int64_t delay_ms;   /* DELAY */
-    /* out: OK, FENCED, NOT_FOUND; MISMATCH: this claim was settled before, with another verb or
-     * result, and stays so */
-    enum weir_status status;
-    struct weir_truth truth; /* out: as it is after this call */
+struct weir_graph_filter {
+    const char *name_space; /* NULL: any */
+    int64_t before;         /* the `next` of the page before; 0: from the newest */
+    size_t count;           /* 1 to 1000 */
 };
 
-struct weir_renewal {
-    struct weir_claim claim;
-    enum weir_status status; /* out: OK, FENCED, NOT_FOUND */
-    struct weir_truth truth; /* out */
-};
-
-/* Whose lease is to be taken. */
-struct weir_revocation {
-    const char *instance;    /* NULL: whoever holds it */
-    int64_t epoch;           /* 0: whatever it is */
-    bool revoked;            /* out; false: it was so already */
-    const char *reason;      /* out, when it was: "no_active_lease", "epoch_moved",
-                                "different_worker_instance_id"; else ""; lives for ever */
-    struct weir_truth truth; /* out */
-};
-
-/* Which executions; empty or zero is any. */
-struct weir_execution_filter {
-    const char *name_space;
-    const char *lane;
-    const char *kind;
-    const char *tag_key; /* with tag_value */
-    const char *tag_value;
-    const struct weir_graph_id *graph; /* whose members; NULL: any */
-    uint32_t states;                   /* 1 << enum weir_public_state, or-ed; 0: all */
-    int64_t before; /* the `next` of the page before; 0: from the newest */
-    size_t count;   /* 1 to 1000 */
-};
-
-typedef void (*weir_execution_visit_fn)(void *state,
-                                        const struct weir_execution_info *info);
-typedef void (*weir_attempt_visit_fn)(void *state, const struct weir_attempt_info *info);
+typedef void (*weir_graph_visit_fn)(void *state, const struct weir_graph_info *info);
+typedef void (*weir_edge_visit_fn)(void *state, const struct weir_edge_info *info);
+typedef void (*weir_group_visit_fn)(void *state, const struct weir_group_info *info);
 
 WEIR_BEGIN_DECLS
 
-WEIR_CHECKED WEIR_API enum weir_status weir_flow_migrate(struct weir_db *db,
-                                                         struct weir_error *error);
-WEIR_API void weir_flow_options_init(struct weir_flow_options *self);
+WEIR_API const char *weir_graph_id_format(const struct weir_graph_id *self, char *out);
+WEIR_CHECKED WEIR_API enum weir_status weir_graph_id_parse(const char *text,
+                                                           struct weir_graph_id *out,
+                                                           struct weir_error *error);
+WEIR_API const char *weir_graph_state_name(enum weir_graph_state state);
+
+/* One that is there already is fine, if it is the same; WEIR_MISMATCH if not. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_create(const struct weir_flow_options *options, struct weir_flow **out,
-                 struct weir_error *error);
-WEIR_API void weir_flow_destroy(struct weir_flow *self);
+weir_graph_create(struct weir_flow *self, const struct weir_graph_draft *draft,
+                  struct weir_graph_id *out, struct weir_error *error);
+
+/* Ids for members: in the partition of the flow. */
+WEIR_API void weir_graph_mint(struct weir_flow *self, const struct weir_graph_id *graph,
+                              struct weir_execution_id *out, size_t count);
 
 /*
- * Submit up to WEIR_BATCH_MAX executions, all or none. `connection`, ours or adopted, has an open
- * transaction; NULL: a transaction of its own. `out` has room for all, or is NULL. WEIR_INVALID,
- * WEIR_TOO_LARGE: the text names draft, field and limit. WEIR_MISMATCH: an idempotency key, or an
- * id, was used before for something else; an id also in another namespace, whatever for. A failed
- * call leaves the caller's transaction usable (unless the database has given it up: WEIR_CONFLICT,
- * WEIR_LOST) and without a trace of this call.
+ * Add members, edges and joins. `connection` as for weir_flow_submit(). What is there already and the
+ * same is fine, so a call may be repeated. Each of these has changed nothing:
+ *
+ *   WEIR_NOT_FOUND  there is no such flow
+ *   WEIR_CLOSED     it was cancelled
+ *   WEIR_STALE      `revision` is not that of the flow: read it again
+ *   WEIR_FOREIGN    an edge or a join names an execution that is no member, or an id of a member was
+ *                   not minted for this flow
+ *   WEIR_CYCLE      the edges would lead in a circle; the text names one of it
+ *   WEIR_MISMATCH   it is there and different: a member, an edge, a join; or where a new edge leads
+ *                   to has begun already; or another member has this name
+ *   WEIR_FULL       more than WEIR_GRAPH_UPSTREAMS_MAX edges would lead to one, or the flow have more
+ *                   than WEIR_GRAPH_MEMBERS_MAX members
+ *   WEIR_INVALID    a self edge, a quorum of 0, an unknown policy, two members of one name: the text
+ *                   names it
  */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_submit(struct weir_flow *self, struct weir_connection *connection,
-                 const struct weir_execution_draft *drafts, size_t count,
-                 struct weir_submission *out, struct weir_error *error);
+weir_graph_extend(struct weir_flow *self, struct weir_connection *connection,
+                  const struct weir_graph_id *graph,
+                  const struct weir_graph_extension *extension, int64_t *revision,
+                  struct weir_error *error);
 
-/* Something was submitted and committed on a connection of the application's: whoever waits in this
- * process looks now, and not when it hears of it. Never blocks. */
-WEIR_API void weir_flow_flush(struct weir_flow *self);
-
-/*
- * Claim up to `count` (1 to WEIR_BATCH_MAX), best first: by priority, then by age, over all lanes
- * alike. *claimed may be 0: nothing came in time. Owes one weir_claimed_free(). Inside an action
- * waiting ends with WEIR_CANCELLED when its worker is cancelled, and in a simulation it takes
- * virtual time. After WEIR_IN_DOUBT something may be claimed that nobody knows of: it comes back
- * when its lease runs out.
- */
-WEIR_API void weir_claim_options_init(struct weir_claim_options *self);
+/* *members: how many were cancelled now; a flow that has ended is left as it is (WEIR_OK). */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_claim(struct weir_flow *self, const struct weir_claim_options *options,
-                size_t count, struct weir_claimed **out, size_t *claimed,
+weir_graph_cancel(struct weir_flow *self, const struct weir_graph_id *graph,
+                  enum weir_graph_cancel_policy policy, const char *reason,
+                  size_t *members, struct weir_error *error);
+
+WEIR_CHECKED WEIR_API enum weir_status
+weir_graph_get(struct weir_flow *self, const struct weir_graph_id *graph,
+               weir_graph_visit_fn visit, void *state, struct weir_error *error);
+WEIR_CHECKED WEIR_API enum weir_status
+weir_graph_list(struct weir_flow *self, const struct weir_graph_filter *filter,
+                weir_graph_visit_fn visit, void *state, int64_t *next,
                 struct weir_error *error);
-WEIR_API void weir_claimed_free(struct weir_flow *self, struct weir_claimed *claimed);
 
-/* Up to WEIR_BATCH_MAX. Each has its own status, and one may be named twice; the call fails only as
- * a whole: WEIR_INVALID and WEIR_TOO_LARGE name the one, nothing has changed; or as the database
- * does. */
+/* Members come with weir_flow_list() and its `graph`. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_renew(struct weir_flow *self, int64_t lease_ms, struct weir_renewal *renewals,
-                size_t count, struct weir_error *error);
+weir_graph_edges(struct weir_flow *self, const struct weir_graph_id *graph,
+                 weir_edge_visit_fn visit, void *state, struct weir_error *error);
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_settle(struct weir_flow *self, struct weir_settlement *settlements,
-                 size_t count, struct weir_error *error);
+weir_graph_groups(struct weir_flow *self, const struct weir_graph_id *graph,
+                  weir_group_visit_fn visit, void *state, struct weir_error *error);
 
-/* The newest report only: 0 to 100 percent, and a text of up to WEIR_FAILURE_SIZE_MAX bytes of
- * UTF-8 or NULL. WEIR_FENCED, WEIR_NOT_FOUND as above; `truth`, which may be NULL, says then how it
- * stands. */
-WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_progress(struct weir_flow *self, const struct weir_claim *claim,
-                   int32_t percent, const char *text, struct weir_truth *truth,
-                   struct weir_error *error);
-
-/* Operators. WEIR_NOT_FOUND; WEIR_MISMATCH when its state does not allow it, which the text names.
- * Cancelling what is cancelled and revoking where there is no lease is fine. */
-WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_cancel(struct weir_flow *self, const struct weir_execution_id *id,
-                 const char *reason, struct weir_error *error);
-WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_revoke(struct weir_flow *self, const struct weir_execution_id *id,
-                 struct weir_revocation *revocation, struct weir_error *error);
-WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_prioritise(struct weir_flow *self, const struct weir_execution_id *id,
-                     int32_t priority, struct weir_error *error);
-WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_replay(struct weir_flow *self, const struct weir_execution_id *id,
-                 struct weir_error *error);
-
-/* Reading. What is visited lives for the visit. *next is 0 when there is no further page. */
-WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_get(struct weir_flow *self, const struct weir_execution_id *id,
-              weir_execution_visit_fn visit, void *state, struct weir_error *error);
-WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_list(struct weir_flow *self, const struct weir_execution_filter *filter,
-               weir_execution_visit_fn visit, void *state, int64_t *next,
-               struct weir_error *error);
-WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_attempts(struct weir_flow *self, const struct weir_execution_id *id,
-                   weir_attempt_visit_fn visit, void *state, struct weir_error *error);
-
-/* WEIR_NOT_FOUND: no such execution; WEIR_NO_ROW: it is not completed. A result may have 0 bytes; *out
- * is then NULL. Owes weir_flow_free(). */
-WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_result(struct weir_flow *self, const struct weir_execution_id *id, void **out,
-                 size_t *size, struct weir_error *error);
-WEIR_API void weir_flow_free(struct weir_flow *self, void *memory);
+/* The flow of an execution. WEIR_NO_ROW: it is of none. */
+WEIR_CHECKED WEIR_API enum weir_status weir_graph_of(struct weir_flow *self,
+                                                     const struct weir_execution_id *id,
+                                                     struct weir_graph_id *out,
+                                                     struct weir_error *error);
 
 WEIR_END_DECLS
 

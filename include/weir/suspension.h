@@ -34,7 +34,7 @@
 #ifndef WEIR_SUSPENSION_H
 #define WEIR_SUSPENSION_H
 
-#include <weir/flow.h>
+#include <weir/executions.h>
 
 enum {
     WEIR_CONDITION_DEPTH_MAX = 4, /* of all() in all() */

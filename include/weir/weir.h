@@ -15,10 +15,10 @@
 #include <weir/dead_letter.h>
 #include <weir/error.h>
 #include <weir/execution.h>
+#include <weir/execution_supervisor.h>
+#include <weir/execution_worker.h>
+#include <weir/executions.h>
 #include <weir/flow.h>
-#include <weir/flow_supervisor.h>
-#include <weir/flow_worker.h>
-#include <weir/graph.h>
 #include <weir/inspect.h>
 #include <weir/log.h>
 #include <weir/message.h>

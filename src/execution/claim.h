@@ -4,7 +4,7 @@
 #ifndef WEIR_EXECUTION_CLAIM_H
 #define WEIR_EXECUTION_CLAIM_H
 
-#include "weir/flow.h"
+#include "weir/executions.h"
 
 struct weir_heap;
 

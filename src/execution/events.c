@@ -13,7 +13,7 @@
 #include "base/heap.h"
 #include "base/json.h"
 #include "execution/executions.h"
-#include "execution/flow/graph_store.h"
+#include "execution/flow/flow_store.h"
 #include "execution/wait/wait_store.h"
 #include "outbox/outbox.h"
 #include "outbox/queue/catalog.h"

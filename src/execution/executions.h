@@ -1,5 +1,5 @@
 /*
- * executions.h - the inside of weir/flow.h: one execution engine of one process.
+ * executions.h - the inside of weir/executions.h: one execution engine of one process.
  *
  *   submit.c     new executions                     flow.c      making it, waiting and waking
  *   claim.c      giving them to workers             change_set.c      storing what rules have changed
@@ -19,7 +19,7 @@
 #include "execution/id.h"
 #include "execution/notify_throttle.h"
 #include "execution/store/store.h"
-#include "weir/flow.h"
+#include "weir/executions.h"
 
 /* How often those who wait look without being told: polling is the truth. */
 #define WEIR_FLOW_POLL_NS WEIR_SECONDS(1)

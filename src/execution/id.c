@@ -13,7 +13,7 @@
 
 #include "base/assert.h"
 #include "base/quote.h"
-#include "weir/graph.h"
+#include "weir/flow.h"
 
 /* What is around the partition; the old form is only read. */
 static const char OLD_PREFIX[] = "{fp:";

@@ -13,7 +13,7 @@
 #include "base/fault_point.h"
 #include "lib/flow_crash.h"
 #include "lib/process_set.h"
-#include "weir/flow.h"
+#include "weir/executions.h"
 
 enum {
     FLOW_CRASH_SUBMITTERS = 2,

@@ -10,7 +10,7 @@
 
 #include "lib/flow_crash_shared.h"
 #include "lib/order_shared.h"
-#include "weir/flow_supervisor.h"
+#include "weir/execution_supervisor.h"
 
 enum { LEASE_MS_MORE = 500, BATCH_MAX = 60, CALLS_MAX = 3, WAIT_MS = 200, STOP_S = 30 };
 

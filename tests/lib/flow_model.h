@@ -48,7 +48,7 @@
 
 #include "lib/event_log.h"
 #include "weir/budget.h"
-#include "weir/flow.h"
+#include "weir/executions.h"
 #include "weir/suspension.h"
 
 enum {

@@ -14,7 +14,7 @@
 #include "lib/flow_sim.h"
 #include "lib/sim_process.h"
 #include "lib/temp_dir.h"
-#include "weir/flow_supervisor.h"
+#include "weir/execution_supervisor.h"
 #include "weir/outbox.h"
 
 enum {

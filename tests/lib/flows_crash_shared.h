@@ -16,8 +16,8 @@
 #include "lib/flows_crash.h"
 #include "lib/process_set.h"
 #include "weir/budget.h"
+#include "weir/executions.h"
 #include "weir/flow.h"
-#include "weir/graph.h"
 #include "weir/suspension.h"
 
 enum {
@@ -153,7 +153,7 @@ struct flows_crash_member {
     _Atomic uint32_t signal_events;
 };
 
-/* What workers say of an attempt, besides the verbs of weir/flow.h. */
+/* What workers say of an attempt, besides the verbs of weir/executions.h. */
 enum { FLOWS_CRASH_VANISH = WEIR_SETTLE_ABANDON + 1, FLOWS_CRASH_SUSPEND };
 
 struct flows_crash_claim {

@@ -10,7 +10,7 @@
 
 #include "lib/flows_crash_shared.h"
 #include "lib/order_shared.h"
-#include "weir/flow_supervisor.h"
+#include "weir/execution_supervisor.h"
 
 enum { LEASE_MS_MORE = 1000, WAIT_MS = 200, STOP_S = 30, HOUR_MS = 3600000 };
 

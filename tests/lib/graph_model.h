@@ -1,7 +1,7 @@
 /*
  * graph_model.h - what becomes of a flow, told a second time: a reference of a hundred lines.
  *
- * Written from weir/graph.h and not from src/flow: no tables, no locks, no batches, only what the
+ * Written from weir/flow.h and not from src/flow: no tables, no locks, no batches, only what the
  * definitions say. It is told what happens, in the order in which it was committed, and knows then
  * the state of every execution, edge, group and of the flow.
  *
@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "weir/graph.h"
+#include "weir/flow.h"
 
 enum { GRAPH_NODES_MAX = 96, GRAPH_EDGES_MAX = 512 };
 

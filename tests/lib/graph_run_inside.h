@@ -12,7 +12,7 @@
 
 #include "base/random.h"
 #include "lib/graph_run.h"
-#include "weir/flow.h"
+#include "weir/executions.h"
 
 enum {
     MEMBERS_MAX = 70, /* of one extension */

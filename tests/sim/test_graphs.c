@@ -14,7 +14,7 @@
 #include "lib/sqlite_file.h"
 #include "lib/temp_dir.h"
 #include "lib/test.h"
-#include "weir/flow.h"
+#include "weir/executions.h"
 #include "weir/outbox.h"
 
 enum {

@@ -4,7 +4,7 @@
 #ifndef WEIR_CLI_BUDGET_BUDGET_H
 #define WEIR_CLI_BUDGET_BUDGET_H
 
-#include "cli/execution/flow_session.h"
+#include "cli/execution/execution_session.h"
 #include "cli/output.h"
 #include "weir/budget.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "cli/budget/budget.h"
-#include "cli/execution/flow_words.h"
+#include "cli/execution/execution_words.h"
 #include "weir/heap.h"
 
 enum {

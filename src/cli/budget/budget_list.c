@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "cli/budget/budget.h"
-#include "cli/execution/flow_words.h"
+#include "cli/execution/execution_words.h"
 #include "weir/heap.h"
 
 enum {

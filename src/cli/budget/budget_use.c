@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "cli/budget/budget.h"
-#include "cli/execution/flow_words.h"
+#include "cli/execution/execution_words.h"
 #include "weir/heap.h"
 
 enum { JSON_SIZE_MAX = 64 << 10 };

@@ -13,7 +13,7 @@
 #include "db/db.h"
 #include "execution/state.h"
 #include "execution/store/store.h"
-#include "weir/graph.h"
+#include "weir/flow.h"
 #include "weir/time.h"
 
 /* By primary key, from the oldest order that has not ended on. */
@@ -37,7 +37,7 @@ static const struct weir_sql SQL_RACES = {
     .parameters = "",
 };
 
-/* Other numbers of states are those of execution/state.h and weir/graph.h, of outcomes and types those of
+/* Other numbers of states are those of execution/state.h and weir/flow.h, of outcomes and types those of
  * weir/execution.h. Each reads a whole table: once, at the end. */
 static const struct {
     struct weir_sql sql;

@@ -28,7 +28,7 @@
 #include "cli/demo/demo_worker_pool.h"
 #include "cli/output.h"
 #include "ward/system.h"
-#include "weir/flow_supervisor.h"
+#include "weir/execution_supervisor.h"
 #include "weir/heap.h"
 #include "weir/time.h"
 

@@ -19,7 +19,7 @@
 #include "ward/lock.h"
 #include "ward/system.h"
 #include "weir/budget.h"
-#include "weir/graph.h"
+#include "weir/flow.h"
 #include "weir/suspension.h"
 #include "weir/time.h"
 

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "cli/demo/demo_worker_pool.h"
-#include "weir/flow.h"
+#include "weir/executions.h"
 
 struct weir_orders;
 

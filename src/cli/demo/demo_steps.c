@@ -15,7 +15,7 @@
 #include "db/connection.h"
 #include "db/db.h"
 #include "weir/budget.h"
-#include "weir/flow_worker.h"
+#include "weir/execution_worker.h"
 #include "weir/time.h"
 
 #define GRACE WEIR_SECONDS(3)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/execution/flow_view.h"
+#include "cli/execution/execution_view.h"
 #include "execution/id.h"
 #include "weir/heap.h"
 

@@ -8,7 +8,7 @@
 #ifndef WEIR_CLI_EXECUTION_WAIT_H
 #define WEIR_CLI_EXECUTION_WAIT_H
 
-#include "cli/execution/flow_session.h"
+#include "cli/execution/execution_session.h"
 #include "cli/output.h"
 #include "weir/suspension.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/utf8.h"
-#include "cli/execution/flow_words.h"
+#include "cli/execution/execution_words.h"
 #include "cli/execution/wait.h"
 #include "execution/id.h"
 #include "weir/heap.h"

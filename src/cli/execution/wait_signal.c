@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cli/content.h"
-#include "cli/execution/flow_words.h"
+#include "cli/execution/execution_words.h"
 #include "cli/execution/wait.h"
 #include "execution/id.h"
 #include "weir/heap.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/execution/flow_words.h"
+#include "cli/execution/execution_words.h"
 #include "cli/execution/wait.h"
 #include "execution/wait/condition.h"
 #include "weir/heap.h"

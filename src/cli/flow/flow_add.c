@@ -11,11 +11,11 @@
 
 #include "base/text.h"
 #include "cli/content.h"
-#include "cli/execution/flow_words.h"
-#include "cli/flow/flow_graph.h"
+#include "cli/execution/execution_words.h"
 #include "cli/flow/flow_plan.h"
+#include "cli/flow/flow_words.h"
 #include "db/db.h"
-#include "execution/flow/graph_store.h"
+#include "execution/flow/flow_store.h"
 #include "weir/heap.h"
 
 enum {

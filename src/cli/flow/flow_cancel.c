@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
-#include "cli/flow/flow_graph.h"
+#include "cli/flow/flow_words.h"
 #include "weir/heap.h"
 
 enum { JSON_SIZE_MAX = 64 << 10, OPTION_MEMBERS = 256 };

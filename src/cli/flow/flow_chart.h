@@ -11,9 +11,9 @@
 #define WEIR_CLI_FLOW_FLOW_CHART_H
 
 #include "base/arena.h"
-#include "cli/execution/flow_view.h"
+#include "cli/execution/execution_view.h"
 #include "cli/flow/flow_draw_layers.h"
-#include "cli/flow/flow_graph.h"
+#include "cli/flow/flow_words.h"
 
 enum { WEIR_CHART_MEMBERS_MAX = 100000 };
 

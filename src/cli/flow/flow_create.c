@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cli/flow/flow_graph.h"
+#include "cli/flow/flow_words.h"
 #include "weir/heap.h"
 
 enum {

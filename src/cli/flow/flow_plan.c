@@ -11,7 +11,7 @@
 #include "base/md5.h"
 #include "base/nearest.h"
 #include "base/text.h"
-#include "cli/execution/flow_words.h"
+#include "cli/execution/execution_words.h"
 #include "cli/flow/json_walk.h"
 #include "execution/draft.h"
 #include "outbox/headers.h"

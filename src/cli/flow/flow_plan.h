@@ -26,8 +26,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/map.h"
-#include "cli/execution/flow_drafting.h"
-#include "cli/flow/flow_graph.h"
+#include "cli/execution/execution_drafting.h"
+#include "cli/flow/flow_words.h"
 
 /* Who an edge or a join is about: a member of the plan, or an id. */
 struct weir_plan_end {

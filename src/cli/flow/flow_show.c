@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cli/console.h"
-#include "cli/execution/flow_words.h"
+#include "cli/execution/execution_words.h"
 #include "cli/flow/flow_chart_text.h"
 #include "weir/heap.h"
 

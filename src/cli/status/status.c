@@ -9,7 +9,7 @@
 #include "cli/console.h"
 #include "cli/queue/queue_view.h"
 #include "cli/session.h"
-#include "cli/status/executions.h"
+#include "cli/status/execution_summary.h"
 #include "db/sqlite/space.h"
 #include "weir/heap.h"
 #include "weir/inspect.h"

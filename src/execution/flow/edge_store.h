@@ -1,10 +1,10 @@
 /*
- * edge_store.h - edges of flows in their table. Who may write them, and all else: graph_store.h.
+ * edge_store.h - edges of flows in their table. Who may write them, and all else: flow_store.h.
  */
 #ifndef WEIR_EXECUTION_FLOW_EDGE_STORE_H
 #define WEIR_EXECUTION_FLOW_EDGE_STORE_H
 
-#include "execution/flow/graph_store.h"
+#include "execution/flow/flow_store.h"
 #include "execution/flow/join.h"
 
 struct weir_edge_row {

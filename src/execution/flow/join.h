@@ -1,13 +1,13 @@
 /*
  * join.h - the edges that lead to one execution, and what has become of them.
  *
- * Pure: how a group stands follows from its policy and its counters, see weir/graph.h.
+ * Pure: how a group stands follows from its policy and its counters, see weir/flow.h.
  */
 #ifndef WEIR_EXECUTION_FLOW_JOIN_H
 #define WEIR_EXECUTION_FLOW_JOIN_H
 
 #include "execution/state.h"
-#include "weir/graph.h"
+#include "weir/flow.h"
 
 struct weir_join_progress {
     enum weir_join policy;

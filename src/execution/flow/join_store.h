@@ -1,11 +1,11 @@
 /*
  * join_store.h - groups in their table: all edges that lead to one execution, and its join. Who may
- * write them, and all else: graph_store.h.
+ * write them, and all else: flow_store.h.
  */
 #ifndef WEIR_EXECUTION_FLOW_JOIN_STORE_H
 #define WEIR_EXECUTION_FLOW_JOIN_STORE_H
 
-#include "execution/flow/graph_store.h"
+#include "execution/flow/flow_store.h"
 #include "execution/flow/join.h"
 
 struct weir_join_row {

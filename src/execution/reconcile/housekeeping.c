@@ -3,12 +3,12 @@
  * is theirs; keys of idempotency, waitpoints and secrets that have run out.
  *
  * Nobody waits for this, so it comes at its interval and not when each of them is old enough. Members
- * go with their flow (graph_remove.h). The filter is about executions, and of flows about their
+ * go with their flow (flow_remove.h). The filter is about executions, and of flows about their
  * namespace: they have no tags, so whoever looks after a tag leaves them to others. A key that has run
  * out means nothing to anybody, whosever it was.
  */
 #include "db/transact.h"
-#include "execution/flow/graph_remove.h"
+#include "execution/flow/flow_remove.h"
 #include "execution/reconcile/reconciler.h"
 #include "execution/wait/secrets.h"
 #include "execution/wait/wait_store.h"

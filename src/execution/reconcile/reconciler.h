@@ -30,7 +30,7 @@
 #include "execution/change_set.h"
 #include "execution/reconcile/due_cache.h"
 #include "ward/lock.h"
-#include "weir/flow_supervisor.h"
+#include "weir/execution_supervisor.h"
 #include "weir/scanner.h"
 
 enum { WEIR_RECONCILE_BATCH = 1000 };

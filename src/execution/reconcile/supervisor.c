@@ -1,5 +1,5 @@
 /*
- * supervisor.c - see weir/flow_supervisor.h.
+ * supervisor.c - see weir/execution_supervisor.h.
  *
  * A scanner of weir/scanner.h with one global scan per reconciler: each asks for all partitions at
  * once, and goes through them one by one only when that fails. It hears what is committed: of this
@@ -10,7 +10,7 @@
  * grace have their statements cancelled, and destroy() waits for them: nothing of ours is left on
  * the engine's connections.
  */
-#include "weir/flow_supervisor.h"
+#include "weir/execution_supervisor.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -23,7 +23,7 @@
 #include "execution/store/dictionary.h"
 #include "execution/store/execution_records.h"
 #include "execution/store/floors.h"
-#include "weir/flow.h"
+#include "weir/executions.h"
 
 /* The conditions of the partial indexes, for schema.c and for all who want to use them. */
 #define WEIR_IS_READY "state = 1"

@@ -1,5 +1,5 @@
 /*
- * task_pause.c - handlers that wait for the world: see weir/flow_worker.h.
+ * task_pause.c - handlers that wait for the world: see weir/execution_worker.h.
  *
  * A suspension is not an answer that is kept until the handler returns: the handler needs the tokens.
  * So it is stored by the handler's own thread, and repeated there as the settler does with answers.

@@ -23,7 +23,7 @@
 
 #include "base/list.h"
 #include "ward/lock.h"
-#include "weir/flow_worker.h"
+#include "weir/execution_worker.h"
 
 struct weir_executor;
 struct weir_heap;

@@ -1,5 +1,5 @@
 /*
- * worker.c - see weir/flow_worker.h: the life of a worker.
+ * worker.c - see weir/execution_worker.h: the life of a worker.
  *
  * Three wards, since they end one after the other: first whoever claims, then those who call handlers,
  * and last the internal workers, which keeps the leases of the handlers and stores their answers until then.
@@ -7,7 +7,7 @@
  * A handler that does not listen to its stop signal cannot be ended. It holds what it was given, and
  * whoever is last, the owner or such a handler, frees it.
  */
-#include "weir/flow_worker.h"
+#include "weir/execution_worker.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * worker_private.h - the inside of weir/flow_worker.h: who does what.
+ * worker_private.h - the inside of weir/execution_worker.h: who does what.
  *
  *   claimer  claims what there is room for, and waits for more     worker_claimer.c
  *   runners  one per permit: call handlers                         worker_runner.c

@@ -22,7 +22,7 @@
 #include "contract/flow/flow_fixture.h"
 #include "db/db.h"
 #include "lib/script.h"
-#include "weir/flow_worker.h"
+#include "weir/execution_worker.h"
 
 /* What a handler does: waits for `go` if it is to, listening to the stop signal, and answers. */
 struct job {

@@ -12,7 +12,7 @@
 #define WEIR_TEST_GRAPHS_H
 
 #include "contract/flow/flow_fixture.h"
-#include "weir/graph.h"
+#include "weir/flow.h"
 
 enum { GRAPH_LETTERS = 26, GRAPH_EDGES = 64 };
 

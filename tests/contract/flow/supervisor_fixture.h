@@ -13,7 +13,7 @@
 #include "db/db.h"
 #include "execution/executions.h"
 #include "lib/flow_engines.h"
-#include "weir/flow_supervisor.h"
+#include "weir/execution_supervisor.h"
 #include "weir/outbox.h"
 #include "weir/scanner.h"
 

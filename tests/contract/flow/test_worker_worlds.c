@@ -3,7 +3,7 @@
  * handlers that do whatever handlers do: everything ends, and nothing is done by two at once.
  */
 #include "contract/flow/flow_worker_fixture.h"
-#include "weir/flow_supervisor.h"
+#include "weir/execution_supervisor.h"
 
 enum { SEEDS = 12, COUNT = 40, SECONDS_MAX = 4 * 3600, TROUBLE = 15 };
 

@@ -9,7 +9,7 @@
 #include "db/connection.h"
 #include "db/db.h"
 #include "lib/test.h"
-#include "weir/flow.h"
+#include "weir/executions.h"
 
 /* A database with the tables of the engine, and the book about it. */
 struct setup {

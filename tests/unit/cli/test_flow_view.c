@@ -1,7 +1,7 @@
 /*
- * Tests of cli/execution/flow_view.c: why an execution does not move, in words.
+ * Tests of cli/execution/execution_view.c: why an execution does not move, in words.
  */
-#include "cli/execution/flow_view.h"
+#include "cli/execution/execution_view.h"
 #include "lib/test.h"
 #include "weir/time.h"
 

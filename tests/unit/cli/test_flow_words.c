@@ -1,11 +1,11 @@
 /*
- * Tests of cli/execution/flow_words.c: the token of a claim. What is none is in tests/cli/test_flow.sh.
+ * Tests of cli/execution/execution_words.c: the token of a claim. What is none is in tests/cli/test_flow.sh.
  */
 #include <inttypes.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "cli/execution/flow_words.h"
+#include "cli/execution/execution_words.h"
 #include "lib/test.h"
 
 static struct weir_claim claim_of(uint16_t partition, int64_t no, int64_t epoch)

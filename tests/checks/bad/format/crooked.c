@@ -1,1 +1,4 @@
-int  crooked ( void ) { return 1 ; }
+int crooked(void)
+{
+    return 1;
+}

@@ -1,0 +1,373 @@
+/*
+ * execution_operate.c - what operators do to executions: `weir execution cancel`, `revoke`,
+ * `prioritise`, `replay` and `resume`.
+ *
+ * Ids one after the other, each in a transaction of its own. What is refused is told in a line, and
+ * the others are done all the same; a database that fails ends it.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "cli/execution/execution_session.h"
+#include "cli/execution/execution_words.h"
+#include "cli/output.h"
+#include "weir/heap.h"
+#include "weir/suspension.h"
+
+enum { JSON_SIZE_MAX = 1 << 20, OPTION_EPOCH = 256, OPTION_INSTANCE };
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static int run_cancel(const struct weir_command *self, int argc, char **argv);
+static int run_revoke(const struct weir_command *self, int argc, char **argv);
+static int run_prioritise(const struct weir_command *self, int argc, char **argv);
+static int run_replay(const struct weir_command *self, int argc, char **argv);
+static int run_resume(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option CANCEL_OPTIONS[] = {
+    {'R', "reason", "TEXT", "why; the first 1024 bytes are kept"},
+};
+static const struct weir_command_option REVOKE_OPTIONS[] = {
+    {OPTION_INSTANCE, "instance", "NAME", "only from this one"},
+    {OPTION_EPOCH, "epoch", "N", "only this claim; 'weir execution get' shows it"},
+};
+static const struct weir_command_option PRIORITISE_OPTIONS[] = {
+    {'p', "priority", "N", "0 to 9000, larger first; needed"},
+};
+
+static const struct weir_command_option RESUME_OPTIONS[] = {
+    {'d', "delay", "D", "go on so long from now; default at once"},
+};
+
+const struct weir_command weir_cli_flow_cancel = {
+    .name = "execution cancel",
+    .summary = "end executions as cancelled, whoever holds them",
+    .usage = "ID... [--reason TEXT]",
+    .details =
+        "Whoever works on one can change nothing any more, and hears of it when it\n"
+        "renews. What has ended in another way is refused; what is cancelled stays so.\n"
+        "All members of a flow are cancelled with 'weir flow cancel'.\n",
+    .options = CANCEL_OPTIONS,
+    .option_count = COUNT_OF(CANCEL_OPTIONS),
+    .uses_db = true,
+    .run = run_cancel,
+};
+
+const struct weir_command weir_cli_flow_revoke = {
+    .name = "execution revoke",
+    .summary = "take executions from their worker, for the next one",
+    .usage = "ID... [--instance NAME] [--epoch N]",
+    .details =
+        "The claim is lost, and the execution waits for another worker. It costs\n"
+        "neither a retry nor a lost lease. Where nobody holds one, nothing happens.\n",
+    .options = REVOKE_OPTIONS,
+    .option_count = COUNT_OF(REVOKE_OPTIONS),
+    .uses_db = true,
+    .run = run_revoke,
+};
+
+const struct weir_command weir_cli_flow_prioritise = {
+    .name = "execution prioritise",
+    .summary = "let executions overtake others, or fall behind",
+    .usage = "ID... --priority N",
+    .details = "In their lane the larger priority is claimed first, then the older.\n",
+    .options = PRIORITISE_OPTIONS,
+    .option_count = COUNT_OF(PRIORITISE_OPTIONS),
+    .uses_db = true,
+    .run = run_prioritise,
+};
+
+const struct weir_command weir_cli_flow_replay = {
+    .name = "execution replay",
+    .summary = "run executions once more that have ended",
+    .usage = "ID...",
+    .details =
+        "With the same input and all their retries. How often is in their policy.\n",
+    .uses_db = true,
+    .run = run_replay,
+};
+
+const struct weir_command weir_cli_flow_resume = {
+    .name = "execution resume",
+    .summary = "let suspended executions go on, whatever they wait for",
+    .usage = "ID... [--delay D]",
+    .details =
+        "The same attempt goes on, with any worker. What is not suspended is refused.\n"
+        "To answer as those would who are waited for, there is\n"
+        "'weir execution approve'.\n",
+    .options = RESUME_OPTIONS,
+    .option_count = COUNT_OF(RESUME_OPTIONS),
+    .uses_db = true,
+    .run = run_resume,
+};
+
+struct operate_call;
+typedef enum weir_status (*operate_fn)(struct operate_call *self,
+                                       const struct weir_execution_id *id,
+                                       struct weir_error *error);
+
+static enum weir_status revoke(struct operate_call *self,
+                               const struct weir_execution_id *id,
+                               struct weir_error *error);
+
+struct operate_call {
+    struct weir_flow_session session;
+    struct weir_execution_id ids[WEIR_FLOW_WORDS_MAX];
+    size_t count;
+    operate_fn operate;
+    const char *done; /* "cancelled" */
+
+    const char *reason;
+    struct weir_revocation wanted;
+    int64_t priority; /* -1: not given */
+    int64_t delay_ms;
+
+    struct weir_revocation revocation; /* of the last one */
+    bool unchanged;                    /* it was so already */
+    size_t done_count;
+    size_t unchanged_count;
+    struct weir_buf refused; /* a JSON list that is not closed yet */
+};
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+static int take_option(const struct weir_command *self, void *state, int id, char *value)
+{
+    struct operate_call *out = state;
+
+    switch (id) {
+    case 'R':
+        out->reason = value;
+        break;
+    case 'p':
+        return weir_command_number(self, "priority", value, 0, WEIR_PRIORITY_MAX,
+                                   &out->priority);
+    case 'd':
+        return weir_flow_take_ms(self, "delay", value, 0, WEIR_FLOW_DURATION_MS_MAX,
+                                 &out->delay_ms);
+    case OPTION_INSTANCE:
+        out->wanted.instance = value;
+        break;
+    case OPTION_EPOCH:
+        return weir_command_number(self, "epoch", value, 1, INT64_MAX,
+                                   &out->wanted.epoch);
+    default:
+        return WEIR_EXIT_MISUSE;
+    }
+    return WEIR_EXIT_DONE;
+}
+
+/* The exit code, or -1 to go on. */
+static int parse(const struct weir_command *self, int argc, char **argv,
+                 struct operate_call *out)
+{
+    int code;
+
+    out->priority = -1;
+    code = weir_command_take_options(self, argc, argv, take_option, out);
+    if (code >= 0)
+        return code;
+    for (code = WEIR_EXIT_DONE; optind < argc && code == WEIR_EXIT_DONE; optind++) {
+        if (out->count == WEIR_FLOW_WORDS_MAX)
+            return weir_command_misuse(self, "more than %d ids", WEIR_FLOW_WORDS_MAX);
+        code = weir_flow_take_id(self, argv[optind], &out->ids[out->count++]);
+    }
+    if (code == WEIR_EXIT_DONE && out->count == 0)
+        code = weir_command_misuse(self, "which execution? an ID is needed");
+    return code == WEIR_EXIT_DONE ? -1 : code;
+}
+
+/* ---- telling ------------------------------------------------------------------------------ */
+
+static void note_done(struct operate_call *self, const struct weir_execution_id *id)
+{
+    char text[WEIR_EXECUTION_ID_TEXT_SIZE];
+
+    self->done_count++;
+    if (!self->session.session.shared.json && !self->session.session.shared.quiet)
+        printf("%s %s\n", weir_execution_id_format(id, text), self->done);
+}
+
+/* Nobody had it, or not the one that was meant: which is what the operator wants. */
+static void note_unchanged(struct operate_call *self, const struct weir_execution_id *id)
+{
+    const struct weir_truth *truth = &self->revocation.truth;
+    char text[WEIR_EXECUTION_ID_TEXT_SIZE];
+
+    self->unchanged_count++;
+    if (!self->session.session.shared.json && !self->session.session.shared.quiet)
+        printf("%s: nothing to revoke (%s); it is %s, epoch %" PRId64 "\n",
+               weir_execution_id_format(id, text), self->revocation.reason,
+               weir_public_state_name(truth->state), truth->epoch);
+}
+
+static int note_refused(struct operate_call *self, const struct weir_execution_id *id,
+                        const char *why)
+{
+    char text[WEIR_EXECUTION_ID_TEXT_SIZE];
+
+    weir_output_open(&self->refused, NULL, "{");
+    weir_output_add_text(&self->refused, "id", weir_execution_id_format(id, text));
+    weir_output_add_text(&self->refused, "why", why);
+    weir_buf_append_text(&self->refused, "}");
+    return weir_command_fail(self->session.session.command, "%s", why);
+}
+
+static int print_json(const struct operate_call *self)
+{
+    struct weir_buf json;
+    int code;
+
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_add_number(&json, self->done, (int64_t)self->done_count);
+    if (self->operate == revoke)
+        weir_output_add_number(&json, "unchanged", (int64_t)self->unchanged_count);
+    weir_output_open(&json, "refused", "[");
+    weir_buf_append(&json, weir_buf_text(&self->refused), self->refused.size);
+    weir_buf_append_text(&json, "]}");
+    code = weir_output_text(self->session.session.command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+/* ---- the work ----------------------------------------------------------------------------- */
+
+/* The exit code for this one; *failed: go no further. */
+static int operate_one(struct operate_call *self, const struct weir_execution_id *id,
+                       bool *failed)
+{
+    struct weir_error error = {0};
+    enum weir_status status = self->operate(self, id, &error);
+
+    if (status == WEIR_OK) {
+        if (self->unchanged)
+            note_unchanged(self, id);
+        else
+            note_done(self, id);
+        return WEIR_EXIT_DONE;
+    }
+    if (status == WEIR_NOT_FOUND || status == WEIR_MISMATCH)
+        return note_refused(self, id, error.text);
+    *failed = true;
+    return weir_flow_session_fail(&self->session, &error);
+}
+
+static int operate(struct operate_call *self)
+{
+    int code = WEIR_EXIT_DONE;
+    bool failed = false;
+
+    weir_buf_init(&self->refused, weir_heap_system(), JSON_SIZE_MAX);
+    for (size_t i = 0; i < self->count && !failed; i++) {
+        int one = operate_one(self, &self->ids[i], &failed);
+
+        code = one != WEIR_EXIT_DONE ? one : code;
+    }
+    if (self->session.session.shared.json && !failed) {
+        int told = print_json(self);
+
+        code = code != WEIR_EXIT_DONE ? code : told;
+    }
+    weir_buf_fini(&self->refused);
+    return code;
+}
+
+static int run_ids(const struct weir_command *command, struct operate_call *self,
+                   operate_fn call, const char *done)
+{
+    int code =
+        weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_TELLING, NULL);
+
+    self->operate = call;
+    self->done = done;
+    if (code == WEIR_EXIT_DONE)
+        code = operate(self);
+    weir_flow_session_close(&self->session);
+    return code;
+}
+
+/* ---- the calls ---------------------------------------------------------------------------- */
+
+static enum weir_status cancel(struct operate_call *self,
+                               const struct weir_execution_id *id,
+                               struct weir_error *error)
+{
+    return weir_flow_cancel(self->session.flow, id, self->reason, error);
+}
+
+static enum weir_status revoke(struct operate_call *self,
+                               const struct weir_execution_id *id,
+                               struct weir_error *error)
+{
+    enum weir_status status;
+
+    self->revocation = self->wanted;
+    status = weir_flow_revoke(self->session.flow, id, &self->revocation, error);
+    self->unchanged = status == WEIR_OK && !self->revocation.revoked;
+    return status;
+}
+
+static enum weir_status prioritise(struct operate_call *self,
+                                   const struct weir_execution_id *id,
+                                   struct weir_error *error)
+{
+    return weir_flow_prioritise(self->session.flow, id, (int32_t)self->priority, error);
+}
+
+static enum weir_status replay(struct operate_call *self,
+                               const struct weir_execution_id *id,
+                               struct weir_error *error)
+{
+    return weir_flow_replay(self->session.flow, id, error);
+}
+
+static enum weir_status resume(struct operate_call *self,
+                               const struct weir_execution_id *id,
+                               struct weir_error *error)
+{
+    return weir_flow_resume(self->session.flow, id, self->delay_ms, error);
+}
+
+/* ---- the commands ------------------------------------------------------------------------- */
+
+static struct operate_call operate_call; /* too large for a stack */
+
+static int run_cancel(const struct weir_command *self, int argc, char **argv)
+{
+    int code = parse(self, argc, argv, &operate_call);
+
+    return code < 0 ? run_ids(self, &operate_call, cancel, "cancelled") : code;
+}
+
+static int run_revoke(const struct weir_command *self, int argc, char **argv)
+{
+    int code = parse(self, argc, argv, &operate_call);
+
+    return code < 0 ? run_ids(self, &operate_call, revoke, "revoked") : code;
+}
+
+static int run_prioritise(const struct weir_command *self, int argc, char **argv)
+{
+    int code = parse(self, argc, argv, &operate_call);
+
+    if (code < 0 && operate_call.priority < 0)
+        code = weir_command_misuse(self, "which priority? --priority N is needed");
+    return code < 0 ? run_ids(self, &operate_call, prioritise, "prioritised") : code;
+}
+
+static int run_replay(const struct weir_command *self, int argc, char **argv)
+{
+    int code = parse(self, argc, argv, &operate_call);
+
+    return code < 0 ? run_ids(self, &operate_call, replay, "replayed") : code;
+}
+
+static int run_resume(const struct weir_command *self, int argc, char **argv)
+{
+    int code = parse(self, argc, argv, &operate_call);
+
+    return code < 0 ? run_ids(self, &operate_call, resume, "resumed") : code;
+}

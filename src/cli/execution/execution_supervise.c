@@ -1,0 +1,147 @@
+/*
+ * execution_supervise.c - `weir supervise`: the reconcilers, until it is stopped.
+ */
+#include <stdio.h>
+
+#include "cli/execution/execution_supervision.h"
+#include "cli/interrupt.h"
+#include "weir/heap.h"
+
+enum { OPTION_GRACE = 256, OPTION_PARTITIONS, JSON_SIZE_MAX = 1 << 20 };
+
+#define LOOK_PERIOD WEIR_MILLISECONDS(500)
+
+/* Below the ten seconds that others commonly wait before they kill. */
+#define GRACE_DEFAULT WEIR_SECONDS(8)
+#define GRACE_MAX WEIR_HOURS(1)
+#define PARTITIONS_MAX 65535
+
+static int run(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option OPTIONS[] = {
+    WEIR_FLOW_RETENTION_OPTION,
+    {WEIR_FLOW_NAMESPACE, "namespace", "NAME", "only work of this namespace"},
+    {WEIR_FLOW_TAG, "tag", "KEY=VALUE", "only work with this tag"},
+    {WEIR_FLOW_INTERVAL, "interval", "NAME=D",
+     "of a reconciler, see above; may be repeated"},
+    {OPTION_GRACE, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h"},
+    {OPTION_PARTITIONS, "partitions", "N", "as all processes have it; default 256"},
+};
+
+const struct weir_command weir_cli_flow_supervise = {
+    .name = "supervise",
+    .summary = "put right what is overdue, until it is stopped",
+    .usage = "[OPTION...]",
+    .details =
+        "Workers vanish and times pass. Each reconciler looks for one kind of thing\n"
+        "that is overdue, and sleeps until the next one is due, at most:\n"
+        "\n"
+        "  lease_expiry            leases that were not renewed             1.5s\n"
+        "  attempt_timeout         attempts over their time limit           2s\n"
+        "  delayed_promoter        delays that are over, retries too        750ms\n"
+        "  execution_deadline      executions over their deadline           5s\n"
+        "  suspension_timeout      suspensions over their time limit        2s\n"
+        "  budget_reset            budgets whose period is over             15s\n"
+        "  dependency              members whose dependencies have ended    15s\n"
+        "  edge_cancel_dispatcher  members that a join does not need        1s\n"
+        "  edge_cancel_reconciler  what a crash left of that                10s\n"
+        "  housekeeping            what has ended longer ago than retention 60s\n"
+        "\n"
+        "One must run somewhere; any number may run on a database. 'weir work' has\n"
+        "one of its own. SIGTERM and Ctrl-C stop it in good order; a second one ends it\n"
+        "at once. At the end it prints what was done.\n",
+    .options = OPTIONS,
+    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .uses_db = true,
+    .run = run,
+};
+
+struct supervise_call {
+    struct weir_flow_session session;
+    struct weir_flow_supervision supervision;
+    int64_t grace_ns;
+    int64_t partitions; /* 0: the default */
+};
+
+static int take_option(const struct weir_command *self, void *state, int id, char *value)
+{
+    struct supervise_call *out = state;
+
+    switch (id) {
+    case OPTION_GRACE:
+        return weir_command_duration(self, "grace", value, 0, GRACE_MAX, &out->grace_ns);
+    case OPTION_PARTITIONS:
+        return weir_command_number(self, "partitions", value, 1, PARTITIONS_MAX,
+                                   &out->partitions);
+    default:
+        return weir_flow_supervision_take(&out->supervision, id, value);
+    }
+}
+
+static int tell(const struct supervise_call *self, size_t unfinished)
+{
+    const struct weir_session *session = &self->session.session;
+    struct weir_buf json;
+    int code = WEIR_EXIT_DONE;
+
+    if (session->shared.json) {
+        weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+        weir_output_open(&json, NULL, "{");
+        weir_flow_supervision_append_json(&self->supervision, &json);
+        weir_output_add_number(&json, "unfinished", (int64_t)unfinished);
+        weir_buf_append_text(&json, "}");
+        code = weir_output_text(session->command, &json);
+        weir_buf_fini(&json);
+    } else if (!session->shared.quiet) {
+        code = weir_flow_supervision_print(&self->supervision);
+    }
+    if (unfinished > 0)
+        code = weir_command_fail(session->command,
+                                 "%zu reconcilers did not end within the grace; what "
+                                 "they had begun is undone",
+                                 unfinished);
+    return code;
+}
+
+static int supervise(struct supervise_call *self)
+{
+    struct weir_error error = {0};
+    enum weir_status status = weir_interrupt_listen(&error);
+    size_t unfinished;
+
+    if (status == WEIR_OK)
+        status =
+            weir_flow_supervision_start(&self->supervision, self->session.flow, &error);
+    weir_interrupt_admit();
+    if (status != WEIR_OK)
+        return weir_flow_session_fail(&self->session, &error);
+    while (weir_interrupt_wait(LOOK_PERIOD))
+        weir_flow_supervision_watch(&self->supervision);
+    unfinished = weir_flow_supervision_stop(&self->supervision, self->grace_ns);
+    return tell(self, unfinished);
+}
+
+static int run(const struct weir_command *self, int argc, char **argv)
+{
+    static struct supervise_call supervise_call; /* too large for a stack */
+    int code;
+
+    weir_flow_supervision_init(&supervise_call.supervision, self);
+    supervise_call.grace_ns = GRACE_DEFAULT;
+    code = weir_command_take_options(self, argc, argv, take_option, &supervise_call);
+    if (code >= 0)
+        return code;
+    code = weir_command_no_operands(self, argc, argv);
+    if (code != WEIR_EXIT_DONE)
+        return code;
+    code =
+        weir_flow_session_open(&supervise_call.session, self, WEIR_FLOW_SESSION_TELLING,
+                               &(struct weir_flow_session_wishes){
+                                   .partitions = (uint32_t)supervise_call.partitions,
+                               });
+    if (code == WEIR_EXIT_DONE)
+        code = supervise(&supervise_call);
+    weir_flow_supervision_close(&supervise_call.supervision);
+    weir_flow_session_close(&supervise_call.session);
+    return code;
+}

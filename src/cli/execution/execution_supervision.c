@@ -1,0 +1,223 @@
+/*
+ * execution_supervision.c - see execution_supervision.h.
+ *
+ * A reconciler fails from a tick that failed until its next clean cycle, which may be a minute
+ * away. Most of what can fail is the database, for all of them at once, so there is one trouble and
+ * the first that has it tells.
+ */
+#include "cli/execution/execution_supervision.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "base/text.h"
+#include "cli/execution/execution_words.h"
+#include "db/clock.h"
+#include "weir/heap.h"
+#include "weir/worker.h"
+
+enum { INTERVAL_MS_MIN = 100, NAME_SIZE = 64 };
+
+#define INTERVAL_MS_MAX (WEIR_DURATION_MAX / WEIR_MILLISECONDS(1))
+
+void weir_flow_supervision_init(struct weir_flow_supervision *self,
+                                const struct weir_command *command)
+{
+    *self = (struct weir_flow_supervision){.command = command};
+    weir_flow_supervisor_options_init(&self->options);
+}
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+/* NAME=D; the word is cut in two. */
+static int take_interval(struct weir_flow_supervision *self, char *value)
+{
+    const char *names[WEIR_RECONCILER_COUNT];
+    const char *nearest;
+    char option[NAME_SIZE];
+    char *equals = strchr(value, '=');
+
+    if (equals == NULL)
+        return weir_command_misuse(
+            self->command, "--interval is '%s', must be NAME=D, as in lease_expiry=500ms",
+            value);
+    *equals = '\0';
+    weir_text_format(option, sizeof option, "interval %s", value);
+    for (int i = 0; i < WEIR_RECONCILER_COUNT; i++) {
+        names[i] = weir_reconciler_name((enum weir_reconciler)i);
+        if (strcmp(names[i], value) == 0)
+            return weir_flow_take_ms(self->command, option, equals + 1, INTERVAL_MS_MIN,
+                                     INTERVAL_MS_MAX, &self->options.interval_ms[i]);
+    }
+    nearest = weir_nearest_find(value, names, WEIR_RECONCILER_COUNT);
+    return weir_command_misuse(self->command, "there is no reconciler '%s'%s%s%s", value,
+                               nearest != NULL ? ", did you mean '" : "",
+                               nearest != NULL ? nearest : "",
+                               nearest != NULL ? "'?" : "");
+}
+
+int weir_flow_supervision_take(struct weir_flow_supervision *self, int option,
+                               char *value)
+{
+    int code;
+
+    switch (option) {
+    case WEIR_FLOW_RETENTION:
+        return weir_flow_take_ms(self->command, "retention", value, 0,
+                                 WEIR_FLOW_DURATION_MS_MAX, &self->options.retention_ms);
+    case WEIR_FLOW_NAMESPACE:
+        self->options.name_space = value;
+        return WEIR_EXIT_DONE;
+    case WEIR_FLOW_TAG:
+        code = weir_flow_take_tag(self->command, value, &self->tag);
+        self->options.tag_key = self->tag.key;
+        self->options.tag_value = self->tag.value;
+        return code;
+    default:
+        return take_interval(self, value);
+    }
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+enum weir_status weir_flow_supervision_start(struct weir_flow_supervision *self,
+                                             struct weir_flow *flow,
+                                             struct weir_error *error)
+{
+    enum weir_status status;
+
+    self->options.flow = flow;
+    status = weir_flow_supervisor_create(&self->options, &self->supervisor, error);
+    if (status == WEIR_OK)
+        status = weir_flow_supervisor_start(self->supervisor, error);
+    return status;
+}
+
+static void look(struct weir_flow_supervision *self)
+{
+    size_t count =
+        weir_flow_supervisor_read(self->supervisor, self->infos, WEIR_RECONCILER_COUNT);
+
+    self->count = count < WEIR_RECONCILER_COUNT ? count : WEIR_RECONCILER_COUNT;
+}
+
+size_t weir_flow_supervision_stop(struct weir_flow_supervision *self, int64_t grace_ns)
+{
+    size_t unfinished;
+
+    if (self->supervisor == NULL)
+        return 0;
+    unfinished = weir_flow_supervisor_stop(self->supervisor, grace_ns);
+    look(self);
+    return unfinished;
+}
+
+void weir_flow_supervision_close(struct weir_flow_supervision *self)
+{
+    weir_flow_supervisor_destroy(self->supervisor);
+    self->supervisor = NULL;
+}
+
+/* ---- trouble ------------------------------------------------------------------------------ */
+
+static bool is_failing(struct weir_flow_supervised *seen,
+                       const struct weir_scan_info *info)
+{
+    if (info->ticks_failed > seen->ticks_failed) {
+        seen->failing = true;
+        seen->ticks_failed = info->ticks_failed;
+        seen->clean_ns = info->clean_ns;
+    } else if (info->clean_ns > seen->clean_ns) {
+        seen->failing = false;
+    }
+    return seen->failing;
+}
+
+void weir_flow_supervision_watch(struct weir_flow_supervision *self)
+{
+    char text[WEIR_ERROR_TEXT_SIZE] = "";
+
+    if (self->supervisor == NULL)
+        return;
+    look(self);
+    for (size_t i = 0; i < self->count; i++) {
+        const struct weir_scan_info *info = &self->infos[i];
+        bool failing = is_failing(&self->seen[i], info);
+
+        if (text[0] != '\0')
+            continue;
+        if (failing)
+            weir_text_format(text, sizeof text, "%s: %s; trying again", info->name,
+                             info->last_error);
+        else if (info->failing_items > 0)
+            weir_text_format(text, sizeof text,
+                             "%s: executions that fail again and again: %zu", info->name,
+                             info->failing_items);
+    }
+    switch (weir_trouble_note(&self->trouble, text[0] != '\0' ? text : NULL,
+                              weir_clock_now_ns())) {
+    case WEIR_TROUBLE_BEGINS:
+        weir_command_note(self->command, "%s", text);
+        break;
+    case WEIR_TROUBLE_ENDS:
+        weir_command_note(self->command, "all reconcilers work again");
+        break;
+    case WEIR_TROUBLE_NO_NEWS:
+        break;
+    }
+}
+
+/* ---- report ------------------------------------------------------------------------------- */
+
+void weir_flow_supervision_append_json(const struct weir_flow_supervision *self,
+                                       struct weir_buf *json)
+{
+    weir_output_open(json, "reconcilers", "[");
+    for (size_t i = 0; i < self->count; i++) {
+        const struct weir_scan_info *info = &self->infos[i];
+
+        weir_output_open(json, NULL, "{");
+        weir_output_add_text(json, "name", info->name);
+        weir_output_add_number(json, "cycles", (int64_t)info->cycles);
+        weir_output_add_number(json, "handled", (int64_t)info->processed);
+        weir_output_add_number(json, "errors",
+                               (int64_t)(info->errors + info->ticks_failed));
+        weir_output_add_number(json, "failing", (int64_t)info->failing_items);
+        weir_output_add_text(json, "last_error", info->last_error);
+        weir_buf_append_text(json, "}");
+    }
+    weir_buf_append_text(json, "]");
+}
+
+static const struct weir_table_column COLUMNS[] = {
+    {.title = "reconciler"},
+    {.title = "cycles", .align = WEIR_TABLE_RIGHT, .rank = 1},
+    {.title = "handled", .align = WEIR_TABLE_RIGHT},
+    {.title = "errors", .align = WEIR_TABLE_RIGHT},
+    {.title = "last error", .cut_to = 16},
+};
+
+int weir_flow_supervision_print(const struct weir_flow_supervision *self)
+{
+    struct weir_table table;
+    int code;
+
+    weir_table_init(&table, weir_heap_system(), COLUMNS,
+                    sizeof COLUMNS / sizeof COLUMNS[0]);
+    for (size_t i = 0; i < self->count; i++) {
+        const struct weir_scan_info *info = &self->infos[i];
+        uint64_t errors = info->errors + info->ticks_failed;
+
+        weir_table_add(&table, WEIR_TONE_PLAIN, "%s", info->name);
+        weir_table_add(&table, WEIR_TONE_PLAIN, "%" PRIu64, info->cycles);
+        weir_table_add(&table, WEIR_TONE_PLAIN, "%" PRIu64, info->processed);
+        weir_table_add(&table, errors > 0 ? WEIR_TONE_BAD : WEIR_TONE_PLAIN, "%" PRIu64,
+                       errors);
+        weir_table_add(&table, WEIR_TONE_PLAIN, "%s", info->last_error);
+    }
+    code = weir_output_table(self->command, &table);
+    weir_table_fini(&table);
+    return code;
+}

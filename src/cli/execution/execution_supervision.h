@@ -1,0 +1,73 @@
+/*
+ * execution_supervision.h - the reconcilers, run by a command: `weir supervise` and `work`.
+ *
+ *   init -> take options -> start -> watch, watch, ... -> stop -> report -> close
+ *
+ * What fails is told when it changes and not at every tick.
+ *
+ * Threads  The main thread; start() between weir_interrupt_listen() and admit().
+ */
+#ifndef WEIR_CLI_EXECUTION_FLOW_SUPERVISION_H
+#define WEIR_CLI_EXECUTION_FLOW_SUPERVISION_H
+
+#include "cli/execution/execution_session.h"
+#include "cli/output.h"
+#include "cli/trouble.h"
+#include "weir/execution_supervisor.h"
+#include "weir/scanner.h"
+
+enum {
+    WEIR_FLOW_RETENTION = 350,
+    WEIR_FLOW_NAMESPACE,
+    WEIR_FLOW_TAG,
+    WEIR_FLOW_INTERVAL,
+};
+
+#define WEIR_FLOW_RETENTION_OPTION                                                       \
+    {                                                                                    \
+        WEIR_FLOW_RETENTION, "retention", "D",                                           \
+            "how long what has ended is kept; default 1d, 0: for ever"                   \
+    }
+
+/* One reconciler, as it was when it was last looked at. */
+struct weir_flow_supervised {
+    bool failing;
+    uint64_t ticks_failed;
+    int64_t clean_ns;
+};
+
+struct weir_flow_supervision {
+    const struct weir_command *command;
+    struct weir_flow_supervisor_options options;
+    struct weir_tag tag;
+    struct weir_flow_supervisor *supervisor; /* NULL: not started */
+    struct weir_scan_info infos[WEIR_RECONCILER_COUNT];
+    size_t count;
+    struct weir_flow_supervised seen[WEIR_RECONCILER_COUNT];
+    struct weir_trouble trouble;
+};
+
+void weir_flow_supervision_init(struct weir_flow_supervision *self,
+                                const struct weir_command *command);
+
+/* One of the options above. The exit code. */
+WEIR_CHECKED int weir_flow_supervision_take(struct weir_flow_supervision *self,
+                                            int option, char *value);
+
+WEIR_CHECKED enum weir_status
+weir_flow_supervision_start(struct weir_flow_supervision *self, struct weir_flow *flow,
+                            struct weir_error *error);
+
+/* Look, and tell what fails. Nothing before start(), as stop() and close(). */
+void weir_flow_supervision_watch(struct weir_flow_supervision *self);
+
+/* How many have not finished. What they did stays to be reported. */
+size_t weir_flow_supervision_stop(struct weir_flow_supervision *self, int64_t grace_ns);
+void weir_flow_supervision_close(struct weir_flow_supervision *self);
+
+/* `"reconcilers":[...]` to the end of an object; and a table on standard output. */
+void weir_flow_supervision_append_json(const struct weir_flow_supervision *self,
+                                       struct weir_buf *json);
+WEIR_CHECKED int weir_flow_supervision_print(const struct weir_flow_supervision *self);
+
+#endif

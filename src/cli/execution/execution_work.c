@@ -1,0 +1,485 @@
+/*
+ * execution_work.c - `weir work`: a worker whose handler is a process, and a supervisor beside it.
+ *
+ * The main thread works on nothing. It looks after both, and with --drain asks the database whether
+ * anything is left whenever the worker has nothing to do.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/noun.h"
+#include "base/text.h"
+#include "cli/execution/execution_claimant.h"
+#include "cli/execution/execution_exec.h"
+#include "cli/execution/execution_left.h"
+#include "cli/execution/execution_supervision.h"
+#include "cli/execution/execution_view.h"
+#include "cli/execution/execution_words.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "db/clock.h"
+#include "weir/heap.h"
+
+enum {
+    OPTION_DELAY = 400,
+    OPTION_GRACE,
+    OPTION_NO_SUPERVISE,
+    OPTION_PARTITIONS,
+    OPTION_PREFETCH,
+    JSON_SIZE_MAX = 1 << 20,
+    PARTITIONS_MAX = 65535,
+};
+
+#define LOOK_PERIOD WEIR_MILLISECONDS(50)
+#define ASK_PERIOD WEIR_SECONDS(5)
+
+/* With --drain: how often at most, and a share of the time that may be spent on asking. */
+#define DRAIN_PERIOD WEIR_MILLISECONDS(200)
+enum { DRAIN_SHARE = 10 };
+
+/* With --drain: nothing was done for so long, and something is left. */
+#define STUCK_AFTER WEIR_SECONDS(5)
+
+/* Below the ten seconds that others commonly wait before they kill. */
+#define GRACE_DEFAULT WEIR_SECONDS(8)
+#define GRACE_MAX WEIR_HOURS(1)
+#define DELAY_MS_DEFAULT (WEIR_SECONDS(10) / WEIR_MILLISECONDS(1))
+
+/* What remains for the reconcilers, which take a moment, when the worker has used up the grace. */
+#define SUPERVISOR_GRACE WEIR_SECONDS(1)
+
+static int run(const struct weir_command *self, int argc, char **argv);
+
+static const struct weir_command_option OPTIONS[] = {
+    {'x', "exec", "COMMAND", "a process for each, see above; needed"},
+    WEIR_FLOW_CLAIMANT_OPTIONS,
+    {'c', "concurrency", "N", "processes at once, 1 to 512; default 4"},
+    {OPTION_PREFETCH, "prefetch", "N", "claimed beyond these, up to 512; default 0"},
+    {OPTION_DELAY, "delay", "D", "of exit code 75; default 10s"},
+    {'d', "drain", NULL, "end when nothing or only suspended work is left"},
+    {OPTION_GRACE, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h"},
+    {OPTION_NO_SUPERVISE, "no-supervise", NULL, "only work: others supervise"},
+    WEIR_FLOW_RETENTION_OPTION,
+    {OPTION_PARTITIONS, "partitions", "N", "as all processes have it; default 256"},
+};
+
+const struct weir_command weir_cli_flow_work = {
+    .name = "work",
+    .summary = "run a process for each execution of some lanes",
+    .usage = "--lane LANE --exec COMMAND [OPTION...]",
+    .details =
+        "COMMAND is run by the shell, with the input on standard input. The\n"
+        "environment says more: WEIR_ID, WEIR_KIND, WEIR_NAME, WEIR_LANE,\n"
+        "WEIR_NAMESPACE, WEIR_ATTEMPT (from 0), WEIR_ATTEMPT_TYPE, WEIR_EPOCH,\n"
+        "WEIR_TAGS (JSON), WEIR_DB, WEIR_PREFIX, and WEIR_TOKEN for\n"
+        "'weir execution progress'. How it ends is what became of it:\n"
+        "\n"
+        "  exit code 0    completed; standard output is the result, up to 1 MiB\n"
+        "  exit code 75   delayed, for --delay\n"
+        "  exit code 65   failed for good\n"
+        "  any other      failed, and tried again while retries are left; the last\n"
+        "                 line on standard error is the reason\n"
+        "\n"
+        "Leases are renewed meanwhile. A process whose claim is lost all the same, or\n"
+        "whose time limit is over, gets SIGTERM and then SIGKILL. The reconcilers of\n"
+        "'weir supervise' run too, unless --no-supervise is given.\n"
+        "\n"
+        "SIGTERM and Ctrl-C stop it in good order: nothing new is begun, what runs\n"
+        "gets the grace, what does not end is given back; a second one ends it at\n"
+        "once. The summary is printed on standard error, with --json on standard\n"
+        "output.\n"
+        "\n"
+        "  weir work --lane mail --exec ./send-mail\n"
+        "  weir work --lane cpu --exec 'convert - -resize 50% png:-' -c 8\n",
+    .options = OPTIONS,
+    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .uses_db = true,
+    .run = run,
+};
+
+struct work_call {
+    struct weir_flow_session session;
+    struct weir_flow_claimant claimant;
+    struct weir_flow_exec exec;
+    struct weir_flow_supervision supervision;
+    struct weir_flow_worker *worker;
+    int64_t concurrency, prefetch, partitions; /* 0: the library's default */
+    int64_t grace_ns;
+    bool drain;
+    bool no_supervise;
+
+    struct weir_flow_worker_stats stats;
+    struct weir_progress progress;
+    struct weir_trouble database;
+    int64_t ask_ns; /* when to ask the database again */
+    bool drained;
+    struct weir_flow_left left;   /* with --drain: what is left */
+    bool told_left;               /* and that was told */
+    int64_t done_before, done_ns; /* how much was done, and since when it is no more */
+    size_t unfinished;
+    int64_t elapsed_ns;
+};
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+static int take_option(const struct weir_command *self, void *state, int id, char *value)
+{
+    struct work_call *out = state;
+
+    switch (id) {
+    case 'x':
+        out->exec.command = value;
+        break;
+    case 'c':
+        return weir_command_number(self, "concurrency", value, 1, WEIR_FLOW_PERMITS_MAX,
+                                   &out->concurrency);
+    case OPTION_PREFETCH:
+        return weir_command_number(self, "prefetch", value, 0, WEIR_FLOW_PREFETCH_MAX,
+                                   &out->prefetch);
+    case OPTION_DELAY:
+        return weir_flow_take_ms(self, "delay", value, 0, WEIR_FLOW_DURATION_MS_MAX,
+                                 &out->exec.delay_ms);
+    case 'd':
+        out->drain = true;
+        break;
+    case OPTION_GRACE:
+        return weir_command_duration(self, "grace", value, 0, GRACE_MAX, &out->grace_ns);
+    case OPTION_NO_SUPERVISE:
+        out->no_supervise = true;
+        break;
+    case OPTION_PARTITIONS:
+        return weir_command_number(self, "partitions", value, 1, PARTITIONS_MAX,
+                                   &out->partitions);
+    case WEIR_FLOW_RETENTION:
+        return weir_flow_supervision_take(&out->supervision, id, value);
+    default:
+        return weir_flow_claimant_take(&out->claimant, self, id, value);
+    }
+    return WEIR_EXIT_DONE;
+}
+
+/* The exit code, or -1 to go on. */
+static int parse(const struct weir_command *self, int argc, char **argv,
+                 struct work_call *out)
+{
+    const char *command;
+    int code = weir_command_take_options(self, argc, argv, take_option, out);
+
+    if (code >= 0)
+        return code;
+    command = out->exec.command;
+    code = weir_command_no_operands(self, argc, argv);
+    if (code == WEIR_EXIT_DONE)
+        code = weir_flow_claimant_check(&out->claimant, self);
+    if (code == WEIR_EXIT_DONE &&
+        (command == NULL || command[strspn(command, " \t\r\n")] == '\0'))
+        code = weir_command_misuse(self, "what is to be run? --exec COMMAND is needed");
+    return code == WEIR_EXIT_DONE ? -1 : code;
+}
+
+/* ---- beginning ---------------------------------------------------------------------------- */
+
+static enum weir_status start_worker(struct work_call *self, struct weir_error *error)
+{
+    struct weir_flow_worker_options options;
+    enum weir_status status;
+
+    weir_flow_worker_options_init(&options);
+    options.flow = self->session.flow;
+    options.claim = self->claimant.options;
+    if (self->concurrency > 0)
+        options.permits = (uint32_t)self->concurrency;
+    options.prefetch = (uint32_t)self->prefetch;
+    status = weir_flow_worker_create(&options, &self->worker, error);
+    if (status == WEIR_OK)
+        status = weir_flow_worker_add(self->worker, NULL, weir_flow_exec_run, &self->exec,
+                                      error);
+    if (status == WEIR_OK)
+        status = weir_flow_worker_start(self->worker, error);
+    return status;
+}
+
+static enum weir_status start(struct work_call *self, struct weir_error *error)
+{
+    enum weir_status status = weir_interrupt_listen(error);
+
+    if (status == WEIR_OK && !self->no_supervise)
+        status =
+            weir_flow_supervision_start(&self->supervision, self->session.flow, error);
+    if (status == WEIR_OK)
+        status = start_worker(self, error);
+    weir_interrupt_admit();
+    return status;
+}
+
+/* ---- while it runs ------------------------------------------------------------------------ */
+
+/* Executions that have ended here; whatever was claimed of them before is no other execution. */
+static uint64_t ended_so_far(const struct work_call *self)
+{
+    return self->stats.completed + self->stats.failed + self->stats.cancelled;
+}
+
+/* Answers of any kind: something happens. */
+static int64_t done_so_far(const struct work_call *self)
+{
+    const struct weir_flow_worker_stats *stats = &self->stats;
+
+    return (int64_t)(ended_so_far(self) + stats->retried + stats->delayed +
+                     stats->suspended);
+}
+
+static bool is_idle(const struct work_call *self)
+{
+    return self->stats.waiting + self->stats.running + self->stats.settling == 0;
+}
+
+/* Once, when nothing has been done for a while: why it does not end. */
+static void tell_left(struct work_call *self, const struct weir_flow_left *left)
+{
+    int64_t now_ns = weir_clock_now_ns();
+
+    if (done_so_far(self) != self->done_before) {
+        self->done_before = done_so_far(self);
+        self->done_ns = now_ns;
+    }
+    if (self->told_left || now_ns - self->done_ns < STUCK_AFTER)
+        return;
+    self->told_left = true;
+    weir_progress_end(&self->progress);
+    weir_command_note(self->session.session.command, "still left: %s", left->text);
+}
+
+static enum weir_status read_drained(struct work_call *self, struct weir_error *error)
+{
+    const struct weir_claim_options *claim = &self->claimant.options;
+    struct weir_flow_left *left = &self->left;
+    enum weir_status status =
+        weir_flow_session_read_clock(&self->session, &left->now_us, error);
+
+    if (status == WEIR_OK)
+        status = weir_flow_left_read(self->session.flow, claim->lanes, claim->lane_count,
+                                     left, error);
+    self->drained = status == WEIR_OK && !left->moves;
+    if (status == WEIR_OK && left->moves)
+        tell_left(self, left);
+    return status;
+}
+
+/* Whether it is there, and with --drain whether anything is left. */
+static void ask_database(struct work_call *self)
+{
+    int64_t begin_ns = weir_clock_now_ns();
+    int64_t took_ns, now_us;
+    struct weir_error error = {0};
+    enum weir_status status =
+        self->drain ? read_drained(self, &error)
+                    : weir_flow_session_read_clock(&self->session, &now_us, &error);
+
+    switch (weir_trouble_note(&self->database, status == WEIR_OK ? NULL : error.text,
+                              weir_clock_now_ns())) {
+    case WEIR_TROUBLE_BEGINS:
+        weir_progress_end(&self->progress);
+        weir_command_note(self->session.session.command, "%s; trying again", error.text);
+        break;
+    case WEIR_TROUBLE_ENDS:
+        weir_progress_end(&self->progress);
+        weir_command_note(self->session.session.command, "the database works again");
+        break;
+    case WEIR_TROUBLE_NO_NEWS:
+        break;
+    }
+    took_ns = weir_clock_now_ns() - begin_ns;
+    self->ask_ns = begin_ns + ASK_PERIOD;
+    if (self->drain)
+        self->ask_ns = begin_ns + DRAIN_PERIOD + DRAIN_SHARE * took_ns;
+}
+
+/* Returns whether to go on. */
+static bool look(struct work_call *self)
+{
+    weir_flow_worker_read(self->worker, &self->stats);
+    weir_progress_note(&self->progress, (int64_t)ended_so_far(self), 0);
+    weir_flow_supervision_watch(&self->supervision);
+    if (weir_clock_now_ns() >= self->ask_ns && (!self->drain || is_idle(self)) &&
+        (self->drain || self->no_supervise)) /* a supervisor asks by itself */
+        ask_database(self);
+    return !self->drained;
+}
+
+static void watch(struct work_call *self)
+{
+    weir_progress_begin(&self->progress, (struct weir_noun){"execution", "executions"}, 0,
+                        self->session.session.shared.quiet ? WEIR_PROGRESS_OFF
+                                                           : WEIR_PROGRESS_ON_TERMINAL);
+    while (look(self) && weir_interrupt_wait(LOOK_PERIOD))
+        ;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static void stop(struct work_call *self)
+{
+    weir_progress_end(&self->progress);
+    if (self->progress.shown && !self->drained)
+        weir_command_note(self->session.session.command,
+                          "stopping; again ends it at once");
+    self->unfinished = weir_flow_worker_stop(self->worker, self->grace_ns);
+    (void)weir_flow_supervision_stop(&self->supervision, SUPERVISOR_GRACE);
+    weir_flow_worker_read(self->worker, &self->stats);
+    self->elapsed_ns = weir_progress_elapsed_ns(&self->progress);
+}
+
+static int tell_json(const struct work_call *self)
+{
+    const struct weir_flow_worker_stats *stats = &self->stats;
+    struct weir_buf json;
+    int code;
+
+    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_output_open(&json, NULL, "{");
+    weir_output_open(&json, "lanes", "[");
+    for (size_t i = 0; i < self->claimant.options.lane_count; i++)
+        weir_output_add_text(&json, NULL, self->claimant.lanes[i]);
+    weir_buf_append_text(&json, "]");
+    weir_output_add_number(&json, "executions", (int64_t)ended_so_far(self));
+    weir_output_add_number(&json, "claimed", (int64_t)stats->claimed);
+    weir_output_add_number(&json, "completed", (int64_t)stats->completed);
+    weir_output_add_number(&json, "failed", (int64_t)stats->failed);
+    weir_output_add_number(&json, "retried", (int64_t)stats->retried);
+    weir_output_add_number(&json, "delayed", (int64_t)stats->delayed);
+    weir_output_add_number(&json, "suspended", (int64_t)stats->suspended);
+    weir_output_add_number(&json, "cancelled", (int64_t)stats->cancelled);
+    weir_output_add_number(&json, "given_back", (int64_t)stats->returned);
+    weir_output_add_number(&json, "lost", (int64_t)stats->fenced);
+    weir_output_add_seconds(&json, "seconds", self->elapsed_ns / 1000);
+    weir_output_add_text(&json, "ended", self->drained ? "drained" : "stopped");
+    if (self->drained) {
+        weir_output_add_number(&json, "left_suspended", (int64_t)self->left.suspended);
+        weir_output_add_number(&json, "left_behind", (int64_t)self->left.behind);
+    }
+    weir_output_add_number(&json, "unfinished", (int64_t)self->unfinished);
+    if (!self->no_supervise)
+        weir_flow_supervision_append_json(&self->supervision, &json);
+    weir_buf_append_text(&json, "}");
+    code = weir_output_text(self->session.session.command, &json);
+    weir_buf_fini(&json);
+    return code;
+}
+
+static void add_count(struct weir_buf *text, uint64_t count, const char *what)
+{
+    if (count > 0)
+        weir_buf_append_format(text, "%s%" PRIu64 " %s", text->size > 0 ? ", " : "",
+                               count, what);
+}
+
+static void append_counts(const struct work_call *self, struct weir_buf *text)
+{
+    const struct weir_flow_worker_stats *stats = &self->stats;
+
+    add_count(text, stats->completed, "completed");
+    add_count(text, stats->failed, "failed");
+    add_count(text, stats->cancelled, "cancelled");
+    add_count(text, stats->retried, "attempts to be tried again");
+    add_count(text, stats->delayed, "delayed");
+    add_count(text, stats->suspended, "suspended");
+    add_count(text, stats->returned, "given back");
+    add_count(text, stats->fenced, "lost");
+}
+
+/* Why it has ended. */
+static void append_end(const struct work_call *self, struct weir_buf *text)
+{
+    const struct weir_flow_left *left = &self->left;
+
+    if (!self->drained) {
+        weir_buf_append_text(text, "stopped");
+        return;
+    }
+    if (left->suspended + left->behind == 0) {
+        weir_buf_append_text(text, "nothing is left");
+        return;
+    }
+    weir_buf_append_text(text, "only suspended work is left");
+    if (left->suspended > 0)
+        weir_buf_append_format(text, ": %" PRIu64 " suspended", left->suspended);
+    if (left->behind > 0)
+        weir_buf_append_format(text, "%s%" PRIu64 " behind such",
+                               left->suspended > 0 ? ", " : ": ", left->behind);
+}
+
+static void tell_text(const struct work_call *self)
+{
+    uint64_t ended = ended_so_far(self);
+    double seconds = (double)self->elapsed_ns / 1e9;
+    struct weir_buf counts, end;
+
+    weir_buf_init(&counts, weir_heap_system(), JSON_SIZE_MAX);
+    weir_buf_init(&end, weir_heap_system(), JSON_SIZE_MAX);
+    append_counts(self, &counts);
+    append_end(self, &end);
+    fprintf(stderr, "%" PRIu64 " %s in %.2f s, %.0f/s%s%s; %s\n", ended,
+            WEIR_NOUN(ended, "execution", "executions"), seconds,
+            seconds > 0 ? (double)ended / seconds : 0.0, counts.size > 0 ? ": " : "",
+            weir_buf_text(&counts), weir_buf_text(&end));
+    weir_buf_fini(&counts);
+    weir_buf_fini(&end);
+}
+
+static int tell(const struct work_call *self)
+{
+    int code = WEIR_EXIT_DONE;
+
+    if (self->session.session.shared.json)
+        code = tell_json(self);
+    else if (!self->session.session.shared.quiet)
+        tell_text(self);
+    if (self->unfinished > 0)
+        code = weir_command_fail(self->session.session.command,
+                                 "executions that did not end within the grace: %zu; "
+                                 "others get them when their leases are over",
+                                 self->unfinished);
+    return code;
+}
+
+static int work(struct work_call *self)
+{
+    struct weir_error error = {0};
+
+    if (start(self, &error) != WEIR_OK)
+        return weir_flow_session_fail(&self->session, &error);
+    watch(self);
+    stop(self);
+    return tell(self);
+}
+
+static int run(const struct weir_command *self, int argc, char **argv)
+{
+    static struct work_call work_call; /* too large for a stack */
+    const struct weir_command_shared *shared = &work_call.session.session.shared;
+    int code;
+
+    weir_flow_claimant_init(&work_call.claimant, getpid());
+    weir_flow_supervision_init(&work_call.supervision, self);
+    work_call.exec.delay_ms = DELAY_MS_DEFAULT;
+    work_call.grace_ns = GRACE_DEFAULT;
+    work_call.done_before = -1; /* not even nothing */
+    code = parse(self, argc, argv, &work_call);
+    if (code >= 0)
+        return code;
+    code = weir_flow_session_open(
+        &work_call.session, self, WEIR_FLOW_SESSION_TELLING,
+        &(struct weir_flow_session_wishes){.partitions = (uint32_t)work_call.partitions});
+    work_call.exec.db = shared->db;
+    work_call.exec.prefix = shared->prefix != NULL ? shared->prefix : "";
+    work_call.exec.lease_ms = work_call.claimant.options.lease_ms;
+    if (code == WEIR_EXIT_DONE)
+        code = work(&work_call);
+    weir_flow_worker_destroy(work_call.worker);
+    weir_flow_supervision_close(&work_call.supervision);
+    weir_flow_session_close(&work_call.session);
+    return code;
+}

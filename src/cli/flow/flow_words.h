@@ -1,0 +1,37 @@
+/*
+ * flow_words.h - what the commands on flows have in common.
+ *
+ *   flow     0193...                   as `weir flow create` printed it
+ *   join     all, any, quorum:2        how the edges to one execution are joined
+ *
+ * A mistake is told here.
+ */
+#ifndef WEIR_CLI_FLOW_FLOW_GRAPH_H
+#define WEIR_CLI_FLOW_FLOW_GRAPH_H
+
+#include "cli/execution/execution_session.h"
+#include "cli/output.h"
+#include "weir/flow.h"
+
+/* The exit code, as of the next. */
+WEIR_CHECKED int weir_flow_take_graph(const struct weir_command *command,
+                                      const char *word, struct weir_graph_id *out);
+WEIR_CHECKED int weir_flow_take_join(const struct weir_command *command, const char *word,
+                                     struct weir_graph_join *out);
+
+/* "all", "any", "quorum:2". Returns `out`. */
+enum { WEIR_JOIN_TEXT_SIZE = 24 };
+const char *weir_flow_join_format(const struct weir_graph_join *join, char *out);
+
+/* Tell what a call of weir/flow.h answered, and what to do about it. The exit code. */
+int weir_flow_graph_fail(const struct weir_flow_session *self,
+                         const struct weir_error *error);
+
+/* The members of its JSON object, and "3 completed, 1 waiting". */
+void weir_flow_append_graph(struct weir_buf *json, const struct weir_graph_info *info);
+void weir_flow_append_states(struct weir_buf *text, const struct weir_graph_info *info);
+
+/* How it is shown. */
+enum weir_tone weir_flow_graph_tone(enum weir_graph_state state);
+
+#endif

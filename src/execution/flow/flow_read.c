@@ -1,0 +1,372 @@
+/*
+ * flow_read.c - what there is to know about flows.
+ *
+ * Members are counted by what is stored and told in the words of weir/execution.h; how a flow stands
+ * while it is open follows from them.
+ */
+#include <string.h>
+
+#include "base/heap.h"
+#include "db/db.h"
+#include "execution/executions.h"
+#include "execution/flow/flow_store.h"
+#include "weir/flow.h"
+
+enum { ARENA_SIZE_MAX = 4 * 1024 * 1024, PAGE_MAX = 1000 };
+
+static const struct weir_sql SQL_COUNT = {
+    .name = "count members",
+    .text = "SELECT state, hold, pending, count(*), max(attempts) FROM {p}_execution"
+            " WHERE flow = {1} AND flow > 0 GROUP BY state, hold, pending",
+    .parameters = "i",
+};
+static const struct weir_sql SQL_EDGES = {
+    .name = "show edges",
+    .text = "SELECT u.uuid, u.part, v.uuid, v.part, d.state, d.passes_data"
+            " FROM {p}_execution u JOIN {p}_edge d ON d.upstream = u.no"
+            " JOIN {p}_execution v ON v.no = d.downstream WHERE u.flow = {1}"
+            " AND u.flow > 0 ORDER BY u.no, v.no",
+    .parameters = "i",
+};
+static const struct weir_sql SQL_JOINS = {
+    .name = "show joins",
+    .text = "SELECT e.uuid, e.part, g.policy, g.state, g.cancel_remaining, g.quorum,"
+            " g.total, g.succeeded, g.failed, g.skipped, g.cancel_us"
+            " FROM {p}_execution e JOIN {p}_edge_group g ON g.downstream = e.no"
+            " WHERE e.flow = {1} AND e.flow > 0 ORDER BY e.no",
+    .parameters = "i",
+};
+static const struct weir_sql SQL_OF = {
+    .name = "find the flow of an execution",
+    .text = "SELECT f.uuid FROM {p}_execution e LEFT JOIN {p}_flow f ON f.no = e.flow"
+            " AND f.state <> 4"
+            " WHERE e.uuid = {1}",
+    .parameters = "b",
+};
+
+/* One call. */
+struct reading {
+    struct weir_flow *flow;
+    struct weir_connection *connection;
+    struct weir_arena arena;
+    struct weir_flow_row row;
+    bool begun; /* a worker had one of its members */
+};
+
+static enum weir_status begin(struct reading *self, struct weir_flow *flow,
+                              struct weir_error *error)
+{
+    *self = (struct reading){.flow = flow};
+    weir_arena_init(&self->arena, flow->heap, ARENA_SIZE_MAX);
+    return weir_db_acquire(flow->db, &self->connection, error);
+}
+
+static void end(struct reading *self)
+{
+    weir_db_release(self->flow->db, self->connection);
+    weir_arena_fini(&self->arena);
+}
+
+static enum weir_status find(struct reading *self, const struct weir_graph_id *graph,
+                             struct weir_error *error)
+{
+    char text[WEIR_GRAPH_ID_TEXT_SIZE];
+    enum weir_status status = weir_graph_find(
+        self->connection, graph, WEIR_GRAPH_UNLOCKED, &self->arena, &self->row, error);
+
+    return status == WEIR_NO_ROW
+               ? weir_error_set(error, WEIR_NOT_FOUND, "there is no flow %s",
+                                weir_graph_id_format(graph, text))
+               : status;
+}
+
+/* ---- one ----------------------------------------------------------------------------------- */
+
+static enum weir_status add_count(struct reading *self, struct weir_rows *rows,
+                                  struct weir_graph_info *info, struct weir_error *error)
+{
+    int64_t state = weir_rows_integer(rows, 0);
+    int64_t hold = weir_rows_integer(rows, 1);
+    int64_t pending = weir_rows_integer(rows, 2);
+
+    if (!weir_state_is_known(state))
+        return weir_graph_unknown("the state of a member", state, error);
+    if (!weir_hold_is_known(hold))
+        return weir_graph_unknown("the hold of a member", hold, error);
+    if (!weir_pending_is_known(pending))
+        return weir_graph_unknown("what is pending of a member", pending, error);
+    info->in_state[weir_state_public((enum weir_exec_state)state, (enum weir_hold)hold,
+                                     (enum weir_pending)pending)] +=
+        (uint32_t)weir_rows_integer(rows, 3);
+    self->begun |= weir_rows_integer(rows, 4) > 0;
+    return WEIR_OK;
+}
+
+static enum weir_status count_members(struct reading *self, struct weir_graph_info *info,
+                                      struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status = weir_connection_query(
+        self->connection, &SQL_COUNT, VALUES(weir_integer(self->row.no)), &rows, error);
+
+    self->begun = self->row.unfinished < self->row.members;
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
+        status = add_count(self, &rows, info, error);
+    weir_rows_close(&rows);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+static enum weir_graph_state state_of(const struct reading *self,
+                                      const struct weir_graph_info *info)
+{
+    switch (self->row.state) {
+    case WEIR_FLOW_COMPLETED:
+        return WEIR_GRAPH_COMPLETED;
+    case WEIR_FLOW_FAILED:
+        return WEIR_GRAPH_FAILED;
+    case WEIR_FLOW_CANCELLED:
+        return WEIR_GRAPH_CANCELLED;
+    default:
+        break;
+    }
+    if (info->in_state[WEIR_STATE_ACTIVE] > 0 || info->in_state[WEIR_STATE_RESUMABLE] > 0)
+        return WEIR_GRAPH_RUNNING;
+    if (info->in_state[WEIR_STATE_WAITING] > 0)
+        return self->begun ? WEIR_GRAPH_RUNNING : WEIR_GRAPH_OPEN;
+    return self->row.members > 0 ? WEIR_GRAPH_BLOCKED : WEIR_GRAPH_OPEN;
+}
+
+static enum weir_status show(struct reading *self, weir_graph_visit_fn visit, void *state,
+                             struct weir_error *error)
+{
+    const struct weir_flow_row *row = &self->row;
+    struct weir_graph_info info = {
+        .id = row->id,
+        .name_space = row->name_space.data, /* copies end in a zero */
+        .kind = row->kind.data,
+        .cancel_reason = row->cancel_reason.data,
+        .cancel_policy = row->cancel_policy,
+        .revision = row->revision,
+        .members = (uint32_t)row->members,
+        .edges = (uint32_t)row->edges,
+        .created_us = row->created_us,
+        .ended_us = row->ended_us,
+    };
+    enum weir_status status = count_members(self, &info, error);
+
+    if (status != WEIR_OK)
+        return status;
+    info.state = state_of(self, &info);
+    visit(state, &info);
+    return WEIR_OK;
+}
+
+enum weir_status weir_graph_get(struct weir_flow *self, const struct weir_graph_id *graph,
+                                weir_graph_visit_fn visit, void *state,
+                                struct weir_error *error)
+{
+    struct reading reading;
+    enum weir_status status = begin(&reading, self, error);
+
+    if (status == WEIR_OK)
+        status = find(&reading, graph, error);
+    if (status == WEIR_OK)
+        status = show(&reading, visit, state, error);
+    end(&reading);
+    return status;
+}
+
+/* ---- many ---------------------------------------------------------------------------------- */
+
+static enum weir_status check_filter(const struct weir_graph_filter *filter,
+                                     struct weir_error *error)
+{
+    if (filter->count < 1 || filter->count > PAGE_MAX)
+        return weir_error_set(error, WEIR_INVALID, "count is %zu, must be from 1 to %d",
+                              filter->count, PAGE_MAX);
+    if (filter->before < 0)
+        return weir_error_set(error, WEIR_INVALID, "before is %lld, must be at least 0",
+                              (long long)filter->before);
+    return WEIR_OK;
+}
+
+enum weir_status weir_graph_list(struct weir_flow *self,
+                                 const struct weir_graph_filter *filter,
+                                 weir_graph_visit_fn visit, void *state, int64_t *next,
+                                 struct weir_error *error)
+{
+    struct weir_flow_row *rows;
+    struct reading reading;
+    size_t count = 0;
+    enum weir_status status = check_filter(filter, error);
+
+    *next = 0;
+    if (status != WEIR_OK)
+        return status;
+    status = begin(&reading, self, error);
+    if (status == WEIR_OK)
+        status = weir_graph_page(reading.connection, filter, &reading.arena, &rows,
+                                 &count, error);
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        reading.row = rows[i];
+        status = show(&reading, visit, state, error);
+    }
+    if (status == WEIR_OK && count == filter->count)
+        *next = rows[count - 1].no;
+    end(&reading);
+    return status;
+}
+
+/* ---- edges and joins ----------------------------------------------------------------------- */
+
+/* Whom to show it to: one of them. */
+struct visitor {
+    weir_edge_visit_fn edge;
+    weir_group_visit_fn join_row;
+    void *state;
+};
+
+typedef enum weir_status (*show_fn)(struct weir_rows *rows, const struct visitor *visitor,
+                                    struct weir_error *error);
+
+static enum weir_status read_edge(struct weir_rows *rows, struct weir_edge_info *out,
+                                  struct weir_error *error)
+{
+    int64_t state = weir_rows_integer(rows, 4);
+    enum weir_status status = weir_graph_read_id(rows, 0, &out->edge.from, error);
+
+    if (status == WEIR_OK)
+        status = weir_graph_read_id(rows, 2, &out->edge.to, error);
+    if (status == WEIR_OK && (state < WEIR_EDGE_OPEN || state > WEIR_EDGE_SKIPPED))
+        status = weir_graph_unknown("the state of an edge", state, error);
+    out->state = (enum weir_edge_state)state;
+    out->edge.passes_data = weir_rows_integer(rows, 5) != 0;
+    return status;
+}
+
+static enum weir_status show_edge(struct weir_rows *rows, const struct visitor *visitor,
+                                  struct weir_error *error)
+{
+    struct weir_edge_info info;
+    enum weir_status status = read_edge(rows, &info, error);
+
+    if (status == WEIR_OK)
+        visitor->edge(visitor->state, &info);
+    return status;
+}
+
+static enum weir_status read_join(struct weir_rows *rows, struct weir_group_info *out,
+                                  struct weir_error *error)
+{
+    int64_t policy = weir_rows_integer(rows, 2);
+    int64_t state = weir_rows_integer(rows, 3);
+    enum weir_status status = weir_graph_read_id(rows, 0, &out->join.to, error);
+
+    if (status == WEIR_OK && (policy < WEIR_JOIN_ALL || policy >= WEIR_JOIN_COUNT))
+        status = weir_graph_unknown("the policy of a join", policy, error);
+    if (status == WEIR_OK &&
+        (state < WEIR_GROUP_PENDING || state > WEIR_GROUP_IMPOSSIBLE))
+        status = weir_graph_unknown("the state of a join", state, error);
+    out->join.policy = (enum weir_join)policy;
+    out->join.cancel_remaining = weir_rows_integer(rows, 4) != 0;
+    out->join.quorum = (uint32_t)weir_rows_integer(rows, 5);
+    out->state = (enum weir_group_state)state;
+    out->total = (uint32_t)weir_rows_integer(rows, 6);
+    out->succeeded = (uint32_t)weir_rows_integer(rows, 7);
+    out->failed = (uint32_t)weir_rows_integer(rows, 8);
+    out->skipped = (uint32_t)weir_rows_integer(rows, 9);
+    out->cancelling = weir_rows_integer(rows, 10) > 0;
+    return status;
+}
+
+static enum weir_status show_join(struct weir_rows *rows, const struct visitor *visitor,
+                                  struct weir_error *error)
+{
+    struct weir_group_info info;
+    enum weir_status status = read_join(rows, &info, error);
+
+    if (status == WEIR_OK)
+        visitor->join_row(visitor->state, &info);
+    return status;
+}
+
+static enum weir_status show_all(struct weir_flow *self,
+                                 const struct weir_graph_id *graph,
+                                 const struct weir_sql *sql, show_fn each,
+                                 const struct visitor *visitor, struct weir_error *error)
+{
+    struct weir_rows rows = {.connection = NULL};
+    struct reading reading;
+    enum weir_status status = begin(&reading, self, error);
+
+    if (status == WEIR_OK)
+        status = find(&reading, graph, error);
+    if (status == WEIR_OK)
+        status = weir_connection_query(
+            reading.connection, sql, VALUES(weir_integer(reading.row.no)), &rows, error);
+    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
+        status = each(&rows, visitor, error);
+    weir_rows_close(&rows);
+    end(&reading);
+    return status == WEIR_NO_ROW ? WEIR_OK : status;
+}
+
+enum weir_status weir_graph_edges(struct weir_flow *self,
+                                  const struct weir_graph_id *graph,
+                                  weir_edge_visit_fn visit, void *state,
+                                  struct weir_error *error)
+{
+    const struct visitor visitor = {.edge = visit, .state = state};
+
+    return show_all(self, graph, &SQL_EDGES, show_edge, &visitor, error);
+}
+
+enum weir_status weir_graph_groups(struct weir_flow *self,
+                                   const struct weir_graph_id *graph,
+                                   weir_group_visit_fn visit, void *state,
+                                   struct weir_error *error)
+{
+    const struct visitor visitor = {.join_row = visit, .state = state};
+
+    return show_all(self, graph, &SQL_JOINS, show_join, &visitor, error);
+}
+
+enum weir_status weir_graph_of(struct weir_flow *self, const struct weir_execution_id *id,
+                               struct weir_graph_id *out, struct weir_error *error)
+{
+    struct weir_rows rows = {.connection = NULL};
+    struct reading reading;
+    enum weir_status status = begin(&reading, self, error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_query(reading.connection, &SQL_OF,
+                                       VALUES(weir_bytes(id->uuid, WEIR_UUID_SIZE)),
+                                       &rows, error);
+    if (status == WEIR_OK)
+        status = weir_rows_next(&rows, error);
+    if (status == WEIR_NO_ROW) {
+        status = weir_error_set(error, WEIR_NOT_FOUND, "there is no such execution");
+        weir_flow_prefix_id(error, id);
+    } else if (status == WEIR_OK && weir_rows_is_null(&rows, 0)) {
+        status = WEIR_NO_ROW;
+    } else if (status == WEIR_OK) {
+        struct weir_str uuid = weir_rows_bytes(&rows, 0);
+
+        memcpy(out->uuid, uuid.data,
+               uuid.size < WEIR_UUID_SIZE ? uuid.size : WEIR_UUID_SIZE);
+    }
+    weir_rows_close(&rows);
+    end(&reading);
+    return status;
+}
+
+const char *weir_graph_state_name(enum weir_graph_state state)
+{
+    static const char *const NAMES[WEIR_GRAPH_STATE_COUNT] = {
+        [WEIR_GRAPH_OPEN] = "open",       [WEIR_GRAPH_RUNNING] = "running",
+        [WEIR_GRAPH_BLOCKED] = "blocked", [WEIR_GRAPH_COMPLETED] = "completed",
+        [WEIR_GRAPH_FAILED] = "failed",   [WEIR_GRAPH_CANCELLED] = "cancelled",
+    };
+
+    return state >= 0 && state < WEIR_GRAPH_STATE_COUNT ? NAMES[state] : "unknown";
+}
