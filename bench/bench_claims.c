@@ -56,7 +56,7 @@ static void make_history(struct bench_execution_load *execution_load, uint64_t c
         got = bench_execution_load_claim(execution_load, PORTION, LEASE_MS, 0, &claimed);
         bench_must(got == PORTION, "all of a portion are claimed");
         bench_execution_load_complete(execution_load, claimed, got);
-        weir_claimed_free(execution_load->flow, claimed);
+        weir_claimed_free(execution_load->executions, claimed);
     }
 }
 
@@ -70,7 +70,7 @@ static int64_t claim_one(struct bench_execution_load *execution_load)
 
     bench_must(got == 1, "there is something to claim");
     bench_execution_load_complete(execution_load, claimed, got);
-    weir_claimed_free(execution_load->flow, claimed);
+    weir_claimed_free(execution_load->executions, claimed);
     return taken_ns;
 }
 
@@ -116,16 +116,16 @@ static int64_t claim_again(struct bench_execution_load *execution_load)
 
     bench_must(got == 1, "there is something to claim");
     back.claim = claimed->claim;
-    bench_must_ok(weir_flow_settle(execution_load->flow, &back, 1, &error), &error,
-                  "give back");
-    weir_claimed_free(execution_load->flow, claimed);
+    bench_must_ok(weir_execution_settle(execution_load->executions, &back, 1, &error),
+                  &error, "give back");
+    weir_claimed_free(execution_load->executions, claimed);
     begun_ns = bench_now_ns();
     do {
         got = bench_execution_load_claim(execution_load, 1, LEASE_MS, 0, &claimed);
         bench_must(got == 1, "there is something to claim");
         bench_execution_load_complete(execution_load, claimed, got);
         got = claimed->claim.no == back.claim.no;
-        weir_claimed_free(execution_load->flow, claimed);
+        weir_claimed_free(execution_load->executions, claimed);
     } while (got == 0);
     return bench_now_ns() - begun_ns;
 }

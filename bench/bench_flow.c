@@ -344,7 +344,7 @@ static double recover(void)
 
     bench_must(count == LEASES, "all of them are claimed");
     lease_us = claimed[0].lease_us;
-    weir_claimed_free(execution_load.flow, claimed);
+    weir_claimed_free(execution_load.executions, claimed);
     while (bench_execution_load_handled(&execution_load, WEIR_RECONCILER_LEASE_EXPIRY) -
                before <
            LEASES)
@@ -414,7 +414,7 @@ static void *keep_idle_poll(void *state)
         note_claims(self, claimed, count, wall_us());
         if (count > 0)
             bench_execution_load_complete(self->execution_load, claimed, count);
-        weir_claimed_free(self->execution_load->flow, claimed);
+        weir_claimed_free(self->execution_load->executions, claimed);
     }
     return NULL;
 }

@@ -155,7 +155,7 @@ static void work_off(struct bench_execution_load *where, const char *lane)
 
     bench_must(count == 1, "the next one can be claimed");
     bench_execution_load_complete(where, claimed, count);
-    weir_claimed_free(where->flow, claimed);
+    weir_claimed_free(where->executions, claimed);
 }
 
 /* ---- hops --------------------------------------------------------------------------------- */
@@ -208,7 +208,7 @@ static void *hop(void *state)
         chain->ended_ns[i] = bench_now_ns();
         bench_execution_load_complete(self->execution_load, claimed, 1);
         chain->stored_ns[i] = bench_now_ns();
-        weir_claimed_free(self->execution_load->flow, claimed);
+        weir_claimed_free(self->execution_load->executions, claimed);
     }
     return NULL;
 }
@@ -241,7 +241,7 @@ static void run_chain(size_t count, struct bench_execution_load *other, const ch
                    "start a thread");
     for (size_t i = 0; i < 2; i++)
         (void)pthread_join(threads[i], NULL);
-    bench_must(bench_flow_load_state(&chain.flow_load) == WEIR_GRAPH_COMPLETED,
+    bench_must(bench_flow_load_state(&chain.flow_load) == WEIR_FLOW_COMPLETED,
                "the chain comes to its end");
     bench_flow_load_end(&chain.flow_load);
     print_chain(&chain, who);
@@ -338,7 +338,7 @@ static void grind(struct weaver *self, int64_t wait_ms)
     self->times.claim_ns += claimed_ns - begun_ns;
     self->times.settle_ns += bench_now_ns() - claimed_ns;
     self->times.calls++;
-    weir_claimed_free(execution_load.flow, claimed);
+    weir_claimed_free(execution_load.executions, claimed);
     (void)atomic_fetch_sub(self->left, count);
 }
 
@@ -391,7 +391,7 @@ static int64_t run_flows(size_t count, struct weaver_times *times)
     }
     taken_ns = bench_now_ns() - begun_ns;
     for (size_t i = 0; i < count; i++) {
-        bench_must(bench_flow_load_state(&weaves[i]) == WEIR_GRAPH_COMPLETED,
+        bench_must(bench_flow_load_state(&weaves[i]) == WEIR_FLOW_COMPLETED,
                    "each flow comes to its end");
         bench_flow_load_end(&weaves[i]);
     }
@@ -477,8 +477,8 @@ static bool is_cancelled(struct bench_execution_load *where,
     enum weir_public_state state = WEIR_STATE_WAITING;
     struct weir_error error;
 
-    bench_must_ok(weir_flow_get(where->flow, id, take_state, &state, &error), &error,
-                  "read an execution");
+    bench_must_ok(weir_execution_get(where->executions, id, take_state, &state, &error),
+                  &error, "read an execution");
     return state == WEIR_STATE_CANCELLED;
 }
 
@@ -508,7 +508,7 @@ static int64_t reach_quorum(struct bench_execution_load *where)
     taken_ns = bench_now_ns() - begun_ns;
     bench_must(bench_flow_load_count(&flow_load, WEIR_STATE_CANCELLED) == SIBLINGS,
                "all others are cancelled");
-    weir_claimed_free(where->flow, claimed);
+    weir_claimed_free(where->executions, claimed);
     work_off(where, "join");
     bench_flow_load_end(&flow_load);
     return taken_ns;
@@ -552,9 +552,9 @@ static void suspend(const struct weir_claim *claim, struct weir_waitpoint *waitp
     options.waitpoint_count = 1;
     options.until = "approved@gate";
     options.timeout_ms = WAIT_LIMIT_MS;
-    bench_must_ok(
-        weir_flow_suspend(execution_load.flow, claim, &options, &satisfied, NULL, &error),
-        &error, "suspend");
+    bench_must_ok(weir_execution_suspend(execution_load.executions, claim, &options,
+                                         &satisfied, NULL, &error),
+                  &error, "suspend");
     bench_must(!satisfied, "nobody has signalled before");
 }
 
@@ -571,8 +571,9 @@ static void signal_gate(const struct weir_claim *claim,
     struct weir_error error;
 
     memcpy(signal.waitpoint, waitpoint->uuid, WEIR_UUID_SIZE);
-    bench_must_ok(weir_flow_signal(execution_load.flow, &signal, &effect, &error), &error,
-                  "signal");
+    bench_must_ok(
+        weir_execution_signal(execution_load.executions, &signal, &effect, &error),
+        &error, "signal");
     bench_must(effect == WEIR_SIGNAL_RESUMED, "one signal is enough");
 }
 
@@ -593,7 +594,7 @@ static struct signal_times pass_gate(void)
     times.suspend_ns = bench_now_ns() - begun_ns;
     signal_gate(&claimed->claim, &waitpoint);
     times.signal_ns = bench_now_ns() - begun_ns - times.suspend_ns;
-    weir_claimed_free(execution_load.flow, claimed);
+    weir_claimed_free(execution_load.executions, claimed);
     work_off(&execution_load, BENCH_LANE);
     return times;
 }
@@ -667,7 +668,7 @@ static void *fan_out(void *state)
 
         if (count > 0)
             bench_execution_load_complete(&execution_load, claimed, count);
-        weir_claimed_free(execution_load.flow, claimed);
+        weir_claimed_free(execution_load.executions, claimed);
         (void)atomic_fetch_sub(&self->left, count);
     }
     return NULL;
@@ -683,7 +684,7 @@ static void *await_join(void *state)
                "the join can be claimed");
     self->joined_ns = bench_now_ns();
     bench_execution_load_complete(&execution_load, claimed, 1);
-    weir_claimed_free(execution_load.flow, claimed);
+    weir_claimed_free(execution_load.executions, claimed);
     return NULL;
 }
 
@@ -706,7 +707,7 @@ static int64_t run_fan(int64_t *make_ns)
     for (size_t i = 0; i < BENCH_MILLERS; i++)
         (void)pthread_join(pool[i], NULL);
     (void)pthread_join(waiter, NULL);
-    bench_must(bench_flow_load_state(&fan.flow_load) == WEIR_GRAPH_COMPLETED,
+    bench_must(bench_flow_load_state(&fan.flow_load) == WEIR_FLOW_COMPLETED,
                "the flow comes to its end");
     bench_flow_load_end(&fan.flow_load);
     return fan.joined_ns - begun_ns;

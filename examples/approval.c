@@ -77,8 +77,9 @@ static enum weir_answer pay(struct weir_context *context, void *state,
 }
 
 /* The other side, anywhere: all it needs is what the letter says. */
-static enum weir_status say(struct weir_flow *flow, const struct letter *letter,
-                            const char *token, const char *word)
+static enum weir_status say(struct weir_executions *executions,
+                            const struct letter *letter, const char *token,
+                            const char *word)
 {
     struct weir_signal signal = {.id = letter->payment,
                                  .token = token,
@@ -89,7 +90,7 @@ static enum weir_status say(struct weir_flow *flow, const struct letter *letter,
     enum weir_signal_effect effect;
 
     memcpy(signal.waitpoint, letter->boss.uuid, WEIR_UUID_SIZE);
-    return weir_flow_signal(flow, &signal, &effect, &error);
+    return weir_execution_signal(executions, &signal, &effect, &error);
 }
 
 int main(int count, char **arguments)
@@ -97,39 +98,39 @@ int main(int count, char **arguments)
     const struct weir_execution_draft payment = {.lane = LANES[0], .kind = "pay"};
     struct letter letter = {.boss = {.key = "boss"}};
     struct weir_db_options where;
-    struct weir_flow_options flows;
-    struct weir_flow_worker_options working;
+    struct weir_executions_options flows;
+    struct weir_execution_worker_options working;
     struct weir_db *db;
-    struct weir_flow *flow;
-    struct weir_flow_worker *worker;
+    struct weir_executions *executions;
+    struct weir_execution_worker *worker;
 
     weir_db_options_init(&where);
     where.url = count > 1 ? arguments[1] : "sqlite::memory:";
     must(weir_db_create(&where, &db, &error));
-    must(weir_flow_migrate(db, &error));
-    weir_flow_options_init(&flows);
+    must(weir_executions_migrate(db, &error));
+    weir_executions_options_init(&flows);
     flows.db = db;
-    must(weir_flow_create(&flows, &flow, &error));
-    weir_flow_worker_options_init(&working);
-    working.flow = flow;
+    must(weir_executions_create(&flows, &executions, &error));
+    weir_execution_worker_options_init(&working);
+    working.executions = executions;
     working.claim.lanes = LANES;
     working.claim.lane_count = 1;
     working.claim.worker = working.claim.instance = "cashier";
-    must(weir_flow_worker_create(&working, &worker, &error));
+    must(weir_execution_worker_create(&working, &worker, &error));
     sem_init(&letter.sent, 0, 0);
     sem_init(&letter.paid, 0, 0);
-    must(weir_flow_worker_add(worker, "pay", pay, &letter, &error));
-    must(weir_flow_worker_start(worker, &error));
+    must(weir_execution_worker_add(worker, "pay", pay, &letter, &error));
+    must(weir_execution_worker_start(worker, &error));
 
-    must(weir_flow_submit(flow, NULL, &payment, 1, NULL, &error));
+    must(weir_execution_submit(executions, NULL, &payment, 1, NULL, &error));
     sem_wait(&letter.sent);
     printf("a forged token: %s\n",
-           weir_status_text(say(flow, &letter, "forged:00", "yes")));
-    must(say(flow, &letter, letter.boss.token, "yes"));
+           weir_status_text(say(executions, &letter, "forged:00", "yes")));
+    must(say(executions, &letter, letter.boss.token, "yes"));
     sem_wait(&letter.paid);
 
-    weir_flow_worker_destroy(worker);
-    weir_flow_destroy(flow);
+    weir_execution_worker_destroy(worker);
+    weir_executions_destroy(executions);
     weir_db_destroy(db);
     return 0;
 }

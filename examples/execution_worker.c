@@ -42,19 +42,20 @@ static void print_attempt(void *state, const struct weir_attempt_info *attempt)
            attempt->failure[0] != '\0' ? attempt->failure : "done");
 }
 
-static enum weir_status print_result(struct weir_flow *flow,
+static enum weir_status print_result(struct weir_executions *executions,
                                      const struct weir_execution_id *id,
                                      struct weir_error *error)
 {
     void *result = NULL;
     size_t size = 0;
-    enum weir_status status = weir_flow_result(flow, id, &result, &size, error);
+    enum weir_status status =
+        weir_execution_result(executions, id, &result, &size, error);
 
     if (status != WEIR_OK)
         return status;
     printf("%.*s\n", (int)size, (const char *)result);
-    weir_flow_free(flow, result);
-    return weir_flow_attempts(flow, id, print_attempt, NULL, error);
+    weir_executions_free(executions, result);
+    return weir_execution_attempts(executions, id, print_attempt, NULL, error);
 }
 
 int main(int count, char **arguments)
@@ -67,11 +68,11 @@ int main(int count, char **arguments)
     };
     struct weir_submission submissions[2];
     struct weir_db_options where;
-    struct weir_flow_options flows;
-    struct weir_flow_worker_options options;
+    struct weir_executions_options flows;
+    struct weir_execution_worker_options options;
     struct weir_db *db = NULL;
-    struct weir_flow *flow = NULL;
-    struct weir_flow_worker *worker = NULL;
+    struct weir_executions *executions = NULL;
+    struct weir_execution_worker *worker = NULL;
     struct weir_error error = {0};
     size_t unfinished = 1;
     sem_t done;
@@ -82,37 +83,38 @@ int main(int count, char **arguments)
     twice.backoff_initial_ms = 0;
     weir_db_options_init(&where);
     where.url = count > 1 ? arguments[1] : "sqlite::memory:";
-    weir_flow_options_init(&flows);
-    weir_flow_worker_options_init(&options);
+    weir_executions_options_init(&flows);
+    weir_execution_worker_options_init(&options);
     options.claim.lanes = LANES;
     options.claim.lane_count = 1;
     options.claim.worker = "cooks";
     options.claim.instance = "cook-1";
     if (weir_db_create(&where, &db, &error) != WEIR_OK ||
-        weir_flow_migrate(db, &error) != WEIR_OK)
+        weir_executions_migrate(db, &error) != WEIR_OK)
         goto out;
     flows.db = db;
-    if (weir_flow_create(&flows, &flow, &error) != WEIR_OK)
+    if (weir_executions_create(&flows, &executions, &error) != WEIR_OK)
         goto out;
-    options.flow = flow;
-    if (weir_flow_worker_create(&options, &worker, &error) != WEIR_OK ||
-        weir_flow_worker_add(worker, "greet", greet, &done, &error) != WEIR_OK ||
-        weir_flow_worker_add(worker, "brew", brew, &done, &error) != WEIR_OK ||
-        weir_flow_worker_start(worker, &error) != WEIR_OK ||
-        weir_flow_submit(flow, NULL, drafts, 2, submissions, &error) != WEIR_OK)
+    options.executions = executions;
+    if (weir_execution_worker_create(&options, &worker, &error) != WEIR_OK ||
+        weir_execution_worker_add(worker, "greet", greet, &done, &error) != WEIR_OK ||
+        weir_execution_worker_add(worker, "brew", brew, &done, &error) != WEIR_OK ||
+        weir_execution_worker_start(worker, &error) != WEIR_OK ||
+        weir_execution_submit(executions, NULL, drafts, 2, submissions, &error) !=
+            WEIR_OK)
         goto out;
     for (int i = 0; i < 2; i++)
         sem_wait(&done);
-    unfinished = weir_flow_worker_stop(worker, WEIR_SECONDS(5));
+    unfinished = weir_execution_worker_stop(worker, WEIR_SECONDS(5));
     for (int i = 0; i < 2; i++) {
-        if (print_result(flow, &submissions[i].id, &error) != WEIR_OK)
+        if (print_result(executions, &submissions[i].id, &error) != WEIR_OK)
             unfinished = 1;
     }
 out:
     if (unfinished != 0)
         fprintf(stderr, "%s\n", error.text);
-    weir_flow_worker_destroy(worker);
-    weir_flow_destroy(flow);
+    weir_execution_worker_destroy(worker);
+    weir_executions_destroy(executions);
     weir_db_destroy(db);
     sem_destroy(&done);
     return unfinished == 0 ? 0 : 1;

@@ -42,21 +42,22 @@ static enum weir_answer work(struct weir_context *context, void *state,
     return weir_task_complete(task, NULL, 0);
 }
 
-/* The whole graph in one call: nothing runs before what it waits for is known. */
-static struct weir_graph_id submit(struct weir_flow *flow, struct weir_execution_id *ids)
+/* The whole flow in one call: nothing runs before what it waits for is known. */
+static struct weir_flow_id submit(struct weir_executions *executions,
+                                  struct weir_execution_id *ids)
 {
     static const char NUMBERS[] = "12345";
-    const struct weir_graph_draft draft = {.kind = "write"};
+    const struct weir_flow_draft draft = {.kind = "write"};
     struct weir_execution_draft members[MEMBERS];
-    struct weir_graph_edge edges[REPLICAS];
-    struct weir_graph_join join = {
+    struct weir_flow_edge edges[REPLICAS];
+    struct weir_flow_join join = {
         .policy = WEIR_JOIN_QUORUM, .quorum = 3, .cancel_remaining = true};
-    const struct weir_graph_extension all = {members, MEMBERS, edges, REPLICAS,
-                                             &join,   1,       -1};
-    struct weir_graph_id graph;
+    const struct weir_flow_extension all = {members, MEMBERS, edges, REPLICAS,
+                                            &join,   1,       -1};
+    struct weir_flow_id flow;
 
-    must(weir_graph_create(flow, &draft, &graph, &error));
-    weir_graph_mint(flow, &graph, ids, MEMBERS);
+    must(weir_flow_create(executions, &draft, &flow, &error));
+    weir_flow_mint(executions, &flow, ids, MEMBERS);
     for (int i = 0; i < MEMBERS; i++)
         members[i] =
             (struct weir_execution_draft){.id = &ids[i],
@@ -65,13 +66,13 @@ static struct weir_graph_id submit(struct weir_flow *flow, struct weir_execution
                                           .input = &NUMBERS[i],
                                           .input_size = i < COMMIT ? 1 : 0};
     for (int i = 0; i < REPLICAS; i++)
-        edges[i] = (struct weir_graph_edge){.from = ids[i], .to = ids[COMMIT]};
+        edges[i] = (struct weir_flow_edge){.from = ids[i], .to = ids[COMMIT]};
     join.to = ids[COMMIT];
-    must(weir_graph_extend(flow, NULL, &graph, &all, NULL, &error));
-    return graph;
+    must(weir_flow_extend(executions, NULL, &flow, &all, NULL, &error));
+    return flow;
 }
 
-static void note_end(void *ended, const struct weir_graph_info *info)
+static void note_end(void *ended, const struct weir_flow_info *info)
 {
     *(bool *)ended = info->ended_us != 0;
 }
@@ -85,49 +86,49 @@ static void print_state(void *state, const struct weir_execution_info *info)
 int main(int count, char **arguments)
 {
     struct weir_db_options where;
-    struct weir_flow_options flows;
-    struct weir_flow_supervisor_options supervising;
-    struct weir_flow_worker_options working;
+    struct weir_executions_options flows;
+    struct weir_execution_supervisor_options supervising;
+    struct weir_execution_worker_options working;
     struct weir_db *db;
-    struct weir_flow *flow;
-    struct weir_flow_supervisor *supervisor; /* cancels what is left over */
-    struct weir_flow_worker *worker;
+    struct weir_executions *executions;
+    struct weir_execution_supervisor *supervisor; /* cancels what is left over */
+    struct weir_execution_worker *worker;
     struct weir_execution_id ids[MEMBERS];
-    struct weir_graph_id graph;
+    struct weir_flow_id flow;
     bool ended = false;
 
     weir_db_options_init(&where);
     where.url = count > 1 ? arguments[1] : "sqlite::memory:";
     must(weir_db_create(&where, &db, &error));
-    must(weir_flow_migrate(db, &error));
-    weir_flow_options_init(&flows);
+    must(weir_executions_migrate(db, &error));
+    weir_executions_options_init(&flows);
     flows.db = db;
-    must(weir_flow_create(&flows, &flow, &error));
-    weir_flow_supervisor_options_init(&supervising);
-    supervising.flow = flow;
-    must(weir_flow_supervisor_create(&supervising, &supervisor, &error));
-    must(weir_flow_supervisor_start(supervisor, &error));
-    weir_flow_worker_options_init(&working);
-    working.flow = flow;
+    must(weir_executions_create(&flows, &executions, &error));
+    weir_execution_supervisor_options_init(&supervising);
+    supervising.executions = executions;
+    must(weir_execution_supervisor_create(&supervising, &supervisor, &error));
+    must(weir_execution_supervisor_start(supervisor, &error));
+    weir_execution_worker_options_init(&working);
+    working.executions = executions;
     working.permits = MEMBERS;
     working.claim.lanes = LANES;
     working.claim.lane_count = 1;
     working.claim.worker = working.claim.instance = "disks";
-    must(weir_flow_worker_create(&working, &worker, &error));
-    must(weir_flow_worker_add(worker, NULL, work, NULL, &error));
-    must(weir_flow_worker_start(worker, &error));
+    must(weir_execution_worker_create(&working, &worker, &error));
+    must(weir_execution_worker_add(worker, NULL, work, NULL, &error));
+    must(weir_execution_worker_start(worker, &error));
 
-    graph = submit(flow, ids);
+    flow = submit(executions, ids);
     while (!ended) {
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-        must(weir_graph_get(flow, &graph, note_end, &ended, &error));
+        must(weir_flow_get(executions, &flow, note_end, &ended, &error));
     }
     for (int i = 0; i < MEMBERS; i++)
-        must(weir_flow_get(flow, &ids[i], print_state, NULL, &error));
+        must(weir_execution_get(executions, &ids[i], print_state, NULL, &error));
 
-    weir_flow_worker_destroy(worker);
-    weir_flow_supervisor_destroy(supervisor);
-    weir_flow_destroy(flow);
+    weir_execution_worker_destroy(worker);
+    weir_execution_supervisor_destroy(supervisor);
+    weir_executions_destroy(executions);
     weir_db_destroy(db);
     return 0;
 }

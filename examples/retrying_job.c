@@ -47,8 +47,8 @@ static void print_attempt(void *name, const struct weir_attempt_info *attempt)
 }
 
 /* Submit two letters, and see what becomes of them. */
-static void send_letters(struct weir_flow *flow, struct weir_flow_worker *worker,
-                         sem_t *done)
+static void send_letters(struct weir_executions *executions,
+                         struct weir_execution_worker *worker, sem_t *done)
 {
     char names[2][8] = {"Alice", "Nobody"};
     struct weir_execution_draft letters[2];
@@ -64,55 +64,57 @@ static void send_letters(struct weir_flow *flow, struct weir_flow_worker *worker
                                                    .policy = &patient,
                                                    .input = names[i],
                                                    .input_size = strlen(names[i])};
-    must(weir_flow_submit(flow, NULL, letters, 2, sent, &error));
+    must(weir_execution_submit(executions, NULL, letters, 2, sent, &error));
     for (int i = 0; i < 2; i++)
         sem_wait(done);
-    (void)weir_flow_worker_stop(worker, WEIR_SECONDS(5)); /* now all answers are stored */
+    (void)weir_execution_worker_stop(worker,
+                                     WEIR_SECONDS(5)); /* now all answers are stored */
     for (int i = 0; i < 2; i++)
-        must(weir_flow_attempts(flow, &sent[i].id, print_attempt, names[i], &error));
+        must(weir_execution_attempts(executions, &sent[i].id, print_attempt, names[i],
+                                     &error));
 }
 
 int main(int count, char **arguments)
 {
     struct weir_db_options where;
-    struct weir_flow_options flows;
-    struct weir_flow_supervisor_options supervising;
-    struct weir_flow_worker_options working;
+    struct weir_executions_options flows;
+    struct weir_execution_supervisor_options supervising;
+    struct weir_execution_worker_options working;
     struct weir_db *db;
-    struct weir_flow *flow;
-    struct weir_flow_supervisor
+    struct weir_executions *executions;
+    struct weir_execution_supervisor
         *supervisor; /* brings back what waits for its next attempt */
-    struct weir_flow_worker *worker;
+    struct weir_execution_worker *worker;
     sem_t done;
 
     weir_db_options_init(&where);
     where.url = count > 1 ? arguments[1] : "sqlite::memory:";
     must(weir_db_create(&where, &db, &error));
-    must(weir_flow_migrate(db, &error));
-    weir_flow_options_init(&flows);
+    must(weir_executions_migrate(db, &error));
+    weir_executions_options_init(&flows);
     flows.db = db;
-    must(weir_flow_create(&flows, &flow, &error));
+    must(weir_executions_create(&flows, &executions, &error));
 
-    weir_flow_supervisor_options_init(&supervising);
-    supervising.flow = flow;
-    must(weir_flow_supervisor_create(&supervising, &supervisor, &error));
-    must(weir_flow_supervisor_start(supervisor, &error));
-    weir_flow_worker_options_init(&working);
-    working.flow = flow;
+    weir_execution_supervisor_options_init(&supervising);
+    supervising.executions = executions;
+    must(weir_execution_supervisor_create(&supervising, &supervisor, &error));
+    must(weir_execution_supervisor_start(supervisor, &error));
+    weir_execution_worker_options_init(&working);
+    working.executions = executions;
     working.claim.lanes = LANES;
     working.claim.lane_count = 1;
     working.claim.worker = "post";
     working.claim.instance = "post-1";
-    must(weir_flow_worker_create(&working, &worker, &error));
+    must(weir_execution_worker_create(&working, &worker, &error));
     sem_init(&done, 0, 0);
-    must(weir_flow_worker_add(worker, "letter", deliver, &done, &error));
-    must(weir_flow_worker_start(worker, &error));
+    must(weir_execution_worker_add(worker, "letter", deliver, &done, &error));
+    must(weir_execution_worker_start(worker, &error));
 
-    send_letters(flow, worker, &done);
+    send_letters(executions, worker, &done);
 
-    weir_flow_worker_destroy(worker);
-    weir_flow_supervisor_destroy(supervisor);
-    weir_flow_destroy(flow);
+    weir_execution_worker_destroy(worker);
+    weir_execution_supervisor_destroy(supervisor);
+    weir_executions_destroy(executions);
     weir_db_destroy(db);
     return 0;
 }

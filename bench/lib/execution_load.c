@@ -32,26 +32,26 @@ static void open_outbox(struct bench_execution_load *self)
 
 static void open_flow(struct bench_execution_load *self)
 {
-    struct weir_flow_options options;
+    struct weir_executions_options options;
     struct weir_error error;
 
-    weir_flow_options_init(&options);
+    weir_executions_options_init(&options);
     options.db = self->db;
     options.outbox = self->outbox;
-    bench_must_ok(weir_flow_create(&options, &self->flow, &error), &error,
+    bench_must_ok(weir_executions_create(&options, &self->executions, &error), &error,
                   "create the engine");
 }
 
 static void open_supervisor(struct bench_execution_load *self)
 {
-    struct weir_flow_supervisor_options options;
+    struct weir_execution_supervisor_options options;
     struct weir_error error;
 
-    weir_flow_supervisor_options_init(&options);
-    options.flow = self->flow;
-    bench_must_ok(weir_flow_supervisor_create(&options, &self->supervisor, &error),
+    weir_execution_supervisor_options_init(&options);
+    options.executions = self->executions;
+    bench_must_ok(weir_execution_supervisor_create(&options, &self->supervisor, &error),
                   &error, "create the supervisor");
-    bench_must_ok(weir_flow_supervisor_start(self->supervisor, &error), &error,
+    bench_must_ok(weir_execution_supervisor_start(self->supervisor, &error), &error,
                   "start the supervisor");
 }
 
@@ -66,7 +66,8 @@ void bench_execution_load_open(struct bench_execution_load *self,
     db.url = options->url;
     bench_must_ok(weir_db_create(&db, &self->db, &error), &error, "open the database");
     bench_must_ok(weir_outbox_migrate(self->db, &error), &error, "migrate the outbox");
-    bench_must_ok(weir_flow_migrate(self->db, &error), &error, "migrate the engine");
+    bench_must_ok(weir_executions_migrate(self->db, &error), &error,
+                  "migrate the engine");
     if (options->events)
         open_outbox(self);
     open_flow(self);
@@ -76,8 +77,8 @@ void bench_execution_load_open(struct bench_execution_load *self,
 
 void bench_execution_load_close(struct bench_execution_load *self)
 {
-    weir_flow_supervisor_destroy(self->supervisor);
-    weir_flow_destroy(self->flow);
+    weir_execution_supervisor_destroy(self->supervisor);
+    weir_executions_destroy(self->executions);
     weir_outbox_destroy(self->outbox);
     weir_db_destroy(self->db);
 }
@@ -90,8 +91,9 @@ static void submit(struct bench_execution_load *self,
 {
     struct weir_error error;
 
-    bench_must_ok(weir_flow_submit(self->flow, NULL, drafts, count, out, &error), &error,
-                  "submit");
+    bench_must_ok(
+        weir_execution_submit(self->executions, NULL, drafts, count, out, &error), &error,
+        "submit");
 }
 
 struct weir_execution_draft bench_execution_load_draft(const char *lane)
@@ -131,8 +133,9 @@ static size_t claim(struct bench_execution_load *self, const char *lane,
     options->lane_count = 1;
     options->worker = "bench";
     options->instance = "miller";
-    bench_must_ok(weir_flow_claim(self->flow, options, count, out, &claimed, &error),
-                  &error, "claim");
+    bench_must_ok(
+        weir_execution_claim(self->executions, options, count, out, &claimed, &error),
+        &error, "claim");
     return claimed;
 }
 
@@ -171,7 +174,8 @@ void bench_execution_load_complete(struct bench_execution_load *self,
                                             .verb = WEIR_SETTLE_COMPLETE,
                                             .result = FLOUR,
                                             .result_size = sizeof FLOUR};
-    bench_must_ok(weir_flow_settle(self->flow, items, count, &error), &error, "settle");
+    bench_must_ok(weir_execution_settle(self->executions, items, count, &error), &error,
+                  "settle");
     for (size_t i = 0; i < count; i++)
         bench_must(items[i].status == WEIR_OK, "a completion was refused");
     free(items);
@@ -182,7 +186,7 @@ uint64_t bench_execution_load_handled(struct bench_execution_load *self,
 {
     struct weir_scan_info infos[WEIR_RECONCILER_COUNT];
     size_t count =
-        weir_flow_supervisor_read(self->supervisor, infos, WEIR_RECONCILER_COUNT);
+        weir_execution_supervisor_read(self->supervisor, infos, WEIR_RECONCILER_COUNT);
 
     for (size_t i = 0; i < count; i++) {
         if (strcmp(infos[i].name, weir_reconciler_name(which)) == 0)
@@ -203,8 +207,9 @@ int64_t bench_execution_load_created_us(struct bench_execution_load *self,
     struct weir_error error;
     int64_t created_us = 0;
 
-    bench_must_ok(weir_flow_get(self->flow, id, take_created, &created_us, &error),
-                  &error, "read an execution");
+    bench_must_ok(
+        weir_execution_get(self->executions, id, take_created, &created_us, &error),
+        &error, "read an execution");
     return created_us;
 }
 
@@ -236,7 +241,7 @@ static bool grind(struct miller *self)
     bench_must(claimed[0].input_size == sizeof GRAIN, "the input has come along");
     bench_execution_load_complete(self->execution_load, claimed, count);
     self->times.settle_ns += bench_now_ns() - claimed_ns;
-    weir_claimed_free(self->execution_load->flow, claimed);
+    weir_claimed_free(self->execution_load->executions, claimed);
     self->completed += count;
     return true;
 }

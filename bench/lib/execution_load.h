@@ -42,8 +42,8 @@ struct bench_execution_load_times {
 struct bench_execution_load {
     struct weir_db *db;
     struct weir_outbox *outbox;
-    struct weir_flow *flow;
-    struct weir_flow_supervisor *supervisor;
+    struct weir_executions *executions;
+    struct weir_execution_supervisor *supervisor;
 };
 
 /* Migrates. Owes one close. */

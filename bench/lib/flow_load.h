@@ -20,11 +20,11 @@
 
 struct bench_flow_load {
     struct bench_execution_load *execution_load; /* borrowed */
-    struct weir_graph_id id;
+    struct weir_flow_id id;
     struct weir_execution_id *ids; /* these three owned */
     struct weir_execution_draft *members;
-    struct weir_graph_edge *edges;
-    struct weir_graph_join join;
+    struct weir_flow_edge *edges;
+    struct weir_flow_join join;
     size_t member_count, edge_count, join_count;
     size_t members_sent, edges_sent; /* with extensions before */
 };
@@ -48,6 +48,6 @@ void bench_flow_load_extend(struct bench_flow_load *self);
 /* How many members there are in a state, and what has become of the flow. */
 uint32_t bench_flow_load_count(struct bench_flow_load *self,
                                enum weir_public_state state);
-enum weir_graph_state bench_flow_load_state(struct bench_flow_load *self);
+enum weir_flow_state bench_flow_load_state(struct bench_flow_load *self);
 
 #endif

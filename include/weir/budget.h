@@ -87,45 +87,46 @@ WEIR_BEGIN_DECLS
 
 /* *existed: it is there and the same. WEIR_MISMATCH: it is there and different. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_budget_create(struct weir_flow *self, const struct weir_budget_draft *draft,
+weir_budget_create(struct weir_executions *self, const struct weir_budget_draft *draft,
                    bool *existed, struct weir_error *error);
 
 /* Other limits or another period for one that is there; dimensions may be added. Another period begins
  * now. WEIR_FULL: WEIR_BUDGET_DIMENSIONS_MAX. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_budget_change(struct weir_flow *self, const struct weir_budget_draft *draft,
+weir_budget_change(struct weir_executions *self, const struct weir_budget_draft *draft,
                    struct weir_error *error);
 
 /* For an execution, or `id` NULL: for none. Not fenced: what was used was used. A dimension without a
  * limit is counted too. WEIR_FULL: WEIR_BUDGET_DIMENSIONS_MAX. WEIR_MISMATCH: `key` was used for another
  * report. WEIR_OUT_OF_RANGE: more than can be counted. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_budget_report(struct weir_flow *self, const char *name,
+weir_budget_report(struct weir_executions *self, const char *name,
                    const struct weir_execution_id *id, const struct weir_amount *amounts,
                    size_t count, const char *key, struct weir_budget_answer *out,
                    struct weir_error *error);
 
 /* Give back what was reported for this execution since the last reset. Again: nothing. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_budget_release(struct weir_flow *self, const char *name,
+weir_budget_release(struct weir_executions *self, const char *name,
                     const struct weir_execution_id *id, struct weir_error *error);
 
 /* Now, besides its period. */
-WEIR_CHECKED WEIR_API enum weir_status
-weir_budget_reset(struct weir_flow *self, const char *name, struct weir_error *error);
+WEIR_CHECKED WEIR_API enum weir_status weir_budget_reset(struct weir_executions *self,
+                                                         const char *name,
+                                                         struct weir_error *error);
 
 WEIR_CHECKED WEIR_API enum weir_status
-weir_budget_get(struct weir_flow *self, const char *name, weir_budget_visit_fn visit,
-                void *state, struct weir_error *error);
+weir_budget_get(struct weir_executions *self, const char *name,
+                weir_budget_visit_fn visit, void *state, struct weir_error *error);
 
 /* By name, those after `after` ("": from the first), up to `count` of 1 to 1000. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_budget_list(struct weir_flow *self, const char *after, size_t count,
+weir_budget_list(struct weir_executions *self, const char *after, size_t count,
                  weir_budget_visit_fn visit, void *state, struct weir_error *error);
 
 /* Those that an execution is charged to, by name. WEIR_NOT_FOUND: there is no such execution. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_budget_of(struct weir_flow *self, const struct weir_execution_id *id,
+weir_budget_of(struct weir_executions *self, const struct weir_execution_id *id,
                weir_budget_visit_fn visit, void *state, struct weir_error *error);
 
 WEIR_END_DECLS

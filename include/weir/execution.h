@@ -46,11 +46,11 @@ enum {
     WEIR_RETRIES_MAX_MAX = 1000000,
     WEIR_RECLAIMS_MAX_MAX = 1000000,
     WEIR_REPLAYS_MAX_MAX = 1000,
-    WEIR_FLOW_PARTITIONS_DEFAULT = 256
+    WEIR_EXECUTION_PARTITIONS_DEFAULT = 256
 };
 
 /* The longest delay, deadline, timeout or backoff: a hundred years. */
-#define WEIR_FLOW_DURATION_MS_MAX ((int64_t)36525 * 24 * 60 * 60 * 1000)
+#define WEIR_EXECUTION_DURATION_MS_MAX ((int64_t)36525 * 24 * 60 * 60 * 1000)
 
 struct weir_execution_id {
     uint8_t uuid[WEIR_UUID_SIZE];
@@ -58,7 +58,7 @@ struct weir_execution_id {
 };
 
 /* Of a flow, see weir/flow.h. */
-struct weir_graph_id {
+struct weir_flow_id {
     uint8_t uuid[WEIR_UUID_SIZE];
 };
 
@@ -168,9 +168,9 @@ struct weir_execution_info {
     const char *blocked_by;   /* "waiting_for_retry_backoff"; "none" when nothing is */
     const char *budget;       /* that it waits for; "" when it waits for none */
     const char *capabilities; /* that a worker must have: "gpu,linux"; "" when none */
-    bool has_graph;
-    struct weir_graph_id graph; /* whose member it is; zero when it is of none */
-    const char *name;           /* of a member; "" when it has none */
+    bool has_flow;
+    struct weir_flow_id flow; /* whose member it is; zero when it is of none */
+    const char *name;         /* of a member; "" when it has none */
     int64_t epoch;
     int32_t attempts;           /* so far, the running one included */
     uint32_t retries, reclaims; /* since the last replay */
@@ -216,8 +216,8 @@ weir_execution_id_parse(const char *text, struct weir_execution_id *out,
 
 /* The partition of a lane (work of its own) or of a flow's uuid (its members): CRC16, the one
  * called XMODEM, modulo `partitions`, which is at least 1. */
-WEIR_API uint16_t weir_flow_partition(const void *bytes, size_t size,
-                                      uint32_t partitions);
+WEIR_API uint16_t weir_execution_partition(const void *bytes, size_t size,
+                                           uint32_t partitions);
 
 /* "waiting", "delayed", ... Lives for ever; "unknown" for a number that is none. */
 WEIR_API const char *weir_public_state_name(enum weir_public_state state);

@@ -31,12 +31,12 @@
  *          meets it until it is gone, with a text that names it.
  * Threads  read() and stop() from any thread; the rest belongs to one owner.
  */
-#ifndef WEIR_FLOW_SUPERVISOR_H
-#define WEIR_FLOW_SUPERVISOR_H
+#ifndef WEIR_EXECUTION_SUPERVISOR_H
+#define WEIR_EXECUTION_SUPERVISOR_H
 
 #include <weir/executions.h>
 
-struct weir_flow_supervisor;
+struct weir_execution_supervisor;
 struct weir_scan_info; /* weir/scanner.h */
 
 enum weir_reconciler {
@@ -53,8 +53,8 @@ enum weir_reconciler {
     WEIR_RECONCILER_COUNT
 };
 
-struct weir_flow_supervisor_options {
-    struct weir_flow *flow;         /* borrowed until destroy() */
+struct weir_execution_supervisor_options {
+    struct weir_executions *executions; /* borrowed until destroy() */
     struct weir_executor *executor; /* borrowed; NULL: one of our own, a thread each */
     int64_t interval_ms[WEIR_RECONCILER_COUNT]; /* 100 ms to a year */
     int64_t dependency_stale_ms;                /* default 15,000 */
@@ -69,23 +69,25 @@ struct weir_flow_supervisor_options {
 WEIR_BEGIN_DECLS
 
 WEIR_API void
-weir_flow_supervisor_options_init(struct weir_flow_supervisor_options *self);
+weir_execution_supervisor_options_init(struct weir_execution_supervisor_options *self);
 
 /* WEIR_INVALID: the text names field, value and limit; WEIR_NO_MEMORY, WEIR_SYSTEM. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_supervisor_create(const struct weir_flow_supervisor_options *options,
-                            struct weir_flow_supervisor **out, struct weir_error *error);
+weir_execution_supervisor_create(const struct weir_execution_supervisor_options *options,
+                                 struct weir_execution_supervisor **out,
+                                 struct weir_error *error);
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_supervisor_start(struct weir_flow_supervisor *self, struct weir_error *error);
+weir_execution_supervisor_start(struct weir_execution_supervisor *self,
+                                struct weir_error *error);
 
 /* How many reconcilers have not finished: 0 is clean. */
-WEIR_API size_t weir_flow_supervisor_stop(struct weir_flow_supervisor *self,
-                                          int64_t grace_ns);
-WEIR_API void weir_flow_supervisor_destroy(struct weir_flow_supervisor *self);
+WEIR_API size_t weir_execution_supervisor_stop(struct weir_execution_supervisor *self,
+                                               int64_t grace_ns);
+WEIR_API void weir_execution_supervisor_destroy(struct weir_execution_supervisor *self);
 
 /* Up to `count` of those that run, named as above; returns how many there are. */
-WEIR_API size_t weir_flow_supervisor_read(struct weir_flow_supervisor *self,
-                                          struct weir_scan_info *out, size_t count);
+WEIR_API size_t weir_execution_supervisor_read(struct weir_execution_supervisor *self,
+                                               struct weir_scan_info *out, size_t count);
 
 /* "attempt_timeout", ... Lives for ever. */
 WEIR_API const char *weir_reconciler_name(enum weir_reconciler reconciler);

@@ -41,20 +41,20 @@
  * Threads  Handlers run on several threads at once. read() from any thread, weir_task_...() in the
  *          handler it was given to; the rest belongs to one owner, who is no handler.
  */
-#ifndef WEIR_FLOW_WORKER_H
-#define WEIR_FLOW_WORKER_H
+#ifndef WEIR_EXECUTION_WORKER_H
+#define WEIR_EXECUTION_WORKER_H
 
 #include <weir/context.h>
 #include <weir/executions.h>
 #include <weir/suspension.h>
 
-struct weir_flow_worker;
+struct weir_execution_worker;
 struct weir_task;
 
 enum {
-    WEIR_FLOW_PERMITS_MAX = 512,
-    WEIR_FLOW_PREFETCH_MAX = 512,
-    WEIR_FLOW_HANDLERS_MAX = 1024,
+    WEIR_EXECUTION_PERMITS_MAX = 512,
+    WEIR_EXECUTION_PREFETCH_MAX = 512,
+    WEIR_EXECUTION_HANDLERS_MAX = 1024,
     WEIR_UNHANDLED_DELAY_MS = 10000
 };
 
@@ -64,8 +64,8 @@ enum weir_answer { WEIR_ANSWERED, WEIR_NOT_ANSWERED };
 typedef enum weir_answer (*weir_task_fn)(struct weir_context *context, void *state,
                                          struct weir_task *task);
 
-struct weir_flow_worker_options {
-    struct weir_flow *flow; /* borrowed until destroy() */
+struct weir_execution_worker_options {
+    struct weir_executions *executions; /* borrowed until destroy() */
     /* Borrowed; NULL: one of our own. It should have a thread per permit and one more, and three
      * reserve threads: without any, handlers that never wait keep leases from being renewed. */
     struct weir_executor *executor;
@@ -75,7 +75,7 @@ struct weir_flow_worker_options {
 };
 
 /* All at one instant. `claimed` is the sum of all others but `unhandled`. */
-struct weir_flow_worker_stats {
+struct weir_execution_worker_stats {
     uint64_t claimed;
     uint64_t completed; /* answers that are stored, from here */
     uint64_t failed;    /* executions, for good */
@@ -93,43 +93,46 @@ struct weir_flow_worker_stats {
 
 WEIR_BEGIN_DECLS
 
-WEIR_API void weir_flow_worker_options_init(struct weir_flow_worker_options *self);
+WEIR_API void
+weir_execution_worker_options_init(struct weir_execution_worker_options *self);
 
 /* WEIR_INVALID: the text names field, value and limit; WEIR_NO_MEMORY, WEIR_SYSTEM. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_worker_create(const struct weir_flow_worker_options *options,
-                        struct weir_flow_worker **out, struct weir_error *error);
+weir_execution_worker_create(const struct weir_execution_worker_options *options,
+                             struct weir_execution_worker **out,
+                             struct weir_error *error);
 
 /* `kind`, which is copied, NULL: of every kind that has no handler of its own. `state` is borrowed
  * until the last handler has returned. WEIR_EXISTS: the kind has one; WEIR_CLOSED: after start(). */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_worker_add(struct weir_flow_worker *self, const char *kind,
-                     weir_task_fn handler, void *state, struct weir_error *error);
+weir_execution_worker_add(struct weir_execution_worker *self, const char *kind,
+                          weir_task_fn handler, void *state, struct weir_error *error);
 
 /* WEIR_INVALID: no handler was added; WEIR_CLOSED: started or stopped before. After any other failure
  * nothing runs, and nothing but destroy() is possible. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_worker_start(struct weir_flow_worker *self, struct weir_error *error);
+weir_execution_worker_start(struct weir_execution_worker *self, struct weir_error *error);
 
 /*
  * Claim nothing more, give back what was not begun, and give handlers up to `grace_ns`; those that
  * have not finished then get the stop signal and five seconds more. Returns how many executions are not
  * settled, 0 is clean; their leases run out. Without start(), or twice: 0.
  */
-WEIR_API size_t weir_flow_worker_stop(struct weir_flow_worker *self, int64_t grace_ns);
+WEIR_API size_t weir_execution_worker_stop(struct weir_execution_worker *self,
+                                           int64_t grace_ns);
 
 /* stop(0) if need be. Waits for calls to the database that are under way, then nothing uses the
  * engine any more. Does not wait for a handler that ignored its stop signal: what that one was given
  * stays until it returns. NULL is fine. */
-WEIR_API void weir_flow_worker_destroy(struct weir_flow_worker *self);
+WEIR_API void weir_execution_worker_destroy(struct weir_execution_worker *self);
 
-WEIR_API void weir_flow_worker_read(struct weir_flow_worker *self,
-                                    struct weir_flow_worker_stats *out);
+WEIR_API void weir_execution_worker_read(struct weir_execution_worker *self,
+                                         struct weir_execution_worker_stats *out);
 
 /* What was claimed. Lives until the handler returns. */
 WEIR_API const struct weir_claimed *weir_task_claimed(const struct weir_task *self);
 
-/* weir_flow_progress() of this execution. WEIR_CLOSED: the worker was destroyed meanwhile. */
+/* weir_execution_progress() of this execution. WEIR_CLOSED: the worker was destroyed meanwhile. */
 WEIR_CHECKED WEIR_API enum weir_status weir_task_progress(struct weir_task *self,
                                                           int32_t percent,
                                                           const char *text,
@@ -138,7 +141,7 @@ WEIR_CHECKED WEIR_API enum weir_status weir_task_progress(struct weir_task *self
 /*
  * The answer; copied. The last one counts. A result of more than WEIR_RESULT_SIZE_MAX fails it for good
  * ("result_too_large: ..."). Reasons are cut at WEIR_FAILURE_SIZE_MAX, and what is not UTF-8 in them
- * becomes '?'. A delay is at least 0 and at most WEIR_FLOW_DURATION_MS_MAX, and goes on with the same
+ * becomes '?'. A delay is at least 0 and at most WEIR_EXECUTION_DURATION_MS_MAX, and goes on with the same
  * attempt.
  */
 WEIR_API enum weir_answer weir_task_complete(struct weir_task *self, const void *result,
@@ -175,7 +178,7 @@ weir_task_waitpoint(struct weir_task *self, struct weir_waitpoint *waitpoint,
                     int64_t expires_ms, struct weir_error *error);
 
 /*
- * weir_flow_suspend() of this execution, at once. WEIR_OK: it is suspended, and the handler returns
+ * weir_execution_suspend() of this execution, at once. WEIR_OK: it is suspended, and the handler returns
  * WEIR_ANSWERED; or *satisfied, and it goes on. While the database is away, or does not say what it has
  * done, the call is repeated, which gives the same tokens, until the stop signal. Then, and else:
  *

@@ -11,7 +11,7 @@
  * gets WEIR_OK again.
  *
  * Events   What ends, is leased, or is changed by an operator is told in queues of the outbox
- *          ("flow.completion", "flow.lease", "flow.operator"), in the same transaction: JSON,
+ *          ("execution.completion", "execution.lease", "execution.operator"), in the same transaction: JSON,
  *          with the id of the execution as key, or of the flow that is cancelled. Whoever wants
  *          to hear subscribes (weir/outbox.h); without subscription nothing is kept.
  * Life     migrate, create, use, destroy. The reconcilers of weir/execution_supervisor.h must run
@@ -21,30 +21,30 @@
  *          of the commit was lost, and nobody knows whether it happened. Repeat the call, it
  *          finds out what happened, if it is a submission whose drafts all have a key or an id;
  *          or settles, renews, reports progress, cancels, revokes by epoch, or sets a priority.
- *          Others would do it once more. Compare with what weir_flow_get() has told before:
+ *          Others would do it once more. Compare with what weir_execution_get() has told before:
  *
  *            submit without key and id    nothing tells; there may be two. Give a key
- *            claim                        see weir_flow_claim()
+ *            claim                        see weir_execution_claim()
  *            replay                       has happened if `replays` has grown
  *            resume (weir/suspension.h)   has if it is not suspended, or if `epoch` has grown:
  *                                         then it is suspended once more
  *            revoke, whatever the epoch   has, or need not, if `epoch` has grown
  */
-#ifndef WEIR_FLOW_H
-#define WEIR_FLOW_H
+#ifndef WEIR_EXECUTIONS_H
+#define WEIR_EXECUTIONS_H
 
 #include <weir/db.h>
 #include <weir/execution.h>
 
-struct weir_flow;
+struct weir_executions;
 struct weir_outbox;
 
 enum { WEIR_BATCH_MAX = 10000 };
 
 /* Limits of lease_ms. */
-enum { WEIR_FLOW_LEASE_MS_MIN = 1000, WEIR_FLOW_LEASE_MS_MAX = 3600 * 1000 };
+enum { WEIR_EXECUTION_LEASE_MS_MIN = 1000, WEIR_EXECUTION_LEASE_MS_MAX = 3600 * 1000 };
 
-struct weir_flow_options {
+struct weir_executions_options {
     struct weir_db *db; /* borrowed until destroy(); not MariaDB */
     struct weir_outbox
         *outbox;         /* for the events; borrowed until destroy(); NULL: no events */
@@ -89,7 +89,7 @@ struct weir_claimed {
 };
 
 /* How an execution stands, whoever asks. All zero when there is none. */
-struct weir_truth {
+struct weir_execution_status {
     enum weir_public_state state;
     int64_t epoch;
     int64_t lease_us; /* of whoever holds it; 0: nobody does */
@@ -102,7 +102,7 @@ enum weir_settle {
     WEIR_SETTLE_ABANDON /* cancelled by its worker */
 };
 
-/* How a worker ends its attempt. `status` and `truth` are the answer. */
+/* How a worker ends its attempt. `status` and `current` are the answer. */
 struct weir_settlement {
     struct weir_claim claim;
     enum weir_settle verb;
@@ -114,23 +114,23 @@ struct weir_settlement {
     /* out: OK, FENCED, NOT_FOUND; MISMATCH: this claim was settled before, with another verb or
      * result, and stays so */
     enum weir_status status;
-    struct weir_truth truth; /* out: as it is after this call */
+    struct weir_execution_status current; /* out: as it is after this call */
 };
 
 struct weir_renewal {
     struct weir_claim claim;
-    enum weir_status status; /* out: OK, FENCED, NOT_FOUND */
-    struct weir_truth truth; /* out */
+    enum weir_status status;              /* out: OK, FENCED, NOT_FOUND */
+    struct weir_execution_status current; /* out */
 };
 
 /* Whose lease is to be taken. */
 struct weir_revocation {
-    const char *instance;    /* NULL: whoever holds it */
-    int64_t epoch;           /* 0: whatever it is */
-    bool revoked;            /* out; false: it was so already */
-    const char *reason;      /* out, when it was: "no_active_lease", "epoch_moved",
+    const char *instance; /* NULL: whoever holds it */
+    int64_t epoch;        /* 0: whatever it is */
+    bool revoked;         /* out; false: it was so already */
+    const char *reason;   /* out, when it was: "no_active_lease", "epoch_moved",
                                 "different_worker_instance_id"; else ""; lives for ever */
-    struct weir_truth truth; /* out */
+    struct weir_execution_status current; /* out */
 };
 
 /* Which executions; empty or zero is any. */
@@ -140,8 +140,8 @@ struct weir_execution_filter {
     const char *kind;
     const char *tag_key; /* with tag_value */
     const char *tag_value;
-    const struct weir_graph_id *graph; /* whose members; NULL: any */
-    uint32_t states;                   /* 1 << enum weir_public_state, or-ed; 0: all */
+    const struct weir_flow_id *flow; /* whose members; NULL: any */
+    uint32_t states;                 /* 1 << enum weir_public_state, or-ed; 0: all */
     int64_t before; /* the `next` of the page before; 0: from the newest */
     size_t count;   /* 1 to 1000 */
 };
@@ -152,13 +152,13 @@ typedef void (*weir_attempt_visit_fn)(void *state, const struct weir_attempt_inf
 
 WEIR_BEGIN_DECLS
 
-WEIR_CHECKED WEIR_API enum weir_status weir_flow_migrate(struct weir_db *db,
-                                                         struct weir_error *error);
-WEIR_API void weir_flow_options_init(struct weir_flow_options *self);
+WEIR_CHECKED WEIR_API enum weir_status weir_executions_migrate(struct weir_db *db,
+                                                               struct weir_error *error);
+WEIR_API void weir_executions_options_init(struct weir_executions_options *self);
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_create(const struct weir_flow_options *options, struct weir_flow **out,
-                 struct weir_error *error);
-WEIR_API void weir_flow_destroy(struct weir_flow *self);
+weir_executions_create(const struct weir_executions_options *options,
+                       struct weir_executions **out, struct weir_error *error);
+WEIR_API void weir_executions_destroy(struct weir_executions *self);
 
 /*
  * Submit up to WEIR_BATCH_MAX executions, all or none. `connection`, ours or adopted, has an open
@@ -169,13 +169,13 @@ WEIR_API void weir_flow_destroy(struct weir_flow *self);
  * WEIR_LOST) and without a trace of this call.
  */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_submit(struct weir_flow *self, struct weir_connection *connection,
-                 const struct weir_execution_draft *drafts, size_t count,
-                 struct weir_submission *out, struct weir_error *error);
+weir_execution_submit(struct weir_executions *self, struct weir_connection *connection,
+                      const struct weir_execution_draft *drafts, size_t count,
+                      struct weir_submission *out, struct weir_error *error);
 
 /* Something was submitted and committed on a connection of the application's: whoever waits in this
  * process looks now, and not when it hears of it. Never blocks. */
-WEIR_API void weir_flow_flush(struct weir_flow *self);
+WEIR_API void weir_executions_flush(struct weir_executions *self);
 
 /*
  * Claim up to `count` (1 to WEIR_BATCH_MAX), best first: by priority, then by age, over all lanes
@@ -185,63 +185,66 @@ WEIR_API void weir_flow_flush(struct weir_flow *self);
  * when its lease runs out.
  */
 WEIR_API void weir_claim_options_init(struct weir_claim_options *self);
-WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_claim(struct weir_flow *self, const struct weir_claim_options *options,
-                size_t count, struct weir_claimed **out, size_t *claimed,
-                struct weir_error *error);
-WEIR_API void weir_claimed_free(struct weir_flow *self, struct weir_claimed *claimed);
+WEIR_CHECKED WEIR_API enum weir_status weir_execution_claim(
+    struct weir_executions *self, const struct weir_claim_options *options, size_t count,
+    struct weir_claimed **out, size_t *claimed, struct weir_error *error);
+WEIR_API void weir_claimed_free(struct weir_executions *self,
+                                struct weir_claimed *claimed);
 
 /* Up to WEIR_BATCH_MAX. Each has its own status, and one may be named twice; the call fails only as
  * a whole: WEIR_INVALID and WEIR_TOO_LARGE name the one, nothing has changed; or as the database
  * does. */
+WEIR_CHECKED WEIR_API enum weir_status weir_execution_renew(struct weir_executions *self,
+                                                            int64_t lease_ms,
+                                                            struct weir_renewal *renewals,
+                                                            size_t count,
+                                                            struct weir_error *error);
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_renew(struct weir_flow *self, int64_t lease_ms, struct weir_renewal *renewals,
-                size_t count, struct weir_error *error);
-WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_settle(struct weir_flow *self, struct weir_settlement *settlements,
-                 size_t count, struct weir_error *error);
+weir_execution_settle(struct weir_executions *self, struct weir_settlement *settlements,
+                      size_t count, struct weir_error *error);
 
 /* The newest report only: 0 to 100 percent, and a text of up to WEIR_FAILURE_SIZE_MAX bytes of
- * UTF-8 or NULL. WEIR_FENCED, WEIR_NOT_FOUND as above; `truth`, which may be NULL, says then how it
+ * UTF-8 or NULL. WEIR_FENCED, WEIR_NOT_FOUND as above; `current`, which may be NULL, says then how it
  * stands. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_progress(struct weir_flow *self, const struct weir_claim *claim,
-                   int32_t percent, const char *text, struct weir_truth *truth,
-                   struct weir_error *error);
+weir_execution_progress(struct weir_executions *self, const struct weir_claim *claim,
+                        int32_t percent, const char *text,
+                        struct weir_execution_status *current, struct weir_error *error);
 
 /* Operators. WEIR_NOT_FOUND; WEIR_MISMATCH when its state does not allow it, which the text names.
  * Cancelling what is cancelled and revoking where there is no lease is fine. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_cancel(struct weir_flow *self, const struct weir_execution_id *id,
-                 const char *reason, struct weir_error *error);
+weir_execution_cancel(struct weir_executions *self, const struct weir_execution_id *id,
+                      const char *reason, struct weir_error *error);
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_revoke(struct weir_flow *self, const struct weir_execution_id *id,
-                 struct weir_revocation *revocation, struct weir_error *error);
+weir_execution_revoke(struct weir_executions *self, const struct weir_execution_id *id,
+                      struct weir_revocation *revocation, struct weir_error *error);
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_prioritise(struct weir_flow *self, const struct weir_execution_id *id,
-                     int32_t priority, struct weir_error *error);
+weir_execution_prioritise(struct weir_executions *self,
+                          const struct weir_execution_id *id, int32_t priority,
+                          struct weir_error *error);
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_replay(struct weir_flow *self, const struct weir_execution_id *id,
-                 struct weir_error *error);
+weir_execution_replay(struct weir_executions *self, const struct weir_execution_id *id,
+                      struct weir_error *error);
 
 /* Reading. What is visited lives for the visit. *next is 0 when there is no further page. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_get(struct weir_flow *self, const struct weir_execution_id *id,
-              weir_execution_visit_fn visit, void *state, struct weir_error *error);
+weir_execution_get(struct weir_executions *self, const struct weir_execution_id *id,
+                   weir_execution_visit_fn visit, void *state, struct weir_error *error);
+WEIR_CHECKED WEIR_API enum weir_status weir_execution_list(
+    struct weir_executions *self, const struct weir_execution_filter *filter,
+    weir_execution_visit_fn visit, void *state, int64_t *next, struct weir_error *error);
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_list(struct weir_flow *self, const struct weir_execution_filter *filter,
-               weir_execution_visit_fn visit, void *state, int64_t *next,
-               struct weir_error *error);
-WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_attempts(struct weir_flow *self, const struct weir_execution_id *id,
-                   weir_attempt_visit_fn visit, void *state, struct weir_error *error);
+weir_execution_attempts(struct weir_executions *self, const struct weir_execution_id *id,
+                        weir_attempt_visit_fn visit, void *state,
+                        struct weir_error *error);
 
 /* WEIR_NOT_FOUND: no such execution; WEIR_NO_ROW: it is not completed. A result may have 0 bytes; *out
- * is then NULL. Owes weir_flow_free(). */
+ * is then NULL. Owes weir_executions_free(). */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_result(struct weir_flow *self, const struct weir_execution_id *id, void **out,
-                 size_t *size, struct weir_error *error);
-WEIR_API void weir_flow_free(struct weir_flow *self, void *memory);
+weir_execution_result(struct weir_executions *self, const struct weir_execution_id *id,
+                      void **out, size_t *size, struct weir_error *error);
+WEIR_API void weir_executions_free(struct weir_executions *self, void *memory);
 
 WEIR_END_DECLS
 

@@ -6,9 +6,9 @@
  * to it. Members and edges are added in one call, so nothing can be claimed before what it waits for
  * is known.
  *
- *   draft --+                       weir_graph_create(flow, ...)            -> id
- *           +--> check --> publish  weir_graph_mint(id, &draft.id, 4)
- *   cover --+                       weir_graph_extend(flow, members, edges)
+ *   draft --+                       weir_flow_create(executions, ...)      -> id
+ *           +--> check --> publish  weir_flow_mint(id, &draft.id, 4)
+ *   cover --+                       weir_flow_extend(executions, members, edges)
  *
  *   policy    satisfied when             impossible when
  *   all       every one has succeeded    one has ended otherwise
@@ -41,74 +41,74 @@
  * Threads  Any thread.
  * Failure  A failed call has changed nothing. WEIR_IN_DOUBT: repeat it, with the same ids.
  */
-#ifndef WEIR_GRAPH_H
-#define WEIR_GRAPH_H
+#ifndef WEIR_FLOW_H
+#define WEIR_FLOW_H
 
 #include <weir/executions.h>
 
 enum {
-    WEIR_GRAPH_ID_TEXT_SIZE = 37,
-    WEIR_GRAPH_MEMBERS_MAX = 1000000,
-    WEIR_GRAPH_UPSTREAMS_MAX = 100000 /* edges that lead to one execution */
+    WEIR_FLOW_ID_TEXT_SIZE = 37,
+    WEIR_FLOW_MEMBERS_MAX = 1000000,
+    WEIR_FLOW_UPSTREAMS_MAX = 100000 /* edges that lead to one execution */
 };
 
-enum weir_graph_state {
-    WEIR_GRAPH_OPEN,      /* nothing has begun, and something can; or it is empty */
-    WEIR_GRAPH_RUNNING,   /* something is active; or has begun, and more can be claimed */
-    WEIR_GRAPH_BLOCKED,   /* neither: what has not ended waits */
-    WEIR_GRAPH_COMPLETED, /* all have ended: none failed, expired or was cancelled, but for
+enum weir_flow_state {
+    WEIR_FLOW_OPEN,      /* nothing has begun, and something can; or it is empty */
+    WEIR_FLOW_RUNNING,   /* something is active; or has begun, and more can be claimed */
+    WEIR_FLOW_BLOCKED,   /* neither: what has not ended waits */
+    WEIR_FLOW_COMPLETED, /* all have ended: none failed, expired or was cancelled, but for
                            * those whom a join did not need any more */
-    WEIR_GRAPH_FAILED,    /* all have ended, and not so */
-    WEIR_GRAPH_CANCELLED, /* by weir_graph_cancel() */
-    WEIR_GRAPH_STATE_COUNT
+    WEIR_FLOW_FAILED,    /* all have ended, and not so */
+    WEIR_FLOW_CANCELLED, /* by weir_flow_cancel() */
+    WEIR_FLOW_STATE_COUNT
 };
 
 enum weir_join { WEIR_JOIN_ALL, WEIR_JOIN_ANY, WEIR_JOIN_QUORUM, WEIR_JOIN_COUNT };
 
-struct weir_graph_edge {
+struct weir_flow_edge {
     struct weir_execution_id from, to;
     bool passes_data; /* see "Data" */
 };
 
 /* How the edges to one execution are joined; all of them, cancelling nobody, where nothing is said. It
  * is said before the first of these edges is there, or with it. */
-struct weir_graph_join {
+struct weir_flow_join {
     struct weir_execution_id to;
     enum weir_join policy;
     uint32_t quorum; /* QUORUM: at least 1 */
     bool cancel_remaining;
 };
 
-struct weir_graph_draft {
-    const struct weir_graph_id *id; /* NULL: a new one */
-    const char *name_space;         /* NULL: "default" */
-    const char *kind;               /* 1 to 256 printable ASCII characters */
+struct weir_flow_draft {
+    const struct weir_flow_id *id; /* NULL: a new one */
+    const char *name_space;        /* NULL: "default" */
+    const char *kind;              /* 1 to 256 printable ASCII characters */
 };
 
 /* What is to be added: all or nothing. Edges are between members, old or new. */
-struct weir_graph_extension {
-    const struct weir_execution_draft *members; /* each with an id of weir_graph_mint() */
+struct weir_flow_extension {
+    const struct weir_execution_draft *members; /* each with an id of weir_flow_mint() */
     size_t member_count;
-    const struct weir_graph_edge *edges;
+    const struct weir_flow_edge *edges;
     size_t edge_count;
-    const struct weir_graph_join *joins;
+    const struct weir_flow_join *joins;
     size_t join_count;
     int64_t revision; /* that the caller has seen; -1: whatever it is */
 };
 
-enum weir_graph_cancel_policy {
+enum weir_flow_cancel_policy {
     WEIR_CANCEL_FLOW_ONLY, /* it takes no more members; these go on */
     WEIR_CANCEL_ALL, /* of more than 1,000 some may be skipped instead, by the end of others */
     WEIR_CANCEL_PENDING /* those that nobody has begun */
 };
 
-struct weir_graph_info {
-    struct weir_graph_id id;
+struct weir_flow_info {
+    struct weir_flow_id id;
     const char *name_space;
     const char *kind;
-    enum weir_graph_state state;
-    const char *cancel_reason;                   /* "" */
-    enum weir_graph_cancel_policy cancel_policy; /* CANCELLED */
+    enum weir_flow_state state;
+    const char *cancel_reason;                  /* "" */
+    enum weir_flow_cancel_policy cancel_policy; /* CANCELLED */
     int64_t revision;
     uint32_t members, edges;
     uint32_t in_state[WEIR_STATE_COUNT]; /* members by public state */
@@ -124,49 +124,54 @@ enum weir_edge_state {
     WEIR_EDGE_SKIPPED
 };
 
-enum weir_group_state { WEIR_GROUP_PENDING, WEIR_GROUP_SATISFIED, WEIR_GROUP_IMPOSSIBLE };
+enum weir_flow_join_state {
+    WEIR_FLOW_JOIN_PENDING,
+    WEIR_FLOW_JOIN_SATISFIED,
+    WEIR_FLOW_JOIN_IMPOSSIBLE
+};
 
 struct weir_edge_info {
-    struct weir_graph_edge edge;
+    struct weir_flow_edge edge;
     enum weir_edge_state state;
 };
 
-struct weir_group_info {
-    struct weir_graph_join join;
-    enum weir_group_state state;
+struct weir_flow_join_info {
+    struct weir_flow_join join;
+    enum weir_flow_join_state state;
     uint32_t total, succeeded, failed, skipped;
     bool cancelling; /* siblings are still to be cancelled */
 };
 
-struct weir_graph_filter {
+struct weir_flow_filter {
     const char *name_space; /* NULL: any */
     int64_t before;         /* the `next` of the page before; 0: from the newest */
     size_t count;           /* 1 to 1000 */
 };
 
-typedef void (*weir_graph_visit_fn)(void *state, const struct weir_graph_info *info);
+typedef void (*weir_flow_visit_fn)(void *state, const struct weir_flow_info *info);
 typedef void (*weir_edge_visit_fn)(void *state, const struct weir_edge_info *info);
-typedef void (*weir_group_visit_fn)(void *state, const struct weir_group_info *info);
+typedef void (*weir_flow_join_visit_fn)(void *state,
+                                        const struct weir_flow_join_info *info);
 
 WEIR_BEGIN_DECLS
 
-WEIR_API const char *weir_graph_id_format(const struct weir_graph_id *self, char *out);
-WEIR_CHECKED WEIR_API enum weir_status weir_graph_id_parse(const char *text,
-                                                           struct weir_graph_id *out,
-                                                           struct weir_error *error);
-WEIR_API const char *weir_graph_state_name(enum weir_graph_state state);
+WEIR_API const char *weir_flow_id_format(const struct weir_flow_id *self, char *out);
+WEIR_CHECKED WEIR_API enum weir_status
+weir_flow_id_parse(const char *text, struct weir_flow_id *out, struct weir_error *error);
+WEIR_API const char *weir_flow_state_name(enum weir_flow_state state);
 
 /* One that is there already is fine, if it is the same; WEIR_MISMATCH if not. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_graph_create(struct weir_flow *self, const struct weir_graph_draft *draft,
-                  struct weir_graph_id *out, struct weir_error *error);
+weir_flow_create(struct weir_executions *self, const struct weir_flow_draft *draft,
+                 struct weir_flow_id *out, struct weir_error *error);
 
 /* Ids for members: in the partition of the flow. */
-WEIR_API void weir_graph_mint(struct weir_flow *self, const struct weir_graph_id *graph,
-                              struct weir_execution_id *out, size_t count);
+WEIR_API void weir_flow_mint(struct weir_executions *self,
+                             const struct weir_flow_id *flow,
+                             struct weir_execution_id *out, size_t count);
 
 /*
- * Add members, edges and joins. `connection` as for weir_flow_submit(). What is there already and the
+ * Add members, edges and joins. `connection` as for weir_execution_submit(). What is there already and the
  * same is fine, so a call may be repeated. Each of these has changed nothing:
  *
  *   WEIR_NOT_FOUND  there is no such flow
@@ -177,44 +182,44 @@ WEIR_API void weir_graph_mint(struct weir_flow *self, const struct weir_graph_id
  *   WEIR_CYCLE      the edges would lead in a circle; the text names one of it
  *   WEIR_MISMATCH   it is there and different: a member, an edge, a join; or where a new edge leads
  *                   to has begun already; or another member has this name
- *   WEIR_FULL       more than WEIR_GRAPH_UPSTREAMS_MAX edges would lead to one, or the flow have more
- *                   than WEIR_GRAPH_MEMBERS_MAX members
+ *   WEIR_FULL       more than WEIR_FLOW_UPSTREAMS_MAX edges would lead to one, or the flow have more
+ *                   than WEIR_FLOW_MEMBERS_MAX members
  *   WEIR_INVALID    a self edge, a quorum of 0, an unknown policy, two members of one name: the text
  *                   names it
  */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_graph_extend(struct weir_flow *self, struct weir_connection *connection,
-                  const struct weir_graph_id *graph,
-                  const struct weir_graph_extension *extension, int64_t *revision,
-                  struct weir_error *error);
+weir_flow_extend(struct weir_executions *self, struct weir_connection *connection,
+                 const struct weir_flow_id *flow,
+                 const struct weir_flow_extension *extension, int64_t *revision,
+                 struct weir_error *error);
 
 /* *members: how many were cancelled now; a flow that has ended is left as it is (WEIR_OK). */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_graph_cancel(struct weir_flow *self, const struct weir_graph_id *graph,
-                  enum weir_graph_cancel_policy policy, const char *reason,
-                  size_t *members, struct weir_error *error);
+weir_flow_cancel(struct weir_executions *self, const struct weir_flow_id *flow,
+                 enum weir_flow_cancel_policy policy, const char *reason, size_t *members,
+                 struct weir_error *error);
 
 WEIR_CHECKED WEIR_API enum weir_status
-weir_graph_get(struct weir_flow *self, const struct weir_graph_id *graph,
-               weir_graph_visit_fn visit, void *state, struct weir_error *error);
+weir_flow_get(struct weir_executions *self, const struct weir_flow_id *flow,
+              weir_flow_visit_fn visit, void *state, struct weir_error *error);
 WEIR_CHECKED WEIR_API enum weir_status
-weir_graph_list(struct weir_flow *self, const struct weir_graph_filter *filter,
-                weir_graph_visit_fn visit, void *state, int64_t *next,
-                struct weir_error *error);
+weir_flow_list(struct weir_executions *self, const struct weir_flow_filter *filter,
+               weir_flow_visit_fn visit, void *state, int64_t *next,
+               struct weir_error *error);
 
-/* Members come with weir_flow_list() and its `graph`. */
+/* Members come with weir_execution_list() and its `flow`. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_graph_edges(struct weir_flow *self, const struct weir_graph_id *graph,
-                 weir_edge_visit_fn visit, void *state, struct weir_error *error);
+weir_flow_edges(struct weir_executions *self, const struct weir_flow_id *flow,
+                weir_edge_visit_fn visit, void *state, struct weir_error *error);
 WEIR_CHECKED WEIR_API enum weir_status
-weir_graph_groups(struct weir_flow *self, const struct weir_graph_id *graph,
-                  weir_group_visit_fn visit, void *state, struct weir_error *error);
+weir_flow_joins(struct weir_executions *self, const struct weir_flow_id *flow,
+                weir_flow_join_visit_fn visit, void *state, struct weir_error *error);
 
 /* The flow of an execution. WEIR_NO_ROW: it is of none. */
-WEIR_CHECKED WEIR_API enum weir_status weir_graph_of(struct weir_flow *self,
-                                                     const struct weir_execution_id *id,
-                                                     struct weir_graph_id *out,
-                                                     struct weir_error *error);
+WEIR_CHECKED WEIR_API enum weir_status weir_flow_of(struct weir_executions *self,
+                                                    const struct weir_execution_id *id,
+                                                    struct weir_flow_id *out,
+                                                    struct weir_error *error);
 
 WEIR_END_DECLS
 

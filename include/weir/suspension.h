@@ -14,7 +14,7 @@
  *   2 of sources vote@(ann, bob, cid)     votes from two different sources, at any of the three
  *   2 of waitpoints vote@(ann, bob, cid)  at two different waitpoints
  *   3 of signals *@mail                   three signals
- *   operator                              weir_flow_resume(), and no signal
+ *   operator                              weir_execution_resume(), and no signal
  *   timeout                               nothing but its timeout
  *
  * Names and keys have letters, digits and any of "_-.:/".
@@ -177,11 +177,11 @@ WEIR_API void weir_suspend_options_init(struct weir_suspend_options *self);
 
 /* A waitpoint whose token is wanted before the suspension, which then names its uuid. Asked for again
  * it is the same one. After `expires_ms` without a suspension it is gone. WEIR_FULL: there are
- * WEIR_WAITPOINTS_MAX. WEIR_FENCED, WEIR_NOT_FOUND and `truth` as weir_flow_progress(). */
+ * WEIR_WAITPOINTS_MAX. WEIR_FENCED, WEIR_NOT_FOUND and `current` as weir_execution_progress(). */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_waitpoint(struct weir_flow *self, const struct weir_claim *claim,
-                    struct weir_waitpoint *waitpoint, int64_t expires_ms,
-                    struct weir_truth *truth, struct weir_error *error);
+weir_execution_waitpoint(struct weir_executions *self, const struct weir_claim *claim,
+                         struct weir_waitpoint *waitpoint, int64_t expires_ms,
+                         struct weir_execution_status *current, struct weir_error *error);
 
 /*
  * *satisfied: signals that had come before suffice; nothing was suspended, the claim goes on, and
@@ -192,42 +192,39 @@ weir_flow_waitpoint(struct weir_flow *self, const struct weir_claim *claim,
  * condition, WEIR_TOO_DEEP.
  */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_suspend(struct weir_flow *self, const struct weir_claim *claim,
-                  struct weir_suspend_options *options, bool *satisfied,
-                  struct weir_truth *truth, struct weir_error *error);
+weir_execution_suspend(struct weir_executions *self, const struct weir_claim *claim,
+                       struct weir_suspend_options *options, bool *satisfied,
+                       struct weir_execution_status *current, struct weir_error *error);
 
 /* WEIR_DENIED: the token is none of this waitpoint's, or there is no such waitpoint: which one is not
  * told. WEIR_MISMATCH: `key` was used for another signal: other name, source or payload. WEIR_FULL:
  * WEIR_SIGNALS_MAX. */
-WEIR_CHECKED WEIR_API enum weir_status weir_flow_signal(struct weir_flow *self,
-                                                        const struct weir_signal *signal,
-                                                        enum weir_signal_effect *effect,
-                                                        struct weir_error *error);
+WEIR_CHECKED WEIR_API enum weir_status
+weir_execution_signal(struct weir_executions *self, const struct weir_signal *signal,
+                      enum weir_signal_effect *effect, struct weir_error *error);
 
 /* Operators: signal by the waitpoint's key, without token; and resume whatever the condition is.
  * WEIR_NOT_FOUND; WEIR_MISMATCH: it is not suspended. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_approve(struct weir_flow *self, const struct weir_execution_id *id,
-                  const char *waitpoint_key, const struct weir_signal *signal,
-                  enum weir_signal_effect *effect, struct weir_error *error);
+weir_execution_approve(struct weir_executions *self, const struct weir_execution_id *id,
+                       const char *waitpoint_key, const struct weir_signal *signal,
+                       enum weir_signal_effect *effect, struct weir_error *error);
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_resume(struct weir_flow *self, const struct weir_execution_id *id,
-                 int64_t delay_ms, struct weir_error *error);
+weir_execution_resume(struct weir_executions *self, const struct weir_execution_id *id,
+                      int64_t delay_ms, struct weir_error *error);
 
 /* Once. WEIR_NOT_FOUND: no such execution; WEIR_NO_ROW: it has never been suspended. */
-WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_suspension(struct weir_flow *self, const struct weir_execution_id *id,
-                     weir_suspension_visit_fn visit, void *state,
-                     struct weir_error *error);
+WEIR_CHECKED WEIR_API enum weir_status weir_execution_suspension(
+    struct weir_executions *self, const struct weir_execution_id *id,
+    weir_suspension_visit_fn visit, void *state, struct weir_error *error);
 
 /* In the order in which they came. Those of the open suspension, or of the last one. */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_signals(struct weir_flow *self, const struct weir_execution_id *id,
-                  weir_signal_visit_fn visit, void *state, struct weir_error *error);
-WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_waitpoints(struct weir_flow *self, const struct weir_execution_id *id,
-                     weir_waitpoint_visit_fn visit, void *state,
-                     struct weir_error *error);
+weir_execution_signals(struct weir_executions *self, const struct weir_execution_id *id,
+                       weir_signal_visit_fn visit, void *state, struct weir_error *error);
+WEIR_CHECKED WEIR_API enum weir_status weir_execution_waitpoints(
+    struct weir_executions *self, const struct weir_execution_id *id,
+    weir_waitpoint_visit_fn visit, void *state, struct weir_error *error);
 
 /*
  * New tokens are made with this key; those of all others are good for `grace_ms` more at most (24 h is
@@ -236,9 +233,9 @@ weir_flow_waitpoints(struct weir_flow *self, const struct weir_execution_id *id,
  * WEIR_MISMATCH. `secret` NULL: a random one.
  */
 WEIR_CHECKED WEIR_API enum weir_status
-weir_flow_rotate_key(struct weir_flow *self, const char *key_id,
-                     const uint8_t secret[WEIR_SECRET_SIZE], int64_t grace_ms,
-                     struct weir_error *error);
+weir_executions_rotate_key(struct weir_executions *self, const char *key_id,
+                           const uint8_t secret[WEIR_SECRET_SIZE], int64_t grace_ms,
+                           struct weir_error *error);
 
 /* "approval", "fail", "resumed", "active". All live for ever. */
 WEIR_API const char *weir_suspend_reason_name(enum weir_suspend_reason reason);

@@ -30,16 +30,11 @@ enum {
 #define DEFAULT_DB "sqlite:weir.db"
 
 const struct weir_command *const weir_command_table[] = {
-    &weir_cli_demo,           &weir_cli_migrate,
-    &weir_cli_queue,          &weir_cli_enqueue,
-    &weir_cli_relay,          &weir_cli_status,
-    &weir_cli_subscription,   &weir_cli_dlq,
-    &weir_cli_flow_submit,    &weir_cli_flow_work,
-    &weir_cli_flow_supervise, &weir_cli_flow,
-    &weir_cli_graph,          &weir_cli_flow_budget,
-    &weir_cli_flow_key,       &weir_cli_doctor,
-    &weir_cli_bench,          &weir_cli_help,
-    &weir_cli_version,
+    &weir_cli_demo,   &weir_cli_migrate, &weir_cli_queue,        &weir_cli_enqueue,
+    &weir_cli_relay,  &weir_cli_status,  &weir_cli_subscription, &weir_cli_dlq,
+    &weir_cli_submit, &weir_cli_work,    &weir_cli_supervise,    &weir_cli_execution,
+    &weir_cli_flow,   &weir_cli_budget,  &weir_cli_key,          &weir_cli_doctor,
+    &weir_cli_bench,  &weir_cli_help,    &weir_cli_version,
 };
 const size_t weir_command_count =
     sizeof weir_command_table / sizeof weir_command_table[0];

@@ -147,12 +147,12 @@ static uint32_t soon(const struct weir_pending_wakeups *pending_wakeups, int64_t
     return kinds;
 }
 
-void weir_pending_wakeups_announce(struct weir_flow *flow,
+void weir_pending_wakeups_announce(struct weir_executions *executions,
                                    struct weir_connection *connection,
                                    struct weir_pending_wakeups *pending_wakeups,
                                    int64_t now_us, struct weir_commit_batch *commit_batch)
 {
-    struct weir_notify_throttle *notify_throttle = &flow->notify_throttle;
+    struct weir_notify_throttle *notify_throttle = &executions->notify_throttle;
     const struct weir_announcement news = {
         .ready = pending_wakeups->ready,
         .kinds = weir_notify_throttle_due(notify_throttle, soon(pending_wakeups, now_us),
@@ -164,13 +164,13 @@ void weir_pending_wakeups_announce(struct weir_flow *flow,
     weir_notify_throttle_notify(notify_throttle, connection, &news, commit_batch);
 }
 
-static enum weir_status store_lists(struct weir_flow *flow,
+static enum weir_status store_lists(struct weir_executions *executions,
                                     struct weir_connection *connection,
                                     const struct change_lists *change_lists,
                                     struct weir_commit_batch *commit_batch,
                                     struct weir_error *error)
 {
-    struct weir_fault_points *points = weir_db_config(flow->db)->points;
+    struct weir_fault_points *points = weir_db_config(executions->db)->points;
     bool forgetful = WEIR_POINT(points, "deed.no_attempt"); /* a bug */
     const struct weir_rewrite rewrite = {
         .rows = change_lists->rows,
@@ -181,7 +181,8 @@ static enum weir_status store_lists(struct weir_flow *flow,
         .result_count = change_lists->result_count,
     };
 
-    return weir_store_rewrite(&flow->store, connection, &rewrite, commit_batch, error);
+    return weir_store_rewrite(&executions->store, connection, &rewrite, commit_batch,
+                              error);
 }
 
 /* Whoever resumes after a timeout finds out by a signal, at no waitpoint. */
@@ -203,7 +204,7 @@ static enum weir_status tell_timeout(struct weir_connection *connection, int64_t
 
 /* Suspensions that are over. */
 static enum weir_status
-close_waits(struct weir_flow *flow, struct weir_connection *connection,
+close_waits(struct weir_executions *executions, struct weir_connection *connection,
             const struct weir_change *changes, size_t count, int64_t *nos, int64_t now_us,
             struct weir_commit_batch *commit_batch, struct weir_error *error)
 {
@@ -216,7 +217,7 @@ close_waits(struct weir_flow *flow, struct weir_connection *connection,
         if (changes[i].consequence.waited_too_long)
             status = tell_timeout(connection, changes[i].stored->row.no, now_us, error);
     }
-    return status == WEIR_OK ? weir_wait_store_close(&flow->store, connection, nos,
+    return status == WEIR_OK ? weir_wait_store_close(&executions->store, connection, nos,
                                                      closed, now_us, commit_batch, error)
                              : status;
 }
@@ -224,13 +225,13 @@ close_waits(struct weir_flow *flow, struct weir_connection *connection,
 /* All that is to be written about these is written, or is in the commit batch; nothing that follows from
  * it for others. */
 static enum weir_status
-store_rows(struct weir_flow *flow, struct weir_connection *connection,
+store_rows(struct weir_executions *executions, struct weir_connection *connection,
            struct weir_change *changes, size_t count, int64_t now_us,
            struct weir_pending_wakeups *pending_wakeups,
            struct weir_commit_batch *commit_batch, struct weir_error *error)
 {
     struct change_lists change_lists;
-    enum weir_status status = lists_init(&change_lists, flow->heap, count, error);
+    enum weir_status status = lists_init(&change_lists, executions->heap, count, error);
     bool told = false;
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
@@ -238,13 +239,14 @@ store_rows(struct weir_flow *flow, struct weir_connection *connection,
         weir_pending_wakeups_note(pending_wakeups, &changes[i].stored->row);
     }
     if (status == WEIR_OK)
-        status = store_lists(flow, connection, &change_lists, commit_batch, error);
+        status = store_lists(executions, connection, &change_lists, commit_batch, error);
     if (status == WEIR_OK)
-        status = close_waits(flow, connection, changes, count, change_lists.nos, now_us,
-                             commit_batch, error);
+        status = close_waits(executions, connection, changes, count, change_lists.nos,
+                             now_us, commit_batch, error);
     if (status == WEIR_OK &&
-        !WEIR_POINT(weir_db_config(flow->db)->points, "deed.no_event")) /* a bug */
-        status = weir_events_send(flow, connection, changes, count, now_us, &told, error);
+        !WEIR_POINT(weir_db_config(executions->db)->points, "deed.no_event")) /* a bug */
+        status = weir_events_send(executions, connection, changes, count, now_us, &told,
+                                  error);
     lists_fini(&change_lists);
     pending_wakeups->events |= told;
     return status;
@@ -263,7 +265,7 @@ static enum weir_status resolve_levels(struct weir_resolution *resolution,
                                        struct weir_error *error)
 {
     struct weir_commit_batch *commit_batch = resolution->commit_batch;
-    bool lazy = WEIR_POINT(weir_db_config(resolution->flow->db)->points,
+    bool lazy = WEIR_POINT(weir_db_config(resolution->executions->db)->points,
                            "deed.skips_no_further"); /* a bug */
     enum weir_status status = WEIR_OK;
 
@@ -271,7 +273,7 @@ static enum weir_status resolve_levels(struct weir_resolution *resolution,
         status = weir_commit_batch_make_room(commit_batch, connection, LEVEL_STEPS,
                                              LEVEL_VALUES, error);
         if (status == WEIR_OK)
-            status = store_rows(resolution->flow, connection, resolution->changes,
+            status = store_rows(resolution->executions, connection, resolution->changes,
                                 resolution->count, now_us, pending_wakeups, commit_batch,
                                 error);
         if (status == WEIR_OK)
@@ -299,7 +301,7 @@ static void release_resolution(void *resolution)
 
 /* Level by level. What it has loaded is kept until all of it is written. */
 static enum weir_status
-resolve(struct weir_flow *flow, struct weir_connection *connection,
+resolve(struct weir_executions *executions, struct weir_connection *connection,
         const struct weir_change *changes, size_t count, enum moment moment,
         int64_t now_us, struct weir_pending_wakeups *pending_wakeups,
         struct weir_commit_batch *commit_batch, size_t *edges, struct weir_error *error)
@@ -310,7 +312,7 @@ resolve(struct weir_flow *flow, struct weir_connection *connection,
     *edges = 0;
     if (!weir_resolution_is_needed(changes, count))
         return WEIR_OK;
-    resolution = weir_resolution_create(flow, commit_batch);
+    resolution = weir_resolution_create(executions, commit_batch);
     if (resolution == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY,
                               "no memory for what follows in a flow");
@@ -331,7 +333,7 @@ resolve(struct weir_flow *flow, struct weir_connection *connection,
 }
 
 /* Inside the transaction: the word to others, behind all else. */
-static enum weir_status announce(struct weir_flow *flow,
+static enum weir_status announce(struct weir_executions *executions,
                                  struct weir_connection *connection,
                                  struct weir_pending_wakeups *pending_wakeups,
                                  int64_t now_us, struct weir_commit_batch *commit_batch,
@@ -341,12 +343,12 @@ static enum weir_status announce(struct weir_flow *flow,
                                                           LAST_STEPS, LAST_VALUES, error);
 
     if (status == WEIR_OK)
-        weir_pending_wakeups_announce(flow, connection, pending_wakeups, now_us,
+        weir_pending_wakeups_announce(executions, connection, pending_wakeups, now_us,
                                       commit_batch);
     return status;
 }
 
-enum weir_status weir_change_set_resolve(struct weir_flow *flow,
+enum weir_status weir_change_set_resolve(struct weir_executions *executions,
                                          struct weir_connection *connection,
                                          struct weir_change *changes, size_t count,
                                          int64_t now_us,
@@ -355,14 +357,15 @@ enum weir_status weir_change_set_resolve(struct weir_flow *flow,
 {
     struct weir_pending_wakeups fresh = {.ready = false};
     struct weir_commit_batch *commit_batch;
-    enum weir_status status = weir_commit_batch_create(flow->heap, &commit_batch, error);
+    enum weir_status status =
+        weir_commit_batch_create(executions->heap, &commit_batch, error);
 
     *edges = 0;
     if (status == WEIR_OK)
-        status = resolve(flow, connection, changes, count, ENDED_BEFORE, now_us, &fresh,
-                         commit_batch, edges, error);
+        status = resolve(executions, connection, changes, count, ENDED_BEFORE, now_us,
+                         &fresh, commit_batch, edges, error);
     if (status == WEIR_OK)
-        status = announce(flow, connection, &fresh, now_us, commit_batch, error);
+        status = announce(executions, connection, &fresh, now_us, commit_batch, error);
     if (status == WEIR_OK)
         status = weir_commit_batch_send(commit_batch, connection, error);
     if (status == WEIR_OK)
@@ -372,7 +375,7 @@ enum weir_status weir_change_set_resolve(struct weir_flow *flow,
 }
 
 /* With all that follows. */
-static enum weir_status write_down(struct weir_flow *flow,
+static enum weir_status write_down(struct weir_executions *executions,
                                    struct weir_connection *connection,
                                    struct weir_change *changes, size_t count,
                                    int64_t now_us, struct weir_pending_wakeups *fresh,
@@ -380,33 +383,33 @@ static enum weir_status write_down(struct weir_flow *flow,
                                    struct weir_error *error)
 {
     size_t edges;
-    enum weir_status status =
-        store_rows(flow, connection, changes, count, now_us, fresh, commit_batch, error);
+    enum weir_status status = store_rows(executions, connection, changes, count, now_us,
+                                         fresh, commit_batch, error);
 
     if (status == WEIR_OK)
-        status = resolve(flow, connection, changes, count, END_NOW, now_us, fresh,
+        status = resolve(executions, connection, changes, count, END_NOW, now_us, fresh,
                          commit_batch, &edges, error);
     return status == WEIR_OK
-               ? announce(flow, connection, fresh, now_us, commit_batch, error)
+               ? announce(executions, connection, fresh, now_us, commit_batch, error)
                : status;
 }
 
 /* The commit batch is the caller's, also after a failure. */
-static enum weir_status compose(struct weir_flow *flow,
+static enum weir_status compose(struct weir_executions *executions,
                                 struct weir_connection *connection,
                                 struct weir_change *changes, size_t count, int64_t now_us,
                                 struct weir_pending_wakeups *fresh,
                                 struct weir_commit_batch **out, struct weir_error *error)
 {
-    enum weir_status status = weir_commit_batch_create(flow->heap, out, error);
+    enum weir_status status = weir_commit_batch_create(executions->heap, out, error);
 
-    return status == WEIR_OK
-               ? write_down(flow, connection, changes, count, now_us, fresh, *out, error)
-               : status;
+    return status == WEIR_OK ? write_down(executions, connection, changes, count, now_us,
+                                          fresh, *out, error)
+                             : status;
 }
 
 enum weir_status weir_change_set_store_at_commit(
-    struct weir_flow *flow, struct weir_connection *connection,
+    struct weir_executions *executions, struct weir_connection *connection,
     struct weir_change *changes, size_t count, int64_t now_us,
     struct weir_pending_wakeups *pending_wakeups, struct weir_error *error)
 {
@@ -416,8 +419,8 @@ enum weir_status weir_change_set_store_at_commit(
 
     if (count == 0)
         return WEIR_OK;
-    status =
-        compose(flow, connection, changes, count, now_us, &fresh, &commit_batch, error);
+    status = compose(executions, connection, changes, count, now_us, &fresh,
+                     &commit_batch, error);
     if (status != WEIR_OK) {
         weir_commit_batch_destroy(commit_batch);
         return status;
@@ -427,7 +430,7 @@ enum weir_status weir_change_set_store_at_commit(
     return WEIR_OK;
 }
 
-enum weir_status weir_change_set_store(struct weir_flow *flow,
+enum weir_status weir_change_set_store(struct weir_executions *executions,
                                        struct weir_connection *connection,
                                        struct weir_change *changes, size_t count,
                                        int64_t now_us,
@@ -440,8 +443,8 @@ enum weir_status weir_change_set_store(struct weir_flow *flow,
 
     if (count == 0)
         return WEIR_OK;
-    status =
-        compose(flow, connection, changes, count, now_us, &fresh, &commit_batch, error);
+    status = compose(executions, connection, changes, count, now_us, &fresh,
+                     &commit_batch, error);
     if (status == WEIR_OK)
         status = weir_commit_batch_send(commit_batch, connection, error);
     if (status == WEIR_OK)
@@ -450,23 +453,23 @@ enum weir_status weir_change_set_store(struct weir_flow *flow,
     return status;
 }
 
-void weir_pending_wakeups_send(struct weir_flow *flow,
+void weir_pending_wakeups_send(struct weir_executions *executions,
                                const struct weir_pending_wakeups *pending_wakeups)
 {
     if (pending_wakeups->announced != 0)
-        weir_notify_throttle_note_sent(&flow->notify_throttle, pending_wakeups->announced,
-                                       weir_clock_now_ns());
+        weir_notify_throttle_note_sent(&executions->notify_throttle,
+                                       pending_wakeups->announced, weir_clock_now_ns());
     if (pending_wakeups->ready)
-        weir_claim_waiters_wake(&flow->claim_waiters);
-    weir_lock_acquire(&flow->lock);
-    WEIR_LIST_EACH(link, &flow->listeners)
+        weir_claim_waiters_wake(&executions->claim_waiters);
+    weir_lock_acquire(&executions->lock);
+    WEIR_LIST_EACH(link, &executions->listeners)
     {
-        struct weir_flow_listener *listener =
-            WEIR_CONTAINER_OF(link, struct weir_flow_listener, link);
+        struct weir_executions_listener *listener =
+            WEIR_CONTAINER_OF(link, struct weir_executions_listener, link);
 
         listener->heard(listener->state, pending_wakeups);
     }
-    weir_lock_release(&flow->lock);
+    weir_lock_release(&executions->lock);
     if (pending_wakeups->events)
-        weir_outbox_flush(flow->outbox);
+        weir_outbox_flush(executions->outbox);
 }

@@ -18,7 +18,7 @@
 #include "execution/commit_batch.h"
 #include "execution/store/store.h"
 
-struct weir_flow;
+struct weir_executions;
 
 /* One row after its rule. */
 struct weir_change {
@@ -66,24 +66,24 @@ enum {
 
 /* Inside the transaction in which the rows were loaded. WEIR_RULING_DONE only: rows that no rule has
  * changed do not come here. */
-WEIR_CHECKED enum weir_status
-weir_change_set_store(struct weir_flow *flow, struct weir_connection *connection,
-                      struct weir_change *changes, size_t count, int64_t now_us,
-                      struct weir_pending_wakeups *pending_wakeups,
-                      struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_change_set_store(
+    struct weir_executions *executions, struct weir_connection *connection,
+    struct weir_change *changes, size_t count, int64_t now_us,
+    struct weir_pending_wakeups *pending_wakeups, struct weir_error *error);
 
 /* The same for callers who do nothing more: what can be goes with the commit, so that it is the commit
  * that fails. Texts and results of the changes are borrowed until then. */
 WEIR_CHECKED enum weir_status weir_change_set_store_at_commit(
-    struct weir_flow *flow, struct weir_connection *connection,
+    struct weir_executions *executions, struct weir_connection *connection,
     struct weir_change *changes, size_t count, int64_t now_us,
     struct weir_pending_wakeups *pending_wakeups, struct weir_error *error);
 
 /* Executions that had ended before, and have left something undone: what follows from it, stored. Inside
  * the transaction in which the rows were loaded. *edges: so many were open. */
 WEIR_CHECKED enum weir_status
-weir_change_set_resolve(struct weir_flow *flow, struct weir_connection *connection,
-                        struct weir_change *changes, size_t count, int64_t now_us,
+weir_change_set_resolve(struct weir_executions *executions,
+                        struct weir_connection *connection, struct weir_change *changes,
+                        size_t count, int64_t now_us,
                         struct weir_pending_wakeups *pending_wakeups, size_t *edges,
                         struct weir_error *error);
 
@@ -96,14 +96,14 @@ void weir_pending_wakeups_note_due(struct weir_pending_wakeups *pending_wakeups,
 
 /* Inside the transaction: those who wait in other processes hear of it when it commits. store() does
  * this by itself. */
-void weir_pending_wakeups_announce(struct weir_flow *flow,
+void weir_pending_wakeups_announce(struct weir_executions *executions,
                                    struct weir_connection *connection,
                                    struct weir_pending_wakeups *pending_wakeups,
                                    int64_t now_us,
                                    struct weir_commit_batch *commit_batch);
 
 /* After the commit, from any thread; never fails and never waits. */
-void weir_pending_wakeups_send(struct weir_flow *flow,
+void weir_pending_wakeups_send(struct weir_executions *executions,
                                const struct weir_pending_wakeups *pending_wakeups);
 
 #endif

@@ -44,7 +44,7 @@ struct claim_result {
 
 /* One call. */
 struct claim_call {
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     const struct weir_claim_options *options;
     size_t wanted;
     size_t limit; /* of the next pick, at least `wanted` */
@@ -92,7 +92,8 @@ static enum weir_status check_lanes(const struct weir_claim_options *options,
 enum weir_status weir_claim_options_check(const struct weir_claim_options *options,
                                           size_t count, struct weir_error *error)
 {
-    enum weir_status status = weir_flow_check_given("options", options != NULL, error);
+    enum weir_status status =
+        weir_execution_check_given("options", options != NULL, error);
 
     if (status == WEIR_OK)
         status = check_lanes(options, error);
@@ -108,7 +109,7 @@ enum weir_status weir_claim_options_check(const struct weir_claim_options *optio
     if (status == WEIR_OK)
         status = weir_instance_check(options->instance, error);
     if (status == WEIR_OK)
-        status = weir_flow_check_lease(options->lease_ms, error);
+        status = weir_execution_check_lease(options->lease_ms, error);
     if (status == WEIR_OK && (options->wait_ms < 0 || options->wait_ms > WAIT_MS_MAX))
         status = weir_error_set(error, WEIR_INVALID,
                                 "wait_ms is %" PRId64 ", must be from 0 to %d",
@@ -128,8 +129,9 @@ static enum weir_status find_lanes(struct claim_call *self,
     for (size_t i = 0; i < self->options->lane_count && status == WEIR_OK; i++) {
         int64_t lane = -1;
 
-        status = weir_dictionary_find(self->flow->dictionary, connection, WEIR_TERM_LANE,
-                                      weir_str(self->options->lanes[i]), &lane, error);
+        status =
+            weir_dictionary_find(self->executions->dictionary, connection, WEIR_TERM_LANE,
+                                 weir_str(self->options->lanes[i]), &lane, error);
         for (size_t j = 0; j < self->lane_count; j++) {
             if (self->lanes[j] == lane)
                 lane = -1; /* named twice */
@@ -151,9 +153,9 @@ static enum weir_status prepare(struct claim_call *self,
 
     if (status != WEIR_OK)
         return status;
-    weir_heap_free(self->flow->heap, self->capability_sets);
+    weir_heap_free(self->executions->heap, self->capability_sets);
     self->capability_sets = NULL;
-    return weir_dictionary_fulfilled(self->flow->dictionary, connection, offered,
+    return weir_dictionary_fulfilled(self->executions->dictionary, connection, offered,
                                      &self->capability_sets, &self->capability_set_count,
                                      error);
 }
@@ -217,7 +219,7 @@ static enum weir_status lock_budgets(struct claim_call *self,
                                      struct weir_connection *connection,
                                      struct weir_error *error)
 {
-    const struct weir_heap *heap = self->flow->heap;
+    const struct weir_heap *heap = self->executions->heap;
     int64_t *nos = NULL;
     size_t count = 0;
     enum weir_status status;
@@ -257,7 +259,7 @@ static void end_unclaimed(struct claim_call *self, struct weir_change *change,
 
 static void judge_one(struct claim_call *self, struct weir_change *change, int64_t now_us)
 {
-    struct weir_fault_points *points = weir_db_config(self->flow->db)->points;
+    struct weir_fault_points *points = weir_db_config(self->executions->db)->points;
     struct weir_claimant claimant = claimant_of(self->options);
     enum weir_ruling ruling = WEIR_RULING_NOTHING;
 
@@ -282,7 +284,7 @@ static bool is_for_later(const struct weir_execution_record *stored)
 static enum weir_status judge(struct claim_call *self, struct weir_connection *connection,
                               int64_t now_us, struct weir_error *error)
 {
-    struct weir_fault_points *points = weir_db_config(self->flow->db)->points;
+    struct weir_fault_points *points = weir_db_config(self->executions->db)->points;
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < self->records.count && self->claimed < self->wanted; i++) {
@@ -319,13 +321,13 @@ static void free_claim_result(const struct weir_heap *heap,
 static enum weir_status make_claim_result(struct claim_call *self,
                                           struct weir_error *error)
 {
-    const struct weir_heap *heap = self->flow->heap;
+    const struct weir_heap *heap = self->executions->heap;
     size_t count = self->claimed;
     size_t size_max = count * (WEIR_INPUT_SIZE_MAX + TEXTS_SIZE_MAX);
 
     for (size_t i = 0; i < count; i++)
         size_max += self->changes[i].stored->input.size; /* composed ones are larger */
-    free_claim_result(self->flow->heap, self->claim_result);
+    free_claim_result(self->executions->heap, self->claim_result);
     self->claim_result = weir_heap_zalloc(heap, sizeof *self->claim_result +
                                                     count * sizeof(struct weir_claimed));
     if (self->claim_result == NULL)
@@ -440,7 +442,7 @@ static enum weir_status ask_for_inputs(struct claim_call *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)
 {
-    const struct weir_heap *heap = self->flow->heap;
+    const struct weir_heap *heap = self->executions->heap;
     struct input_query input_query = {
         .claim_result = self->claim_result,
         .nos = weir_heap_zalloc_array(heap, self->claimed, sizeof *input_query.nos),
@@ -460,7 +462,7 @@ static enum weir_status ask_for_inputs(struct claim_call *self,
     }
     if (status == WEIR_OK)
         status =
-            weir_store_visit_inputs(&self->flow->store, connection, input_query.nos,
+            weir_store_visit_inputs(&self->executions->store, connection, input_query.nos,
                                     input_query.count, keep_asked, &input_query, error);
     weir_heap_free(heap, input_query.nos);
     weir_heap_free(heap, input_query.owners);
@@ -471,10 +473,10 @@ static enum weir_status fill_claim_result(struct claim_call *self,
                                           struct weir_connection *connection,
                                           struct weir_error *error)
 {
-    const struct weir_store *store = &self->flow->store;
+    const struct weir_store *store = &self->executions->store;
     size_t count = self->claimed;
     bool tagged = false;
-    int64_t *nos = weir_heap_zalloc_array(self->flow->heap, count, sizeof *nos);
+    int64_t *nos = weir_heap_zalloc_array(self->executions->heap, count, sizeof *nos);
     enum weir_status status =
         nos != NULL ? make_claim_result(self, error) : no_memory(error);
 
@@ -488,7 +490,7 @@ static enum weir_status fill_claim_result(struct claim_call *self,
     if (status == WEIR_OK && (tagged || !self->records.inputs))
         status = weir_store_visit_tags(store, connection, nos, count, keep_tag,
                                        self->claim_result, error);
-    weir_heap_free(self->flow->heap, nos);
+    weir_heap_free(self->executions->heap, nos);
     return status;
 }
 
@@ -496,15 +498,15 @@ static enum weir_status fill_claim_result(struct claim_call *self,
 
 static enum weir_status make_changes(struct claim_call *self, struct weir_error *error)
 {
-    weir_heap_free(self->flow->heap, self->changes);
-    self->changes = weir_heap_zalloc_array(self->flow->heap, self->records.count,
+    weir_heap_free(self->executions->heap, self->changes);
+    self->changes = weir_heap_zalloc_array(self->executions->heap, self->records.count,
                                            sizeof *self->changes);
     return self->changes != NULL ? WEIR_OK : no_memory(error);
 }
 
 static struct weir_ready_query query_of(const struct claim_call *self)
 {
-    struct weir_floors *floors = &self->flow->floors;
+    struct weir_floors *floors = &self->executions->floors;
 
     return (struct weir_ready_query){
         .floors = weir_floors_are_used(floors) ? floors : NULL,
@@ -519,13 +521,13 @@ static struct weir_ready_query query_of(const struct claim_call *self)
 
 static bool is_slow_on_purpose(const struct claim_call *self)
 {
-    return WEIR_POINT(weir_db_config(self->flow->db)->points, "claim.slow");
+    return WEIR_POINT(weir_db_config(self->executions->db)->points, "claim.slow");
 }
 
 /* Whoever looks for long lets the next ones begin where it found something. */
 static void note_look(struct claim_call *self, int64_t begun_ns)
 {
-    struct weir_floors *floors = &self->flow->floors;
+    struct weir_floors *floors = &self->executions->floors;
     int64_t now_ns = weir_clock_now_ns();
     bool slowly = is_slow_on_purpose(self);
 
@@ -547,7 +549,7 @@ static enum weir_status pick(struct claim_call *self, struct weir_connection *co
                              struct weir_error *error)
 {
     const struct weir_ready_query query = query_of(self);
-    enum weir_status status = weir_store_pick_ready(&self->flow->store, connection,
+    enum weir_status status = weir_store_pick_ready(&self->executions->store, connection,
                                                     &query, &self->records, error);
 
     if (status == WEIR_OK && weir_connection_engine(connection) == WEIR_POSTGRESQL)
@@ -575,13 +577,13 @@ static enum weir_status claim_once(struct weir_connection *connection, void *arg
         return status;
     status = lock_budgets(self, connection, error);
     if (status == WEIR_OK)
-        status = weir_gather(self->flow, connection, &self->records, error);
+        status = weir_gather(self->executions, connection, &self->records, error);
     if (status == WEIR_OK)
         status = judge(self, connection, now_us, error);
     if (status == WEIR_OK)
-        status = weir_change_set_store_at_commit(self->flow, connection, self->changes,
-                                                 self->change_count, now_us,
-                                                 &self->pending_wakeups, error);
+        status = weir_change_set_store_at_commit(self->executions, connection,
+                                                 self->changes, self->change_count,
+                                                 now_us, &self->pending_wakeups, error);
     if (status == WEIR_OK && self->claimed > 0)
         status = fill_claim_result(self, connection, error);
     return status;
@@ -594,9 +596,9 @@ static enum weir_status claim_ready(struct claim_call *self, struct weir_error *
 
     self->limit = self->wanted;
     do {
-        status = weir_transact_soon(self->flow->db, claim_once, self, error);
+        status = weir_transact_soon(self->executions->db, claim_once, self, error);
         if (status == WEIR_OK)
-            weir_pending_wakeups_send(self->flow, &self->pending_wakeups);
+            weir_pending_wakeups_send(self->executions, &self->pending_wakeups);
         if (self->limit < DEADLINE_PICK)
             self->limit = DEADLINE_PICK;
     } while (status == WEIR_OK && self->claimed == 0 && self->expired > 0);
@@ -613,7 +615,8 @@ static enum weir_status peek(struct claim_call *self, struct weir_connection *co
     *there = self->lane_count > 0;
     if (!*there || !again)
         return WEIR_OK;
-    return weir_store_is_ready(&self->flow->store, connection, &query, there, error);
+    return weir_store_is_ready(&self->executions->store, connection, &query, there,
+                               error);
 }
 
 static enum weir_status look(struct claim_call *self, bool again,
@@ -621,16 +624,16 @@ static enum weir_status look(struct claim_call *self, bool again,
 {
     struct weir_connection *connection = NULL;
     bool there = false;
-    enum weir_status status = weir_db_acquire(self->flow->db, &connection, error);
+    enum weir_status status = weir_db_acquire(self->executions->db, &connection, error);
 
     if (status == WEIR_OK)
         status = prepare(self, connection, error);
     if (status == WEIR_OK)
-        status = weir_floors_learn(&self->flow->floors, &self->flow->store, connection,
-                                   is_slow_on_purpose(self), error);
+        status = weir_floors_learn(&self->executions->floors, &self->executions->store,
+                                   connection, is_slow_on_purpose(self), error);
     if (status == WEIR_OK)
         status = peek(self, connection, again, &there, error);
-    weir_db_release(self->flow->db, connection);
+    weir_db_release(self->executions->db, connection);
     return status == WEIR_OK && there ? claim_ready(self, error) : status;
 }
 
@@ -657,13 +660,13 @@ static enum weir_status say(struct claim_call *self, bool *again,
     enum weir_status status;
 
     *again = false;
-    if (weir_flow_is_simulated())
+    if (weir_executions_is_simulated())
         return WEIR_OK;
-    weir_flow_watch(self->flow);
-    status = weir_db_acquire(self->flow->db, &connection, error);
+    weir_executions_watch(self->executions);
+    status = weir_db_acquire(self->executions->db, &connection, error);
     if (status == WEIR_OK)
-        status = weir_flow_await(self->flow, connection, again, error);
-    weir_db_release(self->flow->db, connection);
+        status = weir_executions_await(self->executions, connection, again, error);
+    weir_db_release(self->executions->db, connection);
     return status;
 }
 
@@ -671,14 +674,15 @@ static enum weir_status say(struct claim_call *self, bool *again,
 static enum weir_status stand_in_line(struct claim_call *self, uint64_t wakes,
                                       int64_t deadline_ns, struct weir_error *error)
 {
-    bool polls = !atomic_load(&self->flow->watching) || weir_flow_is_simulated();
-    int64_t until_ns = weir_sat_add_i64(weir_clock_now_ns(), WEIR_FLOW_POLL_NS);
+    bool polls =
+        !atomic_load(&self->executions->watching) || weir_executions_is_simulated();
+    int64_t until_ns = weir_sat_add_i64(weir_clock_now_ns(), WEIR_EXECUTION_POLL_NS);
     enum weir_status status;
 
     if (!polls || until_ns > deadline_ns)
         until_ns = deadline_ns;
-    status = weir_claim_waiters_wait(&self->flow->claim_waiters, self->question, wakes,
-                                     until_ns);
+    status = weir_claim_waiters_wait(&self->executions->claim_waiters, self->question,
+                                     wakes, until_ns);
     if (status == WEIR_TIMEOUT && until_ns < deadline_ns)
         return WEIR_OK;
     if (status != WEIR_OK && status != WEIR_TIMEOUT)
@@ -693,7 +697,7 @@ static enum weir_status wait_and_look(struct claim_call *self, struct weir_error
     enum weir_status status;
 
     for (bool woken = false;; woken = true) {
-        uint64_t wakes = weir_claim_waiters_count_wakes(&self->flow->claim_waiters);
+        uint64_t wakes = weir_claim_waiters_count_wakes(&self->executions->claim_waiters);
         bool again = false;
 
         status = look(self, woken, error);
@@ -713,18 +717,19 @@ static enum weir_status wait_and_look(struct claim_call *self, struct weir_error
 
 static void claim_call_fini(struct claim_call *self)
 {
-    weir_heap_free(self->flow->heap, self->capability_sets);
-    weir_heap_free(self->flow->heap, self->changes);
-    free_claim_result(self->flow->heap, self->claim_result);
+    weir_heap_free(self->executions->heap, self->capability_sets);
+    weir_heap_free(self->executions->heap, self->changes);
+    free_claim_result(self->executions->heap, self->claim_result);
     weir_execution_records_fini(&self->records);
 }
 
-enum weir_status weir_flow_claim(struct weir_flow *self,
-                                 const struct weir_claim_options *options, size_t count,
-                                 struct weir_claimed **out, size_t *claimed,
-                                 struct weir_error *error)
+enum weir_status weir_execution_claim(struct weir_executions *self,
+                                      const struct weir_claim_options *options,
+                                      size_t count, struct weir_claimed **out,
+                                      size_t *claimed, struct weir_error *error)
 {
-    struct claim_call claim_call = {.flow = self, .options = options, .wanted = count};
+    struct claim_call claim_call = {
+        .executions = self, .options = options, .wanted = count};
     enum weir_status status = weir_claim_options_check(options, count, error);
 
     *out = NULL;
@@ -748,7 +753,7 @@ enum weir_status weir_flow_claim(struct weir_flow *self,
     return status;
 }
 
-void weir_claimed_free(struct weir_flow *self, struct weir_claimed *claimed)
+void weir_claimed_free(struct weir_executions *self, struct weir_claimed *claimed)
 {
     weir_claimed_free_to(self->heap, claimed);
 }

@@ -1,5 +1,5 @@
 /*
- * claim.h - what others than its callers need of weir_flow_claim().
+ * claim.h - what others than its callers need of weir_execution_claim().
  */
 #ifndef WEIR_EXECUTION_CLAIM_H
 #define WEIR_EXECUTION_CLAIM_H
@@ -8,7 +8,7 @@
 
 struct weir_heap;
 
-/* As weir_flow_claim() checks them. */
+/* As weir_execution_claim() checks them. */
 WEIR_CHECKED enum weir_status
 weir_claim_options_check(const struct weir_claim_options *options, size_t count,
                          struct weir_error *error);

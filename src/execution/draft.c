@@ -64,12 +64,12 @@ static enum weir_status check_count(const char *what, uint32_t value, uint32_t m
 static enum weir_status check_duration(const char *what, int64_t value_ms,
                                        struct weir_error *error)
 {
-    if (value_ms >= 0 && value_ms <= WEIR_FLOW_DURATION_MS_MAX)
+    if (value_ms >= 0 && value_ms <= WEIR_EXECUTION_DURATION_MS_MAX)
         return WEIR_OK;
     return weir_error_set(error, WEIR_INVALID,
                           "%s is %" PRId64 ", must be from 0 to %" PRId64
                           ", a hundred years",
-                          what, value_ms, WEIR_FLOW_DURATION_MS_MAX);
+                          what, value_ms, WEIR_EXECUTION_DURATION_MS_MAX);
 }
 
 static enum weir_status check_backoff(const struct weir_execution_policy *policy,

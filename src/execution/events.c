@@ -37,12 +37,12 @@ static const struct {
     const char *name;
     unsigned news;
 } QUEUES[QUEUE_COUNT] = {
-    [COMPLETION] = {"flow.completion", WEIR_NEWS_COMPLETION},
-    [LEASE] = {"flow.lease", LEASE_NEWS},
-    [OPERATOR] = {"flow.operator",
+    [COMPLETION] = {"execution.completion", WEIR_NEWS_COMPLETION},
+    [LEASE] = {"execution.lease", LEASE_NEWS},
+    [OPERATOR] = {"execution.operator",
                   WEIR_NEWS_PRIORITY | WEIR_NEWS_REPLAYED |
                       WEIR_NEWS_RESUMED}, /* and weir_events_flow_cancelled() */
-    [SIGNAL] = {"flow.signal", 0},        /* weir_events_signal() */
+    [SIGNAL] = {"execution.signal", 0},   /* weir_events_signal() */
 };
 
 bool weir_events_is_queue(const char *name)
@@ -152,18 +152,18 @@ static void tags_fini(struct tags *self, const struct weir_heap *heap)
     weir_heap_free(heap, self->owners);
 }
 
-static enum weir_status tags_read(struct tags *self, struct weir_flow *flow,
+static enum weir_status tags_read(struct tags *self, struct weir_executions *executions,
                                   struct weir_connection *connection,
                                   const struct weir_change *changes, size_t count,
                                   struct weir_error *error)
 {
-    int64_t *nos = weir_heap_zalloc_array(flow->heap, count, sizeof *nos);
+    int64_t *nos = weir_heap_zalloc_array(executions->heap, count, sizeof *nos);
     enum weir_status status = WEIR_OK;
     size_t asked = 0;
 
-    weir_buf_init(&self->text, flow->heap, count * TAGS_SIZE_MAX);
-    self->spans = weir_heap_zalloc_array(flow->heap, count, sizeof *self->spans);
-    self->owners = weir_heap_zalloc_array(flow->heap, count, sizeof *self->owners);
+    weir_buf_init(&self->text, executions->heap, count * TAGS_SIZE_MAX);
+    self->spans = weir_heap_zalloc_array(executions->heap, count, sizeof *self->spans);
+    self->owners = weir_heap_zalloc_array(executions->heap, count, sizeof *self->owners);
     if (nos == NULL || self->spans == NULL || self->owners == NULL)
         status = weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu events", count);
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
@@ -173,9 +173,9 @@ static enum weir_status tags_read(struct tags *self, struct weir_flow *flow,
         nos[asked++] = changes[i].stored->row.no;
     }
     if (status == WEIR_OK && asked > 0)
-        status = weir_store_visit_tags(&flow->store, connection, nos, asked, note_tag,
-                                       self, error);
-    weir_heap_free(flow->heap, nos);
+        status = weir_store_visit_tags(&executions->store, connection, nos, asked,
+                                       note_tag, self, error);
+    weir_heap_free(executions->heap, nos);
     return status;
 }
 
@@ -305,29 +305,31 @@ struct event_batch {
 };
 
 static enum weir_status event_batch_init(struct event_batch *self,
-                                         const struct weir_flow *flow, size_t count,
-                                         struct weir_error *error)
+                                         const struct weir_executions *executions,
+                                         size_t count, struct weir_error *error)
 {
     *self = (struct event_batch){
-        .drafts = weir_heap_zalloc_array(flow->heap, count, sizeof *self->drafts),
-        .ids = weir_heap_zalloc_array(flow->heap, count, sizeof *self->ids),
+        .drafts = weir_heap_zalloc_array(executions->heap, count, sizeof *self->drafts),
+        .ids = weir_heap_zalloc_array(executions->heap, count, sizeof *self->ids),
     };
-    weir_buf_init(&self->text, flow->heap, count * flow->event_size_max);
+    weir_buf_init(&self->text, executions->heap, count * executions->event_size_max);
     if (self->drafts != NULL && self->ids != NULL)
         return WEIR_OK;
     return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu events", count);
 }
 
-static void event_batch_fini(struct event_batch *self, const struct weir_flow *flow)
+static void event_batch_fini(struct event_batch *self,
+                             const struct weir_executions *executions)
 {
     weir_buf_fini(&self->text);
-    weir_heap_free(flow->heap, self->drafts);
-    weir_heap_free(flow->heap, self->ids);
+    weir_heap_free(executions->heap, self->drafts);
+    weir_heap_free(executions->heap, self->ids);
 }
 
-static void event_batch_add(struct event_batch *self, const struct weir_flow *flow,
-                            enum queue queue, const struct weir_change *change,
-                            const struct tags *tags, size_t index, int64_t now_us)
+static void event_batch_add(struct event_batch *self,
+                            const struct weir_executions *executions, enum queue queue,
+                            const struct weir_change *change, const struct tags *tags,
+                            size_t index, int64_t now_us)
 {
     struct weir_draft *draft = &self->drafts[self->count];
     char *id = self->ids[self->count++];
@@ -335,7 +337,7 @@ static void event_batch_add(struct event_batch *self, const struct weir_flow *fl
 
     write_event(&self->text, queue, change,
                 weir_execution_id_format(&change->stored->row.id, id), now_us);
-    write_tags(&self->text, tags, index, flow->event_size_max);
+    write_tags(&self->text, tags, index, executions->event_size_max);
     *draft = (struct weir_draft){
         .key = id,
         .type = event_name(queue, change),
@@ -344,7 +346,8 @@ static void event_batch_add(struct event_batch *self, const struct weir_flow *fl
 }
 
 /* The text has stopped moving. */
-static enum weir_status event_batch_send(struct event_batch *self, struct weir_flow *flow,
+static enum weir_status event_batch_send(struct event_batch *self,
+                                         struct weir_executions *executions,
                                          struct weir_connection *connection,
                                          enum queue queue, struct weir_error *error)
 {
@@ -357,29 +360,30 @@ static enum weir_status event_batch_send(struct event_batch *self, struct weir_f
         self->drafts[i].payload = at;
         at += self->drafts[i].payload_size;
     }
-    status = weir_enqueue_batch(flow->outbox, connection, QUEUES[queue].name,
+    status = weir_enqueue_batch(executions->outbox, connection, QUEUES[queue].name,
                                 self->drafts, self->count, NULL, error);
     if (status != WEIR_OK)
         weir_error_prefix(error, "%s", QUEUES[queue].name);
     return status;
 }
 
-static enum weir_status send_to(enum queue queue, struct weir_flow *flow,
+static enum weir_status send_to(enum queue queue, struct weir_executions *executions,
                                 struct weir_connection *connection,
                                 const struct weir_change *changes, size_t count,
                                 const struct tags *tags, int64_t now_us,
                                 struct weir_error *error)
 {
     struct event_batch event_batch;
-    enum weir_status status = event_batch_init(&event_batch, flow, count, error);
+    enum weir_status status = event_batch_init(&event_batch, executions, count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         if (changes[i].consequence.news & QUEUES[queue].news)
-            event_batch_add(&event_batch, flow, queue, &changes[i], tags, i, now_us);
+            event_batch_add(&event_batch, executions, queue, &changes[i], tags, i,
+                            now_us);
     }
     if (status == WEIR_OK && event_batch.count > 0)
-        status = event_batch_send(&event_batch, flow, connection, queue, error);
-    event_batch_fini(&event_batch, flow);
+        status = event_batch_send(&event_batch, executions, connection, queue, error);
+    event_batch_fini(&event_batch, executions);
     return status;
 }
 
@@ -392,25 +396,25 @@ static unsigned all_news(const struct weir_change *changes, size_t count)
     return news;
 }
 
-enum weir_status weir_events_send(struct weir_flow *flow,
+enum weir_status weir_events_send(struct weir_executions *executions,
                                   struct weir_connection *connection,
                                   const struct weir_change *changes, size_t count,
                                   int64_t now_us, bool *told, struct weir_error *error)
 {
-    unsigned news = flow->outbox != NULL ? all_news(changes, count) : 0;
+    unsigned news = executions->outbox != NULL ? all_news(changes, count) : 0;
     struct tags tags;
     enum weir_status status;
 
     *told = news != 0;
     if (news == 0)
         return WEIR_OK;
-    status = tags_read(&tags, flow, connection, changes, count, error);
+    status = tags_read(&tags, executions, connection, changes, count, error);
     for (int i = 0; i < QUEUE_COUNT && status == WEIR_OK; i++) {
         if (news & QUEUES[i].news)
-            status = send_to((enum queue)i, flow, connection, changes, count, &tags,
+            status = send_to((enum queue)i, executions, connection, changes, count, &tags,
                              now_us, error);
     }
-    tags_fini(&tags, flow->heap);
+    tags_fini(&tags, executions->heap);
     return status;
 }
 
@@ -426,7 +430,7 @@ static void write_signal(struct weir_buf *out, const struct weir_signal_row *sig
     add_text(out, "source", signal->source);
 }
 
-enum weir_status weir_events_signal(struct weir_flow *flow,
+enum weir_status weir_events_signal(struct weir_executions *executions,
                                     struct weir_connection *connection,
                                     struct weir_execution_record *stored,
                                     const struct weir_signal_row *signal,
@@ -439,25 +443,25 @@ enum weir_status weir_events_signal(struct weir_flow *flow,
     struct tags tags;
     enum weir_status status;
 
-    if (flow->outbox == NULL)
+    if (executions->outbox == NULL)
         return WEIR_OK;
-    status = tags_read(&tags, flow, connection, &change, 1, error);
+    status = tags_read(&tags, executions, connection, &change, 1, error);
     if (status == WEIR_OK)
-        status = event_batch_init(&event_batch, flow, 1, error);
+        status = event_batch_init(&event_batch, executions, 1, error);
     else
         event_batch = (struct event_batch){.count = 0};
     if (status == WEIR_OK) {
         begin_event(&event_batch.text, effect,
                     weir_execution_id_format(&stored->row.id, id), stored, now_us);
         write_signal(&event_batch.text, signal, waitpoint_key);
-        write_tags(&event_batch.text, &tags, 0, flow->event_size_max);
+        write_tags(&event_batch.text, &tags, 0, executions->event_size_max);
         event_batch.drafts[event_batch.count++] = (struct weir_draft){
             .key = id, .type = effect, .payload_size = event_batch.text.size};
-        status = event_batch_send(&event_batch, flow, connection, SIGNAL, error);
+        status = event_batch_send(&event_batch, executions, connection, SIGNAL, error);
         *told = true;
     }
-    event_batch_fini(&event_batch, flow);
-    tags_fini(&tags, flow->heap);
+    event_batch_fini(&event_batch, executions);
+    tags_fini(&tags, executions->heap);
     return status;
 }
 
@@ -482,27 +486,27 @@ static void write_flow_cancelled(struct weir_buf *out, const struct weir_flow_ro
     weir_buf_append_text(out, "}");
 }
 
-enum weir_status weir_events_flow_cancelled(struct weir_flow *flow,
+enum weir_status weir_events_flow_cancelled(struct weir_executions *executions,
                                             struct weir_connection *connection,
                                             const struct weir_flow_row *row,
                                             size_t members, bool *told,
                                             struct weir_error *error)
 {
-    char id[WEIR_GRAPH_ID_TEXT_SIZE];
+    char id[WEIR_FLOW_ID_TEXT_SIZE];
     struct event_batch event_batch;
     enum weir_status status;
 
-    if (flow->outbox == NULL)
+    if (executions->outbox == NULL)
         return WEIR_OK;
-    status = event_batch_init(&event_batch, flow, 1, error);
+    status = event_batch_init(&event_batch, executions, 1, error);
     if (status == WEIR_OK) {
-        write_flow_cancelled(&event_batch.text, row, weir_graph_id_format(&row->id, id),
+        write_flow_cancelled(&event_batch.text, row, weir_flow_id_format(&row->id, id),
                              members);
         event_batch.drafts[event_batch.count++] = (struct weir_draft){
             .key = id, .type = FLOW_CANCELLED, .payload_size = event_batch.text.size};
-        status = event_batch_send(&event_batch, flow, connection, OPERATOR, error);
+        status = event_batch_send(&event_batch, executions, connection, OPERATOR, error);
         *told = true;
     }
-    event_batch_fini(&event_batch, flow);
+    event_batch_fini(&event_batch, executions);
     return status;
 }

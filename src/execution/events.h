@@ -2,10 +2,10 @@
  * events.h - what happens to executions, told in queues of the outbox.
  *
  *   queue             type of the message                       about
- *   flow.completion   success failed cancelled expired skipped  an execution has ended
- *   flow.lease        acquired reclaimed expired revoked        a worker has got it, or lost it
- *   flow.signal       resumed kept buffered ignored             a signal has come
- *   flow.operator     priority_changed replayed resumed         somebody has intervened
+ *   execution.completion   success failed cancelled expired skipped  an execution has ended
+ *   execution.lease        acquired reclaimed expired revoked        a worker has got it, or lost it
+ *   execution.signal       resumed kept buffered ignored             a signal has come
+ *   execution.operator     priority_changed replayed resumed         somebody has intervened
  *                     flow_cancel_requested                     and ends a flow
  *
  * The key is the execution's id, so that the events of one come in order within a queue. The payload
@@ -46,7 +46,7 @@ WEIR_CHECKED enum weir_status weir_events_make_queues(struct weir_db *db,
                                                       struct weir_error *error);
 
 /* Enqueue what follows from the changes. *told: something was. Nothing without an outbox. */
-WEIR_CHECKED enum weir_status weir_events_send(struct weir_flow *flow,
+WEIR_CHECKED enum weir_status weir_events_send(struct weir_executions *executions,
                                                struct weir_connection *connection,
                                                const struct weir_change *changes,
                                                size_t count, int64_t now_us, bool *told,
@@ -54,7 +54,7 @@ WEIR_CHECKED enum weir_status weir_events_send(struct weir_flow *flow,
 
 /* One signal, and what it did. */
 struct weir_signal_row;
-WEIR_CHECKED enum weir_status weir_events_signal(struct weir_flow *flow,
+WEIR_CHECKED enum weir_status weir_events_signal(struct weir_executions *executions,
                                                  struct weir_connection *connection,
                                                  struct weir_execution_record *stored,
                                                  const struct weir_signal_row *signal,
@@ -65,7 +65,8 @@ WEIR_CHECKED enum weir_status weir_events_signal(struct weir_flow *flow,
 /* A flow is cancelled: `row` is as it is then, and so many of its members were by this. */
 struct weir_flow_row;
 WEIR_CHECKED enum weir_status
-weir_events_flow_cancelled(struct weir_flow *flow, struct weir_connection *connection,
+weir_events_flow_cancelled(struct weir_executions *executions,
+                           struct weir_connection *connection,
                            const struct weir_flow_row *row, size_t members, bool *told,
                            struct weir_error *error);
 

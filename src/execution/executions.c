@@ -19,12 +19,13 @@
 
 enum { PARTITIONS_MAX = 65535 };
 
-void weir_flow_options_init(struct weir_flow_options *self)
+void weir_executions_options_init(struct weir_executions_options *self)
 {
-    *self = (struct weir_flow_options){.partitions = WEIR_FLOW_PARTITIONS_DEFAULT};
+    *self =
+        (struct weir_executions_options){.partitions = WEIR_EXECUTION_PARTITIONS_DEFAULT};
 }
 
-static enum weir_status check_options(const struct weir_flow_options *options,
+static enum weir_status check_options(const struct weir_executions_options *options,
                                       struct weir_error *error)
 {
     if (options->db == NULL)
@@ -36,18 +37,19 @@ static enum weir_status check_options(const struct weir_flow_options *options,
     return WEIR_OK;
 }
 
-static enum weir_status check_schema(struct weir_flow *self, struct weir_error *error)
+static enum weir_status check_schema(struct weir_executions *self,
+                                     struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
     enum weir_status status = weir_db_acquire(self->db, &connection, error);
 
     if (status == WEIR_OK)
-        status = weir_schema_check(&weir_flow_schema, connection, error);
+        status = weir_schema_check(&weir_executions_schema, connection, error);
     weir_db_release(self->db, connection);
     return status;
 }
 
-static enum weir_status init_locks(struct weir_flow *self, struct weir_error *error)
+static enum weir_status init_locks(struct weir_executions *self, struct weir_error *error)
 {
     enum weir_status status = weir_claim_waiters_init(&self->claim_waiters);
 
@@ -68,8 +70,8 @@ static enum weir_status init_locks(struct weir_flow *self, struct weir_error *er
     return status;
 }
 
-static enum weir_status open_flow(struct weir_flow *self,
-                                  const struct weir_flow_options *options,
+static enum weir_status open_flow(struct weir_executions *self,
+                                  const struct weir_executions_options *options,
                                   struct weir_error *error)
 {
     enum weir_status status =
@@ -85,11 +87,13 @@ static enum weir_status open_flow(struct weir_flow *self,
     return status;
 }
 
-enum weir_status weir_flow_create(const struct weir_flow_options *options,
-                                  struct weir_flow **out, struct weir_error *error)
+enum weir_status weir_executions_create(const struct weir_executions_options *options,
+                                        struct weir_executions **out,
+                                        struct weir_error *error)
 {
-    struct weir_flow *self;
-    enum weir_status status = weir_flow_check_given("options", options != NULL, error);
+    struct weir_executions *self;
+    enum weir_status status =
+        weir_execution_check_given("options", options != NULL, error);
 
     *out = NULL;
     if (status == WEIR_OK)
@@ -98,7 +102,7 @@ enum weir_status weir_flow_create(const struct weir_flow_options *options,
         return status;
     self = weir_heap_zalloc(weir_db_heap(options->db), sizeof *self);
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "create flow: out of memory");
+        return weir_error_set(error, WEIR_NO_MEMORY, "create executions: out of memory");
     self->db = options->db;
     self->heap = weir_db_heap(options->db);
     self->outbox = options->outbox;
@@ -118,12 +122,12 @@ enum weir_status weir_flow_create(const struct weir_flow_options *options,
         *out = self;
         return WEIR_OK;
     }
-    weir_error_prefix(error, "create flow");
-    weir_flow_destroy(self);
+    weir_error_prefix(error, "create executions");
+    weir_executions_destroy(self);
     return status;
 }
 
-void weir_flow_destroy(struct weir_flow *self)
+void weir_executions_destroy(struct weir_executions *self)
 {
     if (self == NULL)
         return;
@@ -142,13 +146,13 @@ static const struct weir_pending_wakeups ANYTHING = {.ready = true,
                                                      .over = true,
                                                      .nameless = WEIR_DUE_TIMERS};
 
-void weir_flow_flush(struct weir_flow *self)
+void weir_executions_flush(struct weir_executions *self)
 {
     weir_pending_wakeups_send(self, &ANYTHING);
 }
 
 /* What is true of those who notify, and did so while nobody listened: more may come in silence. */
-static void hear_of_anything(struct weir_flow *self)
+static void hear_of_anything(struct weir_executions *self)
 {
     struct weir_pending_wakeups pending_wakeups = ANYTHING;
 
@@ -160,7 +164,7 @@ static void hear_of_anything(struct weir_flow *self)
 /* Reconcilers have intervals, and no use for a time that is only one to look. */
 static void hear(void *state, const struct weir_wake_news *news)
 {
-    struct weir_flow *self = state;
+    struct weir_executions *self = state;
     struct weir_pending_wakeups pending_wakeups = {.ready = true, .over = true};
     struct weir_announcement heard;
 
@@ -176,14 +180,16 @@ static void hear(void *state, const struct weir_wake_news *news)
     }
 }
 
-void weir_flow_listen(struct weir_flow *self, struct weir_flow_listener *listener)
+void weir_executions_listen(struct weir_executions *self,
+                            struct weir_executions_listener *listener)
 {
     weir_lock_acquire(&self->lock);
     weir_list_append(&self->listeners, &listener->link);
     weir_lock_release(&self->lock);
 }
 
-void weir_flow_unlisten(struct weir_flow *self, struct weir_flow_listener *listener)
+void weir_executions_unlisten(struct weir_executions *self,
+                              struct weir_executions_listener *listener)
 {
     weir_lock_acquire(&self->lock);
     weir_list_remove(&listener->link);
@@ -191,7 +197,7 @@ void weir_flow_unlisten(struct weir_flow *self, struct weir_flow_listener *liste
 }
 
 /* When no thread is to be had, those who wait look once a second, and try again. */
-void weir_flow_watch(struct weir_flow *self)
+void weir_executions_watch(struct weir_executions *self)
 {
     struct weir_wake_options options;
     struct weir_wake *wake = NULL;
@@ -205,9 +211,9 @@ void weir_flow_watch(struct weir_flow *self)
     options.heard = hear;
     options.heard_state = self;
     options.channel = self->notify_throttle.channel;
-    options.poll_ns = WEIR_FLOW_POLL_NS;
+    options.poll_ns = WEIR_EXECUTION_POLL_NS;
     if (weir_wake_start(&options, &wake, &error) != WEIR_OK) {
-        weir_log_event(weir_db_log(self->db), WEIR_LOG_WARNING, "flow.not_watching",
+        weir_log_event(weir_db_log(self->db), WEIR_LOG_WARNING, "execution.not_watching",
                        "text=\"%s\"", error.text);
         atomic_store(&self->watching, false);
         return;
@@ -217,15 +223,15 @@ void weir_flow_watch(struct weir_flow *self)
     weir_lock_release(&self->lock);
 }
 
-enum weir_status weir_flow_await(struct weir_flow *self,
-                                 struct weir_connection *connection, bool *again,
-                                 struct weir_error *error)
+enum weir_status weir_executions_await(struct weir_executions *self,
+                                       struct weir_connection *connection, bool *again,
+                                       struct weir_error *error)
 {
     return weir_notify_throttle_say_waiting(&self->notify_throttle, connection, again,
                                             error);
 }
 
-bool weir_flow_is_simulated(void)
+bool weir_executions_is_simulated(void)
 {
     const struct weir_context *context = weir_context_current();
 
@@ -234,31 +240,33 @@ bool weir_flow_is_simulated(void)
 
 /* ---- what the calls have in common --------------------------------------------------------- */
 
-struct weir_truth weir_flow_truth(const struct weir_execution_row *row)
+struct weir_execution_status
+weir_execution_status_of(const struct weir_execution_row *row)
 {
-    return (struct weir_truth){
+    return (struct weir_execution_status){
         .state = weir_state_public(row->state, row->hold, row->pending),
         .epoch = row->epoch,
         .lease_us = row->lease_us,
     };
 }
 
-void weir_flow_prefix_id(struct weir_error *error, const struct weir_execution_id *id)
+void weir_execution_prefix_id(struct weir_error *error,
+                              const struct weir_execution_id *id)
 {
     char text[WEIR_EXECUTION_ID_TEXT_SIZE];
 
     weir_error_prefix(error, "execution %s", weir_execution_id_format(id, text));
 }
 
-enum weir_status weir_flow_check_given(const char *what, bool given,
-                                       struct weir_error *error)
+enum weir_status weir_execution_check_given(const char *what, bool given,
+                                            struct weir_error *error)
 {
     return given ? WEIR_OK
                  : weir_error_set(error, WEIR_INVALID, "%s is NULL, must be given", what);
 }
 
-enum weir_status weir_flow_check_list(const char *what, const void *list, size_t count,
-                                      struct weir_error *error)
+enum weir_status weir_execution_check_list(const char *what, const void *list,
+                                           size_t count, struct weir_error *error)
 {
     if (count > WEIR_BATCH_MAX)
         return weir_error_set(error, WEIR_INVALID, "%s are %zu, must be at most %d", what,
@@ -269,17 +277,18 @@ enum weir_status weir_flow_check_list(const char *what, const void *list, size_t
     return WEIR_OK;
 }
 
-enum weir_status weir_flow_check_lease(int64_t lease_ms, struct weir_error *error)
+enum weir_status weir_execution_check_lease(int64_t lease_ms, struct weir_error *error)
 {
-    if (lease_ms >= WEIR_FLOW_LEASE_MS_MIN && lease_ms <= WEIR_FLOW_LEASE_MS_MAX)
+    if (lease_ms >= WEIR_EXECUTION_LEASE_MS_MIN &&
+        lease_ms <= WEIR_EXECUTION_LEASE_MS_MAX)
         return WEIR_OK;
     return weir_error_set(error, WEIR_INVALID,
                           "lease_ms is %" PRId64 ", must be from %d to %d", lease_ms,
-                          WEIR_FLOW_LEASE_MS_MIN, WEIR_FLOW_LEASE_MS_MAX);
+                          WEIR_EXECUTION_LEASE_MS_MIN, WEIR_EXECUTION_LEASE_MS_MAX);
 }
 
-enum weir_status weir_flow_reason(const char *reason, struct weir_str *out,
-                                  struct weir_error *error)
+enum weir_status weir_execution_reason(const char *reason, struct weir_str *out,
+                                       struct weir_error *error)
 {
     size_t size = reason != NULL ? strlen(reason) : 0;
 
@@ -295,7 +304,7 @@ enum weir_status weir_flow_reason(const char *reason, struct weir_str *out,
     return WEIR_OK;
 }
 
-void weir_flow_free(struct weir_flow *self, void *memory)
+void weir_executions_free(struct weir_executions *self, void *memory)
 {
     weir_heap_free(self->heap, memory);
 }

@@ -5,7 +5,7 @@
 
 #include "execution/store/store_columns.h"
 
-const struct weir_role_right weir_flow_grants[] = {
+const struct weir_role_right weir_executions_grants[] = {
     {"term", "runtime", "SELECT, INSERT", ""}, /* a term is for ever */
     {"awaited", "runtime", "SELECT, UPDATE", ""},
 
@@ -37,4 +37,5 @@ const struct weir_role_right weir_flow_grants[] = {
     {"secret", "viewer", "SELECT", "key_id, active, until_us"},
 };
 
-const size_t weir_flow_right_count = sizeof weir_flow_grants / sizeof weir_flow_grants[0];
+const size_t weir_executions_right_count =
+    sizeof weir_executions_grants / sizeof weir_executions_grants[0];

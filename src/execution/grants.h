@@ -28,7 +28,7 @@
 
 #include "outbox/roles.h"
 
-extern const struct weir_role_right weir_flow_grants[];
-extern const size_t weir_flow_right_count;
+extern const struct weir_role_right weir_executions_grants[];
+extern const size_t weir_executions_right_count;
 
 #endif

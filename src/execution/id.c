@@ -45,7 +45,7 @@ void weir_mint_uuid(struct weir_mint *self, uint8_t out[WEIR_UUID_SIZE])
     }
 }
 
-uint16_t weir_flow_partition(const void *bytes, size_t size, uint32_t partitions)
+uint16_t weir_execution_partition(const void *bytes, size_t size, uint32_t partitions)
 {
     const uint8_t *byte = bytes;
     uint32_t crc = 0;
@@ -205,16 +205,16 @@ enum weir_status weir_execution_id_parse(const char *text, struct weir_execution
 
 /* ---- flows --------------------------------------------------------------------------------- */
 
-const char *weir_graph_id_format(const struct weir_graph_id *self, char *out)
+const char *weir_flow_id_format(const struct weir_flow_id *self, char *out)
 {
     *put_uuid(out, self->uuid) = '\0';
     return out;
 }
 
-enum weir_status weir_graph_id_parse(const char *text, struct weir_graph_id *out,
-                                     struct weir_error *error)
+enum weir_status weir_flow_id_parse(const char *text, struct weir_flow_id *out,
+                                    struct weir_error *error)
 {
-    struct weir_graph_id id;
+    struct weir_flow_id id;
     const char *at = text;
 
     if (text == NULL)

@@ -41,7 +41,7 @@ void weir_notify_throttle_init(struct weir_notify_throttle *self, const char *pr
                                bool mute)
 {
     size_t size =
-        weir_text_format(self->channel, sizeof self->channel, "%s_flow", prefix);
+        weir_text_format(self->channel, sizeof self->channel, "%s_execution", prefix);
 
     for (size_t i = 0; i < size; i++)
         self->channel[i] = (char)tolower((unsigned char)self->channel[i]);

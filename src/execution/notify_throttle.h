@@ -38,10 +38,10 @@
 #define WEIR_SILENCE_NS WEIR_MILLISECONDS(500)
 #define WEIR_ATTENTION_NS (2 * WEIR_SILENCE_NS)
 
-enum { WEIR_FLOW_CHANNEL_SIZE = 49 };
+enum { WEIR_EXECUTION_CHANNEL_SIZE = 49 };
 
 struct weir_notify_throttle {
-    char channel[WEIR_FLOW_CHANNEL_SIZE];
+    char channel[WEIR_EXECUTION_CHANNEL_SIZE];
     bool mute;                /* never NOTIFY */
     uint64_t teller;          /* a name for this engine of this process; not 0 */
     _Atomic int64_t spoke_ns; /* when this process said it last; INT64_MIN: never */

@@ -16,7 +16,7 @@ typedef enum weir_ruling (*rule_fn)(struct operate_call *self,
 
 /* One call. */
 struct operate_call {
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     const struct weir_execution_id *id;
     rule_fn rule;
     const char *verb; /* for the text of a refusal: "cancelled" */
@@ -39,7 +39,7 @@ static enum weir_status refuse(const struct operate_call *self, struct weir_erro
     case WEIR_RULING_NOT_OVER:
     case WEIR_RULING_WRONG_STATE:
         return weir_error_set(error, WEIR_MISMATCH, "it is %s and cannot be %s",
-                              weir_public_state_name(weir_flow_truth(row).state),
+                              weir_public_state_name(weir_execution_status_of(row).state),
                               self->verb);
     case WEIR_RULING_LIMIT:
         return weir_error_set(error, WEIR_MISMATCH,
@@ -57,7 +57,7 @@ static enum weir_status intervene_once(struct weir_connection *connection, void 
     struct operate_call *self = argument;
     struct weir_change change = {.stored = NULL};
     int64_t now_us = 0;
-    enum weir_status status = weir_store_load_by_id(&self->flow->store, connection,
+    enum weir_status status = weir_store_load_by_id(&self->executions->store, connection,
                                                     self->id, 1, &self->records, error);
 
     self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
@@ -71,24 +71,24 @@ static enum weir_status intervene_once(struct weir_connection *connection, void 
     self->ruling = self->rule(self, &change.stored->row, now_us, &change.consequence);
     if (self->ruling != WEIR_RULING_DONE)
         return refuse(self, error);
-    return weir_change_set_store_at_commit(self->flow, connection, &change, 1, now_us,
-                                           &self->pending_wakeups, error);
+    return weir_change_set_store_at_commit(self->executions, connection, &change, 1,
+                                           now_us, &self->pending_wakeups, error);
 }
 
 static enum weir_status intervene(struct operate_call *self, struct weir_error *error)
 {
-    enum weir_status status = weir_flow_check_given("id", self->id != NULL, error);
+    enum weir_status status = weir_execution_check_given("id", self->id != NULL, error);
 
     if (status != WEIR_OK)
         return status;
-    weir_execution_records_init(&self->records, self->flow->heap, 1);
-    status = weir_transact_soon(self->flow->db, intervene_once, self, error);
+    weir_execution_records_init(&self->records, self->executions->heap, 1);
+    status = weir_transact_soon(self->executions->db, intervene_once, self, error);
     if (status == WEIR_OK)
-        weir_pending_wakeups_send(self->flow, &self->pending_wakeups);
+        weir_pending_wakeups_send(self->executions, &self->pending_wakeups);
     else if (status != WEIR_SCHEMA) /* whose text has it */
-        weir_flow_prefix_id(error, self->id);
+        weir_execution_prefix_id(error, self->id);
     if (status == WEIR_OK && self->revocation != NULL)
-        self->revocation->truth = weir_flow_truth(&self->records.rows[0].row);
+        self->revocation->current = weir_execution_status_of(&self->records.rows[0].row);
     weir_execution_records_fini(&self->records);
     return status;
 }
@@ -101,13 +101,13 @@ static enum weir_ruling cancel(struct operate_call *self, struct weir_execution_
     return weir_rule_cancel(row, self->reason, now_us, out);
 }
 
-enum weir_status weir_flow_cancel(struct weir_flow *self,
-                                  const struct weir_execution_id *id, const char *reason,
-                                  struct weir_error *error)
+enum weir_status weir_execution_cancel(struct weir_executions *self,
+                                       const struct weir_execution_id *id,
+                                       const char *reason, struct weir_error *error)
 {
     struct operate_call operate_call = {
-        .flow = self, .id = id, .rule = cancel, .verb = "cancelled"};
-    enum weir_status status = weir_flow_reason(reason, &operate_call.reason, error);
+        .executions = self, .id = id, .rule = cancel, .verb = "cancelled"};
+    enum weir_status status = weir_execution_reason(reason, &operate_call.reason, error);
 
     return status == WEIR_OK ? intervene(&operate_call, error) : status;
 }
@@ -134,24 +134,24 @@ static enum weir_status check_revocation(const struct weir_revocation *revocatio
                                                    : weir_instance_check(instance, error);
 }
 
-enum weir_status weir_flow_revoke(struct weir_flow *self,
-                                  const struct weir_execution_id *id,
-                                  struct weir_revocation *revocation,
-                                  struct weir_error *error)
+enum weir_status weir_execution_revoke(struct weir_executions *self,
+                                       const struct weir_execution_id *id,
+                                       struct weir_revocation *revocation,
+                                       struct weir_error *error)
 {
-    struct operate_call operate_call = {.flow = self,
+    struct operate_call operate_call = {.executions = self,
                                         .id = id,
                                         .rule = revoke,
                                         .verb = "revoked",
                                         .revocation = revocation};
     enum weir_status status =
-        weir_flow_check_given("revocation", revocation != NULL, error);
+        weir_execution_check_given("revocation", revocation != NULL, error);
 
     if (status != WEIR_OK)
         return status;
     revocation->revoked = false;
     revocation->reason = "";
-    revocation->truth = (struct weir_truth){.epoch = 0};
+    revocation->current = (struct weir_execution_status){.epoch = 0};
     status = check_revocation(revocation, error);
     if (status == WEIR_OK)
         status = intervene(&operate_call, error);
@@ -169,11 +169,11 @@ static enum weir_ruling prioritise(struct operate_call *self,
     return weir_rule_prioritise(row, self->priority, now_us, out);
 }
 
-enum weir_status weir_flow_prioritise(struct weir_flow *self,
-                                      const struct weir_execution_id *id,
-                                      int32_t priority, struct weir_error *error)
+enum weir_status weir_execution_prioritise(struct weir_executions *self,
+                                           const struct weir_execution_id *id,
+                                           int32_t priority, struct weir_error *error)
 {
-    struct operate_call operate_call = {.flow = self,
+    struct operate_call operate_call = {.executions = self,
                                         .id = id,
                                         .rule = prioritise,
                                         .verb = "given another priority",
@@ -189,12 +189,12 @@ static enum weir_ruling replay(struct operate_call *self, struct weir_execution_
     return weir_rule_replay(row, now_us, out);
 }
 
-enum weir_status weir_flow_replay(struct weir_flow *self,
-                                  const struct weir_execution_id *id,
-                                  struct weir_error *error)
+enum weir_status weir_execution_replay(struct weir_executions *self,
+                                       const struct weir_execution_id *id,
+                                       struct weir_error *error)
 {
     struct operate_call operate_call = {
-        .flow = self, .id = id, .rule = replay, .verb = "replayed"};
+        .executions = self, .id = id, .rule = replay, .verb = "replayed"};
 
     return intervene(&operate_call, error);
 }
@@ -210,18 +210,18 @@ static enum weir_ruling resume(struct operate_call *self, struct weir_execution_
     return ruling;
 }
 
-enum weir_status weir_flow_resume(struct weir_flow *self,
-                                  const struct weir_execution_id *id, int64_t delay_ms,
-                                  struct weir_error *error)
+enum weir_status weir_execution_resume(struct weir_executions *self,
+                                       const struct weir_execution_id *id,
+                                       int64_t delay_ms, struct weir_error *error)
 {
     struct operate_call operate_call = {
-        .flow = self, .id = id, .rule = resume, .verb = "resumed"};
+        .executions = self, .id = id, .rule = resume, .verb = "resumed"};
 
-    if (delay_ms < 0 || delay_ms > WEIR_FLOW_DURATION_MS_MAX)
+    if (delay_ms < 0 || delay_ms > WEIR_EXECUTION_DURATION_MS_MAX)
         return weir_error_set(error, WEIR_INVALID,
                               "delay_ms is %" PRId64 ", must be from 0 to %" PRId64
                               ", a hundred years",
-                              delay_ms, WEIR_FLOW_DURATION_MS_MAX);
+                              delay_ms, WEIR_EXECUTION_DURATION_MS_MAX);
     operate_call.delay_us = delay_ms * 1000;
     return intervene(&operate_call, error);
 }

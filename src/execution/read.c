@@ -55,8 +55,8 @@ static enum weir_status show(struct weir_arena *arena,
         .blocked_by = weir_state_blocked_by(row->state, row->hold),
         .budget = text_of(arena, stored->budget, &failed),
         .capabilities = text_of(arena, without_ends(stored->needs), &failed),
-        .has_graph = stored->has_graph,
-        .graph = stored->graph,
+        .has_flow = stored->has_flow,
+        .flow = stored->flow,
         .name = text_of(arena, stored->name, &failed),
         .epoch = row->epoch,
         .attempts = row->attempts,
@@ -83,7 +83,7 @@ static enum weir_status show(struct weir_arena *arena,
     return WEIR_OK;
 }
 
-static enum weir_status show_all(struct weir_flow *self,
+static enum weir_status show_all(struct weir_executions *self,
                                  const struct weir_execution_records *records,
                                  weir_execution_visit_fn visit, void *state,
                                  struct weir_error *error)
@@ -101,11 +101,12 @@ static enum weir_status show_all(struct weir_flow *self,
 }
 
 /* The connection is given back before anybody is called: a visit may use the engine. */
-static enum weir_status get(struct weir_flow *self, const struct weir_execution_id *id,
+static enum weir_status get(struct weir_executions *self,
+                            const struct weir_execution_id *id,
                             struct weir_execution_records *out, struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
-    enum weir_status status = weir_flow_check_given("id", id != NULL, error);
+    enum weir_status status = weir_execution_check_given("id", id != NULL, error);
 
     if (status == WEIR_OK)
         status = weir_db_acquire(self->db, &connection, error);
@@ -113,16 +114,17 @@ static enum weir_status get(struct weir_flow *self, const struct weir_execution_
         status = weir_store_get(&self->store, connection, id, out, error);
     weir_db_release(self->db, connection);
     if (status == WEIR_NOT_FOUND)
-        weir_flow_prefix_id(error, id);
+        weir_execution_prefix_id(error, id);
     return status;
 }
 
-enum weir_status weir_flow_get(struct weir_flow *self, const struct weir_execution_id *id,
-                               weir_execution_visit_fn visit, void *state,
-                               struct weir_error *error)
+enum weir_status weir_execution_get(struct weir_executions *self,
+                                    const struct weir_execution_id *id,
+                                    weir_execution_visit_fn visit, void *state,
+                                    struct weir_error *error)
 {
     struct weir_execution_records records;
-    enum weir_status status = weir_flow_check_given("visit", visit != NULL, error);
+    enum weir_status status = weir_execution_check_given("visit", visit != NULL, error);
 
     weir_execution_records_init(&records, self->heap, 1);
     if (status == WEIR_OK)
@@ -185,18 +187,18 @@ static enum weir_status check_filter(const struct weir_execution_filter *filter,
     return check_filter_texts(filter, error);
 }
 
-enum weir_status weir_flow_list(struct weir_flow *self,
-                                const struct weir_execution_filter *filter,
-                                weir_execution_visit_fn visit, void *state, int64_t *next,
-                                struct weir_error *error)
+enum weir_status weir_execution_list(struct weir_executions *self,
+                                     const struct weir_execution_filter *filter,
+                                     weir_execution_visit_fn visit, void *state,
+                                     int64_t *next, struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
     struct weir_execution_records records;
-    enum weir_status status = weir_flow_check_given("filter", filter != NULL, error);
+    enum weir_status status = weir_execution_check_given("filter", filter != NULL, error);
 
     *next = 0;
     if (status == WEIR_OK)
-        status = weir_flow_check_given("visit", visit != NULL, error);
+        status = weir_execution_check_given("visit", visit != NULL, error);
     if (status == WEIR_OK)
         status = check_filter(filter, error);
     if (status != WEIR_OK)
@@ -270,15 +272,15 @@ static void tell_running(struct attempt_visit *self, const struct weir_execution
         tell(self, &running);
 }
 
-enum weir_status weir_flow_attempts(struct weir_flow *self,
-                                    const struct weir_execution_id *id,
-                                    weir_attempt_visit_fn visit, void *state,
-                                    struct weir_error *error)
+enum weir_status weir_execution_attempts(struct weir_executions *self,
+                                         const struct weir_execution_id *id,
+                                         weir_attempt_visit_fn visit, void *state,
+                                         struct weir_error *error)
 {
     struct attempt_visit attempt_visit = {.visit = visit, .state = state};
     struct weir_connection *connection = NULL;
     struct weir_execution_records records;
-    enum weir_status status = weir_flow_check_given("visit", visit != NULL, error);
+    enum weir_status status = weir_execution_check_given("visit", visit != NULL, error);
 
     weir_execution_records_init(&records, self->heap, 1);
     if (status == WEIR_OK)
@@ -290,7 +292,7 @@ enum weir_status weir_flow_attempts(struct weir_flow *self,
                                            &attempt_visit, error);
     weir_db_release(self->db, connection);
     if (status == WEIR_SCHEMA && records.count > 0)
-        weir_flow_prefix_id(error, id);
+        weir_execution_prefix_id(error, id);
     if (status == WEIR_OK)
         tell_running(&attempt_visit, &records.rows[0].row);
     weir_execution_records_fini(&records);
@@ -300,13 +302,13 @@ enum weir_status weir_flow_attempts(struct weir_flow *self,
 /* ---- results ------------------------------------------------------------------------------- */
 
 /* Whatever becomes of the execution meanwhile: both are of the same moment. */
-static enum weir_status load_result(struct weir_flow *self,
+static enum weir_status load_result(struct weir_executions *self,
                                     const struct weir_execution_id *id,
                                     struct weir_execution_records *out,
                                     struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
-    enum weir_status status = weir_flow_check_given("id", id != NULL, error);
+    enum weir_status status = weir_execution_check_given("id", id != NULL, error);
 
     if (status == WEIR_OK)
         status = weir_db_acquire(self->db, &connection, error);
@@ -314,11 +316,11 @@ static enum weir_status load_result(struct weir_flow *self,
         status = weir_store_get_result(connection, id, out, error);
     weir_db_release(self->db, connection);
     if (status == WEIR_NOT_FOUND)
-        weir_flow_prefix_id(error, id);
+        weir_execution_prefix_id(error, id);
     return status;
 }
 
-static enum weir_status copy_result(struct weir_flow *self, struct weir_str result,
+static enum weir_status copy_result(struct weir_executions *self, struct weir_str result,
                                     void **out, size_t *size, struct weir_error *error)
 {
     if (result.size == 0)
@@ -332,9 +334,9 @@ static enum weir_status copy_result(struct weir_flow *self, struct weir_str resu
     return WEIR_OK;
 }
 
-enum weir_status weir_flow_result(struct weir_flow *self,
-                                  const struct weir_execution_id *id, void **out,
-                                  size_t *size, struct weir_error *error)
+enum weir_status weir_execution_result(struct weir_executions *self,
+                                       const struct weir_execution_id *id, void **out,
+                                       size_t *size, struct weir_error *error)
 {
     struct weir_execution_records records;
     enum weir_status status;

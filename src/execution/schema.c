@@ -421,7 +421,7 @@ static const struct weir_migration MIGRATIONS[] = {
     },
 };
 
-const struct weir_schema weir_flow_schema = {
+const struct weir_schema weir_executions_schema = {
     .base = 1000,
     .name = "the execution engine",
     .without = 1U << WEIR_MARIADB,
@@ -429,12 +429,12 @@ const struct weir_schema weir_flow_schema = {
     .count = COUNT_OF(MIGRATIONS),
 };
 
-enum weir_status weir_flow_migrate(struct weir_db *db, struct weir_error *error)
+enum weir_status weir_executions_migrate(struct weir_db *db, struct weir_error *error)
 {
     uint32_t from = 0;
     uint32_t to = 0;
     enum weir_status status =
-        weir_schema_migrate(&weir_flow_schema, db, &from, &to, error);
+        weir_schema_migrate(&weir_executions_schema, db, &from, &to, error);
 
     return status == WEIR_OK ? weir_events_make_queues(db, error) : status;
 }

@@ -9,6 +9,6 @@
 
 #include "db/migrate.h"
 
-extern const struct weir_schema weir_flow_schema;
+extern const struct weir_schema weir_executions_schema;
 
 #endif

@@ -18,7 +18,7 @@
 
 /* One call. The claims are those of settlements or of renewals. */
 struct settle_call {
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     struct weir_settlement *settlements; /* or */
     struct weir_renewal *renewals;
     int64_t lease_us;
@@ -31,13 +31,14 @@ struct settle_call {
     struct weir_pending_wakeups pending_wakeups;
 };
 
-static enum weir_status session_init(struct settle_call *self, struct weir_flow *flow,
-                                     size_t count, struct weir_error *error)
+static enum weir_status session_init(struct settle_call *self,
+                                     struct weir_executions *executions, size_t count,
+                                     struct weir_error *error)
 {
-    const struct weir_heap *heap = flow->heap;
+    const struct weir_heap *heap = executions->heap;
 
     *self = (struct settle_call){
-        .flow = flow,
+        .executions = executions,
         .count = count,
         .reasons = weir_heap_zalloc_array(heap, count, sizeof *self->reasons),
         .nos = weir_heap_zalloc_array(heap, count, sizeof *self->nos),
@@ -52,9 +53,9 @@ static enum weir_status session_init(struct settle_call *self, struct weir_flow 
 
 static void session_fini(struct settle_call *self)
 {
-    weir_heap_free(self->flow->heap, self->reasons);
-    weir_heap_free(self->flow->heap, self->nos);
-    weir_heap_free(self->flow->heap, self->changes);
+    weir_heap_free(self->executions->heap, self->reasons);
+    weir_heap_free(self->executions->heap, self->nos);
+    weir_heap_free(self->executions->heap, self->changes);
     weir_execution_records_fini(&self->records);
 }
 
@@ -97,8 +98,9 @@ static enum weir_status status_of(enum weir_ruling ruling)
 static enum weir_status load(struct settle_call *self, struct weir_connection *connection,
                              int64_t *now_us, struct weir_error *error)
 {
-    enum weir_status status = weir_store_load(&self->flow->store, connection, self->nos,
-                                              self->count, &self->records, error);
+    enum weir_status status =
+        weir_store_load(&self->executions->store, connection, self->nos, self->count,
+                        &self->records, error);
 
     self->change_count = 0;
     self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
@@ -125,12 +127,12 @@ static enum weir_status check_settlement(const struct weir_settlement *item,
         return weir_error_set(error, WEIR_INVALID, "result is NULL, must be %zu %s",
                               item->result_size,
                               WEIR_NOUN(item->result_size, "byte", "bytes"));
-    if (item->delay_ms < 0 || item->delay_ms > WEIR_FLOW_DURATION_MS_MAX)
+    if (item->delay_ms < 0 || item->delay_ms > WEIR_EXECUTION_DURATION_MS_MAX)
         return weir_error_set(error, WEIR_INVALID,
                               "delay_ms is %" PRId64 ", must be from 0 to %" PRId64
                               ", a hundred years",
-                              item->delay_ms, WEIR_FLOW_DURATION_MS_MAX);
-    return weir_flow_reason(item->reason, reason, error);
+                              item->delay_ms, WEIR_EXECUTION_DURATION_MS_MAX);
+    return weir_execution_reason(item->reason, reason, error);
 }
 
 static enum weir_status check_settlements(struct settle_call *self,
@@ -183,14 +185,14 @@ static enum weir_ruling apply(const struct weir_settlement *item, struct weir_st
 /* A row changes once at most: a second claim with another epoch cannot be current as well. */
 static enum weir_ruling settle(struct settle_call *self, size_t index, int64_t now_us)
 {
-    struct weir_fault_points *points = weir_db_config(self->flow->db)->points;
+    struct weir_fault_points *points = weir_db_config(self->executions->db)->points;
     struct weir_settlement *item = &self->settlements[index];
     struct weir_change change = {.stored = find(&self->records, &item->claim)};
     enum weir_ruling ruling;
 
     if (change.stored == NULL) {
         item->status = WEIR_NOT_FOUND;
-        item->truth = (struct weir_truth){.epoch = 0};
+        item->current = (struct weir_execution_status){.epoch = 0};
         return WEIR_RULING_STALE;
     }
     if (WEIR_POINT(points, "settle.no_epoch")) /* a bug: whoever comes has it */
@@ -204,7 +206,7 @@ static enum weir_ruling settle(struct settle_call *self, size_t index, int64_t n
         self->changes[self->change_count++] = change;
     }
     item->status = status_of(ruling);
-    item->truth = weir_flow_truth(&change.stored->row);
+    item->current = weir_execution_status_of(&change.stored->row);
     return ruling;
 }
 
@@ -228,7 +230,7 @@ static enum weir_status compare_stored(struct settle_call *self,
     struct weir_execution_records records;
     enum weir_status status;
 
-    weir_execution_records_init(&records, self->flow->heap, 1);
+    weir_execution_records_init(&records, self->executions->heap, 1);
     weir_execution_records_allow_inputs(&records, 1);
     status = weir_store_get_result(connection, id, &records, error);
     *same = status == WEIR_OK && weir_str_equal(records.rows[0].input, result);
@@ -275,18 +277,18 @@ static enum weir_status settle_all(struct weir_connection *connection, void *arg
     }
     if (status != WEIR_OK)
         return status;
-    return weir_change_set_store_at_commit(self->flow, connection, self->changes,
+    return weir_change_set_store_at_commit(self->executions, connection, self->changes,
                                            self->change_count, now_us,
                                            &self->pending_wakeups, error);
 }
 
-enum weir_status weir_flow_settle(struct weir_flow *self,
-                                  struct weir_settlement *settlements, size_t count,
-                                  struct weir_error *error)
+enum weir_status weir_execution_settle(struct weir_executions *self,
+                                       struct weir_settlement *settlements, size_t count,
+                                       struct weir_error *error)
 {
     struct settle_call settle_call;
     enum weir_status status =
-        weir_flow_check_list("settlements", settlements, count, error);
+        weir_execution_check_list("settlements", settlements, count, error);
 
     if (status != WEIR_OK || count == 0)
         return status;
@@ -312,7 +314,7 @@ static void renew(struct settle_call *self, struct weir_renewal *item, int64_t n
 
     if (stored == NULL) {
         item->status = WEIR_NOT_FOUND;
-        item->truth = (struct weir_truth){.epoch = 0};
+        item->current = (struct weir_execution_status){.epoch = 0};
         return;
     }
     before_us = stored->row.lease_us;
@@ -322,7 +324,7 @@ static void renew(struct settle_call *self, struct weir_renewal *item, int64_t n
         (stored->row.lease_us != before_us || find_change(self, stored) == NULL))
         self->changes[self->change_count++] = (struct weir_change){.stored = stored};
     item->status = status_of(ruling);
-    item->truth = weir_flow_truth(&stored->row);
+    item->current = weir_execution_status_of(&stored->row);
 }
 
 static enum weir_status renew_all(struct weir_connection *connection, void *argument,
@@ -336,20 +338,21 @@ static enum weir_status renew_all(struct weir_connection *connection, void *argu
         return status;
     for (size_t i = 0; i < self->count; i++)
         renew(self, &self->renewals[i], now_us);
-    return weir_change_set_store_at_commit(self->flow, connection, self->changes,
+    return weir_change_set_store_at_commit(self->executions, connection, self->changes,
                                            self->change_count, now_us,
                                            &self->pending_wakeups, error);
 }
 
-enum weir_status weir_flow_renew(struct weir_flow *self, int64_t lease_ms,
-                                 struct weir_renewal *renewals, size_t count,
-                                 struct weir_error *error)
+enum weir_status weir_execution_renew(struct weir_executions *self, int64_t lease_ms,
+                                      struct weir_renewal *renewals, size_t count,
+                                      struct weir_error *error)
 {
     struct settle_call settle_call;
-    enum weir_status status = weir_flow_check_list("renewals", renewals, count, error);
+    enum weir_status status =
+        weir_execution_check_list("renewals", renewals, count, error);
 
     if (status == WEIR_OK)
-        status = weir_flow_check_lease(lease_ms, error);
+        status = weir_execution_check_lease(lease_ms, error);
     if (status != WEIR_OK || count == 0)
         return status;
     status = session_init(&settle_call, self, count, error);
@@ -383,10 +386,11 @@ static enum weir_status check_report(int32_t percent, struct weir_str text,
 }
 
 /* Why it was refused, as it is now. */
-static enum weir_status tell_truth(struct weir_flow *self,
+static enum weir_status tell_status(struct weir_executions *self,
                                    struct weir_connection *connection,
                                    const struct weir_claim *claim,
-                                   struct weir_truth *truth, struct weir_error *error)
+                                   struct weir_execution_status *current,
+                                   struct weir_error *error)
 {
     struct weir_execution_records records;
     enum weir_status status;
@@ -397,30 +401,31 @@ static enum weir_status tell_truth(struct weir_flow *self,
         /* It was removed, and its id is used again. */
         status = weir_error_set(error, WEIR_NOT_FOUND, "there is no such execution");
     } else if (status == WEIR_OK) {
-        *truth = weir_flow_truth(&records.rows[0].row);
+        *current = weir_execution_status_of(&records.rows[0].row);
         status = weir_error_set(error, WEIR_FENCED,
                                 "epoch %" PRId64 " does not hold it: it is %s, epoch "
                                 "%" PRId64,
-                                claim->epoch, weir_public_state_name(truth->state),
-                                truth->epoch);
+                                claim->epoch, weir_public_state_name(current->state),
+                                current->epoch);
     }
     weir_execution_records_fini(&records);
     return status;
 }
 
-enum weir_status weir_flow_progress(struct weir_flow *self,
-                                    const struct weir_claim *claim, int32_t percent,
-                                    const char *text, struct weir_truth *truth,
-                                    struct weir_error *error)
+enum weir_status weir_execution_progress(struct weir_executions *self,
+                                         const struct weir_claim *claim, int32_t percent,
+                                         const char *text,
+                                         struct weir_execution_status *current,
+                                         struct weir_error *error)
 {
     struct weir_str told = weir_str(text != NULL ? text : "");
     struct weir_connection *connection = NULL;
-    struct weir_truth scratch;
+    struct weir_execution_status scratch;
     bool ours = false;
-    enum weir_status status = weir_flow_check_given("claim", claim != NULL, error);
+    enum weir_status status = weir_execution_check_given("claim", claim != NULL, error);
 
-    truth = truth != NULL ? truth : &scratch;
-    *truth = (struct weir_truth){.epoch = 0};
+    current = current != NULL ? current : &scratch;
+    *current = (struct weir_execution_status){.epoch = 0};
     if (status == WEIR_OK)
         status = check_report(percent, told, error);
     if (status == WEIR_OK)
@@ -428,7 +433,7 @@ enum weir_status weir_flow_progress(struct weir_flow *self,
     if (status == WEIR_OK)
         status = weir_store_set_progress(connection, claim, percent, told, &ours, error);
     if (status == WEIR_OK && !ours)
-        status = tell_truth(self, connection, claim, truth, error);
+        status = tell_status(self, connection, claim, current, error);
     weir_db_release(self->db, connection);
     return status;
 }

@@ -33,7 +33,7 @@
 
 #define FIRST_WAIT FIRST(WEIR_HAS_WAIT_LIMIT, "due_us")
 
-const struct weir_sql weir_flow_sql_stats = {
+const struct weir_sql weir_execution_sql_stats = {
     .name = "read figures",
     .text = "SELECT {now}, " READY_COUNT ", " DELAYED_COUNT ", " ACTIVE_COUNT
             ", " ENDED_COUNT ", " FIRST_DELAY ", " FIRST_LEASE ", " FIRST_ATTEMPT
@@ -66,7 +66,7 @@ const struct weir_sql weir_flow_sql_stats = {
 #define FIRST_CANCEL FIRST_IN("edge_group", WEIR_IS_CANCELLING, "cancel_us")
 #define FIRST_RESET FIRST_IN("budget", "next_reset_us > 0", "next_reset_us")
 
-const struct weir_sql weir_flow_sql_waits = {
+const struct weir_sql weir_execution_sql_waits = {
     .name = "read figures of waits",
     .text = "SELECT {now}, " SUSPENDED_COUNT ", " ESCALATED_COUNT ", " HELD_COUNT
             ", " FLOW_COUNT ", " CANCELLING_COUNT ", " FIRST_CANCEL ", " FIRST_RESET,
@@ -74,7 +74,7 @@ const struct weir_sql weir_flow_sql_waits = {
 };
 
 /* By the index of those who wait; then few budgets, by their primary key. */
-const struct weir_sql weir_flow_sql_held = {
+const struct weir_sql weir_execution_sql_held = {
     .name = "read budgets that hold",
     .text = "SELECT (SELECT b.name FROM {p}_budget b WHERE b.no = w.budget), {now}, w.n,"
             " CASE WHEN (SELECT count(*) FROM {p}_usage u WHERE u.budget = w.budget"
@@ -99,7 +99,7 @@ const struct weir_sql weir_flow_sql_held = {
 #define LANES_DELAYED BY_LANE(WEIR_IS_DELAYED, "due_us, no")
 #define LANES_ACTIVE BY_LANE(WEIR_IS_ACTIVE, "lease_us, no")
 
-const struct weir_sql weir_flow_sql_lanes = {
+const struct weir_sql weir_execution_sql_lanes = {
     .name = "read lanes",
     .text = "SELECT t.text, {now}, " LANE_READY ", " LANE_OLDEST
             ", coalesce(d.n, 0), coalesce(a.n, 0) FROM {p}_term t"
@@ -109,8 +109,8 @@ const struct weir_sql weir_flow_sql_lanes = {
     .parameters = "iiii",
 };
 
-enum weir_status weir_flow_are_there(struct weir_connection *connection, bool *there,
-                                     struct weir_error *error)
+enum weir_status weir_executions_are_there(struct weir_connection *connection,
+                                           bool *there, struct weir_error *error)
 {
     struct weir_schema_version version = {0};
     enum weir_status status = WEIR_OK;
@@ -118,10 +118,10 @@ enum weir_status weir_flow_are_there(struct weir_connection *connection, bool *t
     *there = false;
     if (weir_connection_engine(connection) == WEIR_MARIADB)
         return WEIR_OK;
-    status = weir_schema_read(&weir_flow_schema, connection, &version, error);
+    status = weir_schema_read(&weir_executions_schema, connection, &version, error);
     if (status != WEIR_OK || version.number == 0)
         return status;
-    status = weir_schema_check(&weir_flow_schema, connection, error);
+    status = weir_schema_check(&weir_executions_schema, connection, error);
     *there = status == WEIR_OK;
     return status;
 }
@@ -144,11 +144,11 @@ static enum weir_status ask(struct weir_connection *connection,
 }
 
 static enum weir_status read_executions(struct weir_connection *connection,
-                                        struct weir_flow_stats *out,
+                                        struct weir_execution_stats *out,
                                         struct weir_error *error)
 {
     struct weir_rows rows;
-    enum weir_status status = ask(connection, &weir_flow_sql_stats, &rows, error);
+    enum weir_status status = ask(connection, &weir_execution_sql_stats, &rows, error);
 
     if (status == WEIR_OK) {
         int64_t now_us = weir_rows_integer(&rows, 0);
@@ -168,10 +168,11 @@ static enum weir_status read_executions(struct weir_connection *connection,
 }
 
 static enum weir_status read_waits(struct weir_connection *connection,
-                                   struct weir_flow_stats *out, struct weir_error *error)
+                                   struct weir_execution_stats *out,
+                                   struct weir_error *error)
 {
     struct weir_rows rows;
-    enum weir_status status = ask(connection, &weir_flow_sql_waits, &rows, error);
+    enum weir_status status = ask(connection, &weir_execution_sql_waits, &rows, error);
 
     if (status == WEIR_OK) {
         int64_t now_us = weir_rows_integer(&rows, 0);
@@ -188,13 +189,13 @@ static enum weir_status read_waits(struct weir_connection *connection,
     return status;
 }
 
-enum weir_status weir_flow_read_stats(struct weir_connection *connection,
-                                      struct weir_flow_stats *out,
-                                      struct weir_error *error)
+enum weir_status weir_executions_read_stats(struct weir_connection *connection,
+                                            struct weir_execution_stats *out,
+                                            struct weir_error *error)
 {
     enum weir_status status;
 
-    *out = (struct weir_flow_stats){0};
+    *out = (struct weir_execution_stats){0};
     status = read_executions(connection, out, error);
     return status == WEIR_OK ? read_waits(connection, out, error) : status;
 }
@@ -224,13 +225,13 @@ static enum weir_status tell_held(struct weir_rows *rows, weir_held_stats_fn vis
     return WEIR_OK;
 }
 
-enum weir_status weir_flow_read_held(struct weir_connection *connection,
-                                     weir_held_stats_fn visit, void *state,
-                                     struct weir_error *error)
+enum weir_status weir_executions_read_held(struct weir_connection *connection,
+                                           weir_held_stats_fn visit, void *state,
+                                           struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &weir_flow_sql_held,
+        connection, &weir_execution_sql_held,
         VALUES(weir_integer(WEIR_STATS_MAX), weir_integer(WEIR_STATS_BUDGETS_MAX)), &rows,
         error);
 
@@ -264,13 +265,13 @@ static enum weir_status tell_lane(struct weir_rows *rows, weir_lane_stats_fn vis
     return WEIR_OK;
 }
 
-enum weir_status weir_flow_read_lanes(struct weir_connection *connection,
-                                      weir_lane_stats_fn visit, void *state,
-                                      struct weir_error *error)
+enum weir_status weir_executions_read_lanes(struct weir_connection *connection,
+                                            weir_lane_stats_fn visit, void *state,
+                                            struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &weir_flow_sql_lanes,
+        connection, &weir_execution_sql_lanes,
         VALUES(weir_integer(WEIR_TERM_LANE), weir_integer(WEIR_STATS_MAX),
                weir_integer(WEIR_STATS_LANE_MAX), weir_integer(WEIR_STATS_LANES_MAX)),
         &rows, error);

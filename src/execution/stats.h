@@ -20,7 +20,7 @@ enum {
 
 /* Times are 0 where there is nothing. `late` is how long the first of a kind is overdue: its
  * reconciler would have had it by now, unless none runs. */
-struct weir_flow_stats {
+struct weir_execution_stats {
     int64_t ready, delayed, active;
     int64_t ended;      /* but for members of flows */
     int64_t suspended;  /* and of these: */
@@ -55,21 +55,22 @@ typedef void (*weir_lane_stats_fn)(void *state, const struct weir_lane_stats *la
 
 /* Are there tables of executions, which this library can read? *there is false on an engine that
  * has none. */
-WEIR_CHECKED enum weir_status weir_flow_are_there(struct weir_connection *connection,
-                                                  bool *there, struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_executions_are_there(struct weir_connection *connection, bool *there,
+                          struct weir_error *error);
 
-WEIR_CHECKED enum weir_status weir_flow_read_stats(struct weir_connection *connection,
-                                                   struct weir_flow_stats *out,
-                                                   struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_executions_read_stats(struct weir_connection *connection,
+                           struct weir_execution_stats *out, struct weir_error *error);
 
 /* Budgets that hold anybody, those that hold most first. What is visited lives for the visit. */
-WEIR_CHECKED enum weir_status weir_flow_read_held(struct weir_connection *connection,
-                                                  weir_held_stats_fn visit, void *state,
-                                                  struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_executions_read_held(struct weir_connection *connection, weir_held_stats_fn visit,
+                          void *state, struct weir_error *error);
 
 /* Lanes in which something is ready, delayed or active. What is visited lives for the visit. */
-WEIR_CHECKED enum weir_status weir_flow_read_lanes(struct weir_connection *connection,
-                                                   weir_lane_stats_fn visit, void *state,
-                                                   struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_executions_read_lanes(struct weir_connection *connection, weir_lane_stats_fn visit,
+                           void *state, struct weir_error *error);
 
 #endif

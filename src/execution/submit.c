@@ -33,8 +33,8 @@ static struct weir_execution_id id_of(const struct weir_submit_call *self,
     if (draft->id != NULL)
         return *draft->id;
     weir_mint_uuid(mint, id.uuid);
-    id.partition =
-        weir_flow_partition(draft->lane, strlen(draft->lane), self->flow->partitions);
+    id.partition = weir_execution_partition(draft->lane, strlen(draft->lane),
+                                            self->executions->partitions);
     return id;
 }
 
@@ -63,15 +63,15 @@ static void pack(struct weir_submit_call *self)
 }
 
 enum weir_status weir_submit_call_init(struct weir_submit_call *self,
-                                       struct weir_flow *flow,
+                                       struct weir_executions *executions,
                                        const struct weir_execution_draft *drafts,
                                        size_t count, struct weir_error *error)
 {
     *self = (struct weir_submit_call){
-        .flow = flow,
+        .executions = executions,
         .drafts = drafts,
         .count = count,
-        .items = weir_heap_zalloc_array(flow->heap, count + 1, sizeof *self->items),
+        .items = weir_heap_zalloc_array(executions->heap, count + 1, sizeof *self->items),
     };
     if (self->items == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
@@ -82,7 +82,7 @@ enum weir_status weir_submit_call_init(struct weir_submit_call *self,
 
 void weir_submit_call_fini(struct weir_submit_call *self)
 {
-    weir_heap_free(self->flow->heap, self->items);
+    weir_heap_free(self->executions->heap, self->items);
 }
 
 /* Numbers for lane, capabilities and policy. */
@@ -90,7 +90,7 @@ static enum weir_status number(struct weir_submit_call *self,
                                struct weir_connection *connection, size_t index,
                                struct weir_error *error)
 {
-    struct weir_dictionary *dictionary = self->flow->dictionary;
+    struct weir_dictionary *dictionary = self->executions->dictionary;
     const struct weir_execution_draft *draft = &self->drafts[index];
     struct weir_new_execution *item = &self->items[index];
     struct weir_execution_policy policy = weir_execution_draft_policy(draft);
@@ -217,7 +217,7 @@ static enum weir_status charge_all(const struct weir_submit_call *self,
     struct weir_arena arena;
     enum weir_status status = WEIR_OK;
 
-    weir_arena_init(&arena, self->flow->heap, BUDGET_SIZE_MAX);
+    weir_arena_init(&arena, self->executions->heap, BUDGET_SIZE_MAX);
     for (size_t i = 0; i < self->count && status == WEIR_OK; i++) {
         if (self->items[i].budgeted && !self->items[i].duplicate)
             status = charge(self, connection, i, &arena, error);
@@ -237,9 +237,9 @@ enum weir_status weir_submit_call_write(struct weir_submit_call *self,
     if (status != WEIR_OK)
         return status;
     begin(self, now_us);
-    status =
-        weir_store_insert_with_commit_batch(&self->flow->store, connection, self->items,
-                                            self->count, now_us, commit_batch, error);
+    status = weir_store_insert_with_commit_batch(&self->executions->store, connection,
+                                                 self->items, self->count, now_us,
+                                                 commit_batch, error);
     if (status == WEIR_OK)
         status = check_duplicates(self, error);
     return status == WEIR_OK ? charge_all(self, connection, error) : status;
@@ -254,13 +254,13 @@ static enum weir_status write_out(struct weir_connection *connection, void *argu
     enum weir_status status = weir_connection_clock(connection, &now_us, error);
 
     if (status == WEIR_OK)
-        status = weir_commit_batch_create(self->flow->heap, &commit_batch, error);
+        status = weir_commit_batch_create(self->executions->heap, &commit_batch, error);
     if (status != WEIR_OK)
         return status;
     status = weir_submit_call_write(self, connection, now_us, commit_batch, error);
     if (status == WEIR_OK) {
-        weir_pending_wakeups_announce(self->flow, connection, &self->pending_wakeups,
-                                      now_us, commit_batch);
+        weir_pending_wakeups_announce(self->executions, connection,
+                                      &self->pending_wakeups, now_us, commit_batch);
         return dispatch(self, connection, commit_batch, error);
     }
     weir_commit_batch_destroy(commit_batch);
@@ -280,16 +280,16 @@ static enum weir_status refuse_idle(struct weir_connection *connection,
                                               "begin one, or give none");
 }
 
-enum weir_status weir_flow_inside(struct weir_flow *flow,
-                                  struct weir_connection *connection,
-                                  weir_transact_fn body, void *argument,
-                                  struct weir_error *error)
+enum weir_status weir_executions_inside(struct weir_executions *executions,
+                                        struct weir_connection *connection,
+                                        weir_transact_fn body, void *argument,
+                                        struct weir_error *error)
 {
     enum weir_status status;
 
     if (weir_connection_transaction(connection) == WEIR_TRANSACTION_NONE)
         return refuse_idle(connection, error);
-    if (flow->no_savepoint)
+    if (executions->no_savepoint)
         return body(connection, argument, error);
     status = weir_connection_savepoint(connection, error);
     if (status != WEIR_OK)
@@ -308,9 +308,9 @@ void weir_submit_call_learn(struct weir_submit_call *self)
 {
     struct weir_connection *connection = NULL;
 
-    if (weir_db_acquire(self->flow->db, &connection, NULL) == WEIR_OK)
+    if (weir_db_acquire(self->executions->db, &connection, NULL) == WEIR_OK)
         (void)!number_all(self, connection, NULL);
-    weir_db_release(self->flow->db, connection);
+    weir_db_release(self->executions->db, connection);
 }
 
 static enum weir_status write_alone(struct weir_submit_call *self,
@@ -319,9 +319,9 @@ static enum weir_status write_alone(struct weir_submit_call *self,
     enum weir_status status;
 
     weir_submit_call_learn(self);
-    status = weir_transact_soon(self->flow->db, write_out, self, error);
+    status = weir_transact_soon(self->executions->db, write_out, self, error);
     if (status == WEIR_OK)
-        weir_pending_wakeups_send(self->flow, &self->pending_wakeups);
+        weir_pending_wakeups_send(self->executions, &self->pending_wakeups);
     return status;
 }
 
@@ -339,13 +339,14 @@ static enum weir_status refuse_names(const struct weir_execution_draft *drafts,
     return WEIR_OK;
 }
 
-enum weir_status weir_flow_submit(struct weir_flow *self,
-                                  struct weir_connection *connection,
-                                  const struct weir_execution_draft *drafts, size_t count,
-                                  struct weir_submission *out, struct weir_error *error)
+enum weir_status weir_execution_submit(struct weir_executions *self,
+                                       struct weir_connection *connection,
+                                       const struct weir_execution_draft *drafts,
+                                       size_t count, struct weir_submission *out,
+                                       struct weir_error *error)
 {
     struct weir_submit_call submit_call;
-    enum weir_status status = weir_flow_check_list("drafts", drafts, count, error);
+    enum weir_status status = weir_execution_check_list("drafts", drafts, count, error);
 
     if (status == WEIR_OK)
         status = weir_execution_drafts_check(drafts, count, self->partitions, error);
@@ -356,9 +357,9 @@ enum weir_status weir_flow_submit(struct weir_flow *self,
     status = weir_submit_call_init(&submit_call, self, drafts, count, error);
     submit_call.adopted = connection != NULL;
     if (status == WEIR_OK)
-        status = connection != NULL
-                     ? weir_flow_inside(self, connection, write_out, &submit_call, error)
-                     : write_alone(&submit_call, error);
+        status = connection != NULL ? weir_executions_inside(self, connection, write_out,
+                                                             &submit_call, error)
+                                    : write_alone(&submit_call, error);
     for (size_t i = 0; i < count && status == WEIR_OK && out != NULL; i++)
         out[i] = (struct weir_submission){submit_call.items[i].stored_id,
                                           submit_call.items[i].duplicate};

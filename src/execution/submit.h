@@ -15,7 +15,7 @@
 
 /* One call. */
 struct weir_submit_call {
-    struct weir_flow *flow;                    /* borrowed, as the drafts */
+    struct weir_executions *executions;        /* borrowed, as the drafts */
     const struct weir_execution_draft *drafts; /* checked, see draft.h */
     struct weir_new_execution *items;          /* owned: what becomes of each */
     size_t count;
@@ -29,7 +29,7 @@ struct weir_submit_call {
 
 /* Ids are minted here, once. fini() also after a failure. */
 WEIR_CHECKED enum weir_status
-weir_submit_call_init(struct weir_submit_call *self, struct weir_flow *flow,
+weir_submit_call_init(struct weir_submit_call *self, struct weir_executions *executions,
                       const struct weir_execution_draft *drafts, size_t count,
                       struct weir_error *error);
 void weir_submit_call_fini(struct weir_submit_call *self);
@@ -44,9 +44,10 @@ weir_submit_call_write(struct weir_submit_call *self, struct weir_connection *co
                        struct weir_error *error);
 
 /* A part of the caller's transaction: all of it or nothing. WEIR_INVALID: there is none. */
-WEIR_CHECKED enum weir_status weir_flow_inside(struct weir_flow *flow,
-                                               struct weir_connection *connection,
-                                               weir_transact_fn body, void *argument,
-                                               struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_executions_inside(struct weir_executions *executions,
+                                                     struct weir_connection *connection,
+                                                     weir_transact_fn body,
+                                                     void *argument,
+                                                     struct weir_error *error);
 
 #endif

@@ -473,7 +473,7 @@ operates_on_the_others() {
 # ---- databases -------------------------------------------------------------------------------
 
 tells_what_operators_did() {
-    local id relay="relay --queue flow.operator --as audit --from now --drain --quiet"
+    local id relay="relay --queue execution.operator --as audit --from now --drain --quiet"
     # shellcheck disable=SC2086 # words
     {
         "$weir" $relay --to "file:$scratch/audit"

@@ -19,9 +19,9 @@ makes_the_queues_of_the_engine() {
     local queue
     ends 0 queue list --json
     for queue in completion lease operator signal; do
-        json "[.queues[] | select(.name == \"flow.$queue\" and .partitions == 16)] | length == 1"
+        json "[.queues[] | select(.name == \"execution.$queue\" and .partitions == 16)] | length == 1"
     done
-    refuses 1 '16 partitions' queue add flow.completion --partitions 4
+    refuses 1 '16 partitions' queue add execution.completion --partitions 4
     ends 0 submit --lane mail --kind job
 }
 

@@ -14,9 +14,9 @@ shows_that_there_is_nothing() {
 # Those of the execution engine are there; nobody reads them, and nothing is kept.
 hides_unread_queues_of_the_engine() {
     ends 0 status
-    if grep -q '^flow' "$scratch/out"; then return 1; fi
+    if grep -q '^execution' "$scratch/out"; then return 1; fi
     ends 0 status --all
-    grep -qE '^flow.completion +16 ' "$scratch/out" || { cat "$scratch/out"; return 1; }
+    grep -qE '^execution.completion +16 ' "$scratch/out" || { cat "$scratch/out"; return 1; }
 }
 
 shows_queues() {

@@ -145,12 +145,12 @@ OUTBOX_POSTGRESQL_TEST(standstill, in_a_sweep_keeps_nobody_from_enqueueing)
 
 /* ---- a budget ----------------------------------------------------------------------------- */
 
-static enum weir_status spend(struct fixture *fixture, struct weir_flow *flow)
+static enum weir_status spend(struct fixture *fixture, struct weir_executions *executions)
 {
     struct weir_amount amount = {"tokens", 1};
     struct weir_budget_answer answer;
 
-    return weir_budget_report(flow, "llm", NULL, &amount, 1, NULL, &answer,
+    return weir_budget_report(executions, "llm", NULL, &amount, 1, NULL, &answer,
                               &fixture->error);
 }
 
@@ -158,10 +158,10 @@ static int report_until_stopped(void *argument)
 {
     struct victim *self = argument;
     struct weir_fault_points points;
-    struct weir_flow *flow =
+    struct weir_executions *executions =
         flow_fixture_open_with(self->fixture, open_victim(self, &points), NULL);
 
-    return spend(self->fixture, flow) == WEIR_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return spend(self->fixture, executions) == WEIR_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 FLOW_POSTGRESQL_TEST(standstill, in_a_report_keeps_nobody_from_the_budget)
@@ -169,14 +169,14 @@ FLOW_POSTGRESQL_TEST(standstill, in_a_report_keeps_nobody_from_the_budget)
     const struct weir_budget_limit limit = {"tokens", 100, 80};
     struct weir_budget_draft draft = {.name = "llm", .limits = &limit, .limit_count = 1};
     struct victim victim = {.fixture = fixture, .point = "db.commit", .pass = 1};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     pid_t pid;
 
-    check_db(weir_budget_create(flow, &draft, NULL, &fixture->error), WEIR_OK);
+    check_db(weir_budget_create(executions, &draft, NULL, &fixture->error), WEIR_OK);
     pid = start_victim(report_until_stopped, &victim);
 
-    check_db(spend(fixture, flow), WEIR_OK);
+    check_db(spend(fixture, executions), WEIR_OK);
 
     end_victim(pid);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }

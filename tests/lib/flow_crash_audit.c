@@ -13,7 +13,7 @@
 struct audit {
     struct flow_crash *run;
     struct flow_crash_result *result;
-    struct flow_crash_truth truth;
+    struct flow_crash_truth current;
     uint32_t *found; /* owned; by number of the draft: executions that are there */
 };
 
@@ -128,9 +128,9 @@ static void audit_submissions(struct audit *self)
     if (other_ids > 0)
         tell(self, FLOW_CRASH_E1, NULL, "%" PRIu32 " times another id was told",
              other_ids);
-    if (self->truth.strays > 0)
+    if (self->current.strays > 0)
         tell(self, FLOW_CRASH_E1, NULL,
-             "%zu attempts, claims and events are of no execution", self->truth.strays);
+             "%zu attempts, claims and events are of no execution", self->current.strays);
     self->result->resubmitted = atomic_load(&shared->resubmitted);
     audit_file(self);
 }
@@ -554,14 +554,14 @@ void flow_crash_audit(struct flow_crash *run, uint32_t audit)
 
     self.found = calloc(FLOW_CRASH_DRAFTS_MAX, sizeof *self.found);
     check(self.found != NULL);
-    flow_crash_truth_read(run, audit, &self.truth);
-    self.result->executions = (int64_t)self.truth.life_count;
-    self.result->attempts = (int64_t)self.truth.try_count;
-    self.result->claims = (int64_t)self.truth.claim_count;
-    self.result->events = (int64_t)self.truth.event_count;
-    for (size_t i = 0; i < self.truth.life_count; i++)
-        audit_life(&self, &self.truth.lives[i]);
+    flow_crash_truth_read(run, audit, &self.current);
+    self.result->executions = (int64_t)self.current.life_count;
+    self.result->attempts = (int64_t)self.current.try_count;
+    self.result->claims = (int64_t)self.current.claim_count;
+    self.result->events = (int64_t)self.current.event_count;
+    for (size_t i = 0; i < self.current.life_count; i++)
+        audit_life(&self, &self.current.lives[i]);
     audit_submissions(&self);
-    flow_crash_truth_free(&self.truth);
+    flow_crash_truth_free(&self.current);
     free(self.found);
 }

@@ -161,20 +161,22 @@ static void end_in_silence(struct flow_crash *self)
     uint32_t number = atomic_fetch_add(&shared->draft_count, 1);
     struct flow_crash_work work;
     struct weir_submission answer;
-    struct weir_flow_options options;
-    struct weir_flow *flow;
+    struct weir_executions_options options;
+    struct weir_executions *executions;
 
     shared->drafts[number].submission = number;
     atomic_store(&shared->drafts[number].fate, FLOW_CRASH_COMMITTED);
-    weir_flow_options_init(&options);
+    weir_executions_options_init(&options);
     options.db = fixture->db;
     options.partitions = FLOW_CRASH_PARTITIONS;
-    check_db(weir_flow_create(&options, &flow, &fixture->error), WEIR_OK);
+    check_db(weir_executions_create(&options, &executions, &fixture->error), WEIR_OK);
     flow_crash_write_draft(self->options->seed, number, &work);
-    check_db(weir_flow_submit(flow, NULL, &work.draft, 1, &answer, &fixture->error),
+    check_db(
+        weir_execution_submit(executions, NULL, &work.draft, 1, &answer, &fixture->error),
+        WEIR_OK);
+    check_db(weir_execution_cancel(executions, &answer.id, "hush", &fixture->error),
              WEIR_OK);
-    check_db(weir_flow_cancel(flow, &answer.id, "hush", &fixture->error), WEIR_OK);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 static void tell_again(struct flow_crash *self)
@@ -190,8 +192,9 @@ static void tell_again(struct flow_crash *self)
     weir_outbox_options_init(&options);
     options.db = fixture->db;
     check_db(weir_outbox_create(&options, &outbox, &fixture->error), WEIR_OK);
-    check_db(weir_enqueue(outbox, NULL, "flow.completion", &draft, NULL, &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_enqueue(outbox, NULL, "execution.completion", &draft, NULL, &fixture->error),
+        WEIR_OK);
     weir_outbox_destroy(outbox);
 }
 

@@ -398,7 +398,7 @@ void flow_crash_run(struct fixture *fixture, const struct flow_crash_options *op
                              .process_slot_count = FLOW_CRASH_PROCESS_SLOTS,
                              .state = &self,
                              .live = live};
-    check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
+    check_db(weir_executions_migrate(fixture->db, &fixture->error), WEIR_OK);
     flow_crash_subscribe(&self.run, count_audits(options));
     process_set_close_fixture(&self.process_set);
     start_all(&self);

@@ -77,7 +77,7 @@ void flow_crash_pass(struct flow_crash *self)
 void flow_crash_open(struct flow_crash *self, struct flow_crash_client *out)
 {
     struct weir_outbox_options outbox;
-    struct weir_flow_options flow;
+    struct weir_executions_options executions;
     struct weir_error error;
 
     (void)signal(SIGPIPE, SIG_IGN); /* drivers write to servers that are gone */
@@ -91,18 +91,19 @@ void flow_crash_open(struct flow_crash *self, struct flow_crash_client *out)
     while (!flow_crash_went_well(
         self, "create outbox", weir_outbox_create(&outbox, &out->outbox, &error), &error))
         order_rest_us(5000);
-    weir_flow_options_init(&flow);
-    flow.db = out->db;
-    flow.outbox = out->outbox;
-    flow.partitions = FLOW_CRASH_PARTITIONS;
-    while (!flow_crash_went_well(self, "create flow",
-                                 weir_flow_create(&flow, &out->flow, &error), &error))
+    weir_executions_options_init(&executions);
+    executions.db = out->db;
+    executions.outbox = out->outbox;
+    executions.partitions = FLOW_CRASH_PARTITIONS;
+    while (!flow_crash_went_well(
+        self, "create flow",
+        weir_executions_create(&executions, &out->executions, &error), &error))
         order_rest_us(5000);
 }
 
 void flow_crash_close(struct flow_crash_client *client)
 {
-    weir_flow_destroy(client->flow);
+    weir_executions_destroy(client->executions);
     weir_outbox_destroy(client->outbox);
     weir_db_destroy(client->db);
 }

@@ -137,7 +137,7 @@ void flow_crash_supervise(struct flow_crash *self);
 struct flow_crash_client {
     struct weir_db *db;
     struct weir_outbox *outbox;
-    struct weir_flow *flow;
+    struct weir_executions *executions;
 };
 void flow_crash_open(struct flow_crash *self, struct flow_crash_client *out);
 void flow_crash_close(struct flow_crash_client *client);

@@ -54,8 +54,8 @@ static enum weir_status call(struct submitter *self, struct weir_connection *con
                                &self->flow_fixture[i]);
         self->drafts[i] = self->flow_fixture[i].draft;
     }
-    return weir_flow_submit(self->client.flow, connection, self->drafts, self->count,
-                            self->answers, &self->error);
+    return weir_execution_submit(self->client.executions, connection, self->drafts,
+                                 self->count, self->answers, &self->error);
 }
 
 /* The ids of those that were named, which must be the same whenever they are told. */
@@ -208,7 +208,7 @@ static void submit_on(struct submitter *self, struct weir_connection *connection
     set_fates(self, FLOW_CRASH_DOUBT);
     status = weir_connection_commit(connection, &self->error);
     end_commit(self, "commit", status);
-    weir_flow_flush(self->client.flow);
+    weir_executions_flush(self->client.executions);
 }
 
 static void submit_in_transaction(struct submitter *self)

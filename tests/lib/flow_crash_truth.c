@@ -11,7 +11,7 @@
 #include "weir/inspect.h"
 #include "weir/outbox.h"
 
-#define QUEUE "flow.completion"
+#define QUEUE "execution.completion"
 
 static const char *const SUBSCRIPTIONS[FLOW_CRASH_AUDITS_MAX] = {
     "audit0", "audit1", "audit2", "audit3", "audit4", "audit5", "audit6", "audit7"};
@@ -149,7 +149,7 @@ static enum weir_outcome hear(struct weir_context *context, void *state,
 }
 
 static struct weir_outbox *open_listener(struct flow_crash *run, uint32_t audit,
-                                         struct flow_crash_truth *truth)
+                                         struct flow_crash_truth *current)
 {
     struct fixture *fixture = run->fixture;
     struct weir_tuning tuning = weir_tuning_of(WEIR_PROFILE_LOW_LATENCY, WEIR_KIND_LANE);
@@ -166,7 +166,7 @@ static struct weir_outbox *open_listener(struct flow_crash *run, uint32_t audit,
     handler.queue = QUEUE;
     handler.subscription = SUBSCRIPTIONS[audit];
     handler.on_message = hear;
-    handler.state = truth;
+    handler.state = current;
     handler.tuning = &tuning;
     check_db(weir_outbox_add_handler(outbox, &handler, &fixture->error), WEIR_OK);
     return outbox;
@@ -175,20 +175,20 @@ static struct weir_outbox *open_listener(struct flow_crash *run, uint32_t audit,
 void flow_crash_subscribe(struct flow_crash *run, uint32_t audits)
 {
     struct fixture *fixture = run->fixture;
-    struct weir_flow_options options;
+    struct weir_executions_options options;
     struct weir_outbox_options outbox_options;
     struct weir_outbox *outbox;
-    struct weir_flow *flow;
+    struct weir_executions *executions;
 
     weir_outbox_options_init(&outbox_options);
     outbox_options.db = fixture->db;
     check_db(weir_outbox_create(&outbox_options, &outbox, &fixture->error), WEIR_OK);
-    weir_flow_options_init(&options);
+    weir_executions_options_init(&options);
     options.db = fixture->db;
     options.outbox = outbox;
     options.partitions = FLOW_CRASH_PARTITIONS;
-    check_db(weir_flow_create(&options, &flow, &fixture->error), WEIR_OK);
-    weir_flow_destroy(flow);
+    check_db(weir_executions_create(&options, &executions, &fixture->error), WEIR_OK);
+    weir_executions_destroy(executions);
     weir_outbox_destroy(outbox);
     for (uint32_t i = 0; i < audits; i++)
         weir_outbox_destroy(open_listener(run, i, NULL));

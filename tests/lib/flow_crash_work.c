@@ -108,9 +108,9 @@ static bool claim(struct worker *self)
     options.instance = self->instance;
     options.lease_ms = FLOW_CRASH_LEASE_MS + flow_crash_roll(self->run, LEASE_MS_MORE);
     options.wait_ms = WAIT_MS;
-    status = weir_flow_claim(self->client.flow, &options,
-                             1 + flow_crash_roll(self->run, BATCH_MAX), &claimed,
-                             &self->count, &self->error);
+    status = weir_execution_claim(self->client.executions, &options,
+                                  1 + flow_crash_roll(self->run, BATCH_MAX), &claimed,
+                                  &self->count, &self->error);
     if (!flow_crash_went_well(self->run, "claim", status, &self->error)) {
         order_rest_us(5000);
         return false;
@@ -119,7 +119,7 @@ static bool claim(struct worker *self)
         self->notes[i] = note_claim(self, &claimed[i]);
         self->claims[i] = claimed[i].claim;
     }
-    weir_claimed_free(self->client.flow, claimed);
+    weir_claimed_free(self->client.executions, claimed);
     return self->count > 0;
 }
 
@@ -131,7 +131,7 @@ static void note_renewal(struct worker *self, size_t index,
     struct flow_crash_claim *note = self->notes[index];
 
     if (answer_of(self, renewal->status) == FLOW_CRASH_OK)
-        atomic_store(&note->lease_us, renewal->truth.lease_us);
+        atomic_store(&note->lease_us, renewal->current.lease_us);
     else
         atomic_store(&note->refused_renewal, true);
     atomic_store(&note->renewing, false);
@@ -149,7 +149,8 @@ static void renew(struct worker *self)
         renewals[i] = (struct weir_renewal){.claim = self->claims[i]};
         atomic_store(&self->notes[i]->renewing, true);
     }
-    status = weir_flow_renew(self->client.flow, FLOW_CRASH_LEASE_MS + LEASE_MS_MORE,
+    status =
+        weir_execution_renew(self->client.executions, FLOW_CRASH_LEASE_MS + LEASE_MS_MORE,
                              renewals, count, &self->error);
     if (!flow_crash_went_well(self->run, "renew", status, &self->error))
         return;
@@ -160,9 +161,9 @@ static void renew(struct worker *self)
 static void report(struct worker *self)
 {
     size_t index = flow_crash_roll(self->run, (uint32_t)self->count);
-    enum weir_status status = weir_flow_progress(self->client.flow, &self->claims[index],
-                                                 (int32_t)flow_crash_roll(self->run, 101),
-                                                 "on its way", NULL, &self->error);
+    enum weir_status status = weir_execution_progress(
+        self->client.executions, &self->claims[index],
+        (int32_t)flow_crash_roll(self->run, 101), "on its way", NULL, &self->error);
 
     if (status == WEIR_FENCED)
         atomic_store(&self->notes[index]->refused_renewal, true);
@@ -261,8 +262,8 @@ static void ask(struct worker *self, size_t begin, size_t count, bool again)
     enum weir_status status;
 
     do {
-        status =
-            weir_flow_settle(self->client.flow, self->settlements, count, &self->error);
+        status = weir_execution_settle(self->client.executions, self->settlements, count,
+                                       &self->error);
         if (!flow_crash_went_well(self->run, "settle", status, &self->error))
             order_rest_us(5000);
         if (status == WEIR_IN_DOUBT && !again)
@@ -321,26 +322,26 @@ void flow_crash_labour(struct flow_crash *run)
 
 void flow_crash_supervise(struct flow_crash *run)
 {
-    struct weir_flow_supervisor_options options;
-    struct weir_flow_supervisor *supervisor = NULL;
+    struct weir_execution_supervisor_options options;
+    struct weir_execution_supervisor *supervisor = NULL;
     struct flow_crash_client client;
     struct weir_error error;
 
     weir_error_clear(&error);
     flow_crash_open(run, &client);
-    weir_flow_supervisor_options_init(&options);
-    options.flow = client.flow;
+    weir_execution_supervisor_options_init(&options);
+    options.executions = client.executions;
     options.retention_ms = 0;
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
         options.interval_ms[i] = 250;
-    if (weir_flow_supervisor_create(&options, &supervisor, &error) != WEIR_OK ||
-        weir_flow_supervisor_start(supervisor, &error) != WEIR_OK)
+    if (weir_execution_supervisor_create(&options, &supervisor, &error) != WEIR_OK ||
+        weir_execution_supervisor_start(supervisor, &error) != WEIR_OK)
         flow_crash_give_up(run, "supervise: %s", error.text);
     atomic_store(&run->shared->ready[run->process_slot], true);
     while (!flow_crash_is_told_to_leave(run))
         order_rest_us(5000);
-    if (weir_flow_supervisor_stop(supervisor, WEIR_SECONDS(STOP_S)) != 0)
+    if (weir_execution_supervisor_stop(supervisor, WEIR_SECONDS(STOP_S)) != 0)
         flow_crash_give_up(run, "a supervisor does not stop");
-    weir_flow_supervisor_destroy(supervisor);
+    weir_execution_supervisor_destroy(supervisor);
     flow_crash_close(&client);
 }

@@ -14,9 +14,9 @@ static void migrate(struct fixture *fixture)
     check_db(weir_schema_migrate(&weir_outbox_schema, fixture->db, &from, &to,
                                  &fixture->error),
              WEIR_OK);
-    check_db(
-        weir_schema_migrate(&weir_flow_schema, fixture->db, &from, &to, &fixture->error),
-        WEIR_OK);
+    check_db(weir_schema_migrate(&weir_executions_schema, fixture->db, &from, &to,
+                                 &fixture->error),
+             WEIR_OK);
 }
 
 /* The outbox knows which database it was made in, and would not deliver from another. */

@@ -146,7 +146,7 @@ const char *flow_journal_template(void)
     options.url = url;
     check_status(weir_db_create(&options, &db, NULL), WEIR_OK);
     check_status(weir_outbox_migrate(db, NULL), WEIR_OK);
-    check_status(weir_flow_migrate(db, NULL), WEIR_OK);
+    check_status(weir_executions_migrate(db, NULL), WEIR_OK);
     weir_db_destroy(db);
     check(sqlite3_open(path, &handle) == SQLITE_OK);
     for (size_t i = 0; i < sizeof SETUP / sizeof SETUP[0]; i++)

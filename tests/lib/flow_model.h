@@ -171,7 +171,7 @@ struct flow_item {
     enum weir_spending spending;
     bool duplicate;
     enum weir_status status;
-    struct weir_truth truth;
+    struct weir_execution_status current;
     bool revoked;
     const char *why;
     struct weir_claimed claimed; /* its texts are gone */

@@ -86,10 +86,10 @@ static bool did(const struct case_of *self)
 
 static bool is_what_was_told(const struct case_of *self, const struct flow_row *row)
 {
-    const struct weir_truth *truth = &self->item->truth;
+    const struct weir_execution_status *current = &self->item->current;
 
-    return truth->state == flow_row_public(row) && truth->epoch == COL(row, epoch) &&
-           truth->lease_us == COL(row, lease_us);
+    return current->state == flow_row_public(row) && current->epoch == COL(row, epoch) &&
+           current->lease_us == COL(row, lease_us);
 }
 
 static bool is_not_his(const struct case_of *self, const struct flow_row *row)

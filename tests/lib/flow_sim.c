@@ -136,7 +136,7 @@ static bool decide(void *argument, const char *name)
 static enum weir_status open_flow(struct flow_process *self, struct weir_error *error)
 {
     struct weir_outbox_options outbox;
-    struct weir_flow_options flow;
+    struct weir_executions_options executions;
     enum weir_status status;
 
     weir_outbox_options_init(&outbox);
@@ -147,10 +147,10 @@ static enum weir_status open_flow(struct flow_process *self, struct weir_error *
     status = weir_outbox_create(&outbox, &self->outbox, error);
     if (status != WEIR_OK)
         return status;
-    weir_flow_options_init(&flow);
-    flow.db = sim_process_db(self->sim_process);
-    flow.outbox = self->outbox;
-    status = weir_flow_create(&flow, &self->flow, error);
+    weir_executions_options_init(&executions);
+    executions.db = sim_process_db(self->sim_process);
+    executions.outbox = self->outbox;
+    status = weir_executions_create(&executions, &self->executions, error);
     if (status != WEIR_OK) {
         weir_outbox_destroy(self->outbox);
         self->outbox = NULL;
@@ -158,18 +158,18 @@ static enum weir_status open_flow(struct flow_process *self, struct weir_error *
     return status;
 }
 
-static struct weir_flow_supervisor *start_supervisor(struct flow_process *self)
+static struct weir_execution_supervisor *start_supervisor(struct flow_process *self)
 {
-    struct weir_flow_supervisor_options options;
-    struct weir_flow_supervisor *supervisor = NULL;
+    struct weir_execution_supervisor_options options;
+    struct weir_execution_supervisor *supervisor = NULL;
 
-    weir_flow_supervisor_options_init(&options);
-    options.flow = self->flow;
+    weir_execution_supervisor_options_init(&options);
+    options.executions = self->executions;
     options.executor = sim_process_executor(self->sim_process);
     options.retention_ms = (int64_t)self->sim->plan->retention * 1000;
     options.interval_ms[WEIR_RECONCILER_HOUSEKEEPING] = 2500;
-    check_status(weir_flow_supervisor_create(&options, &supervisor, NULL), WEIR_OK);
-    check_status(weir_flow_supervisor_start(supervisor, NULL), WEIR_OK);
+    check_status(weir_execution_supervisor_create(&options, &supervisor, NULL), WEIR_OK);
+    check_status(weir_execution_supervisor_start(supervisor, NULL), WEIR_OK);
     return supervisor;
 }
 
@@ -184,10 +184,11 @@ static bool others_are_done(const struct flow_process *self)
 
 /* Each of them waits for its time or is at work, whatever has gone wrong. */
 static void check_supervisor(struct flow_process *self,
-                             struct weir_flow_supervisor *supervisor)
+                             struct weir_execution_supervisor *supervisor)
 {
     struct weir_scan_info infos[WEIR_RECONCILER_COUNT];
-    size_t count = weir_flow_supervisor_read(supervisor, infos, WEIR_RECONCILER_COUNT);
+    size_t count =
+        weir_execution_supervisor_read(supervisor, infos, WEIR_RECONCILER_COUNT);
 
     for (size_t i = 0; i < count; i++) {
         if (infos[i].state != WEIR_SCAN_WAITING && infos[i].state != WEIR_SCAN_TICKING)
@@ -200,25 +201,25 @@ static void check_supervisor(struct flow_process *self,
 }
 
 static void stop_supervisor(struct flow_process *self,
-                            struct weir_flow_supervisor *supervisor)
+                            struct weir_execution_supervisor *supervisor)
 {
     size_t unfinished;
 
     if (supervisor == NULL)
         return;
     check_supervisor(self, supervisor);
-    unfinished = weir_flow_supervisor_stop(supervisor, WEIR_SECONDS(10));
+    unfinished = weir_execution_supervisor_stop(supervisor, WEIR_SECONDS(10));
     if (unfinished != 0)
         event_log_violate(&self->sim->event_log, "%s leaves %zu reconcilers behind",
                           self->name, unfinished);
-    weir_flow_supervisor_destroy(supervisor);
+    weir_execution_supervisor_destroy(supervisor);
 }
 
 /* As a program would, it begins anew until that works. */
 static void keep(struct flow_actor *actor)
 {
     struct flow_process *self = actor->process;
-    struct weir_flow_supervisor *supervisor = NULL;
+    struct weir_execution_supervisor *supervisor = NULL;
     struct weir_error error;
 
     while (open_flow(self, &error) != WEIR_OK) {
@@ -233,9 +234,9 @@ static void keep(struct flow_actor *actor)
     if (self->serves)
         flow_actor_read_all(actor);
     stop_supervisor(self, supervisor);
-    weir_flow_destroy(self->flow);
+    weir_executions_destroy(self->executions);
     weir_outbox_destroy(self->outbox);
-    self->flow = NULL;
+    self->executions = NULL;
     self->outbox = NULL;
 }
 
@@ -243,7 +244,7 @@ static void act(struct flow_actor *actor, uint32_t index)
 {
     struct flow_process *self = actor->process;
 
-    while (self->flow == NULL)
+    while (self->executions == NULL)
         weir_sleep_through(actor->context, WEIR_MILLISECONDS(10));
     if (self->flow_fixture)
         flow_actor_work(actor);
@@ -324,7 +325,7 @@ static void crash(struct flow_process *self)
     self->resume_ns = 0;
     sim_process_crash(self->sim_process);
     self->sim_process = NULL;
-    self->flow = NULL;
+    self->executions = NULL;
     self->outbox = NULL;
     for (uint32_t i = 0; i < self->actor_count; i++) {
         self->actors[i].context = NULL;

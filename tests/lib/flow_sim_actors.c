@@ -188,8 +188,8 @@ static enum weir_status submit_inside(struct flow_actor *self,
     if (status == WEIR_OK)
         status = weir_connection_begin(connection, NULL);
     if (status == WEIR_OK) {
-        status =
-            weir_flow_submit(self->process->flow, connection, drafts, count, out, NULL);
+        status = weir_execution_submit(self->process->executions, connection, drafts,
+                                       count, out, NULL);
         flow_actor_rest(self, 20);
         if (status != WEIR_OK || one_in(self, 4)) {
             self->call->undone = true;
@@ -200,7 +200,7 @@ static enum weir_status submit_inside(struct flow_actor *self,
     }
     weir_db_release(db, connection);
     if (status == WEIR_OK && !self->call->undone)
-        weir_flow_flush(self->process->flow);
+        weir_executions_flush(self->process->executions);
     return status;
 }
 
@@ -217,9 +217,9 @@ static enum weir_status submit(struct flow_actor *self,
         call->items[i].draft = chosen[i];
         drafts[i] = chosen[i]->draft;
     }
-    status = one_in(self, 4)
-                 ? submit_inside(self, drafts, count, out)
-                 : weir_flow_submit(self->process->flow, NULL, drafts, count, out, NULL);
+    status = one_in(self, 4) ? submit_inside(self, drafts, count, out)
+                             : weir_execution_submit(self->process->executions, NULL,
+                                                     drafts, count, out, NULL);
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         call->items[i].id = out[i].id;
         call->items[i].duplicate = out[i].duplicate;
@@ -316,12 +316,12 @@ static void claim(struct flow_actor *self)
     options.lease_ms = 1000 + below(self, 1500);
     options.wait_ms = one_in(self, 3) ? 0 : below(self, 600);
     call->ttl_us = options.lease_ms * 1000;
-    status =
-        weir_flow_claim(self->process->flow, &options, wanted, &claimed, &count, NULL);
+    status = weir_execution_claim(self->process->executions, &options, wanted, &claimed,
+                                  &count, NULL);
     self->held_count = 0;
     if (status == WEIR_OK)
         take(self, call, claimed, count);
-    weir_claimed_free(self->process->flow, claimed);
+    weir_claimed_free(self->process->executions, claimed);
     flow_actor_end(self, status);
 }
 
@@ -338,10 +338,11 @@ static void renew(struct flow_actor *self, const struct weir_claim *claims, size
         call->items[i].claim = claims[i];
         renewals[i] = (struct weir_renewal){.claim = claims[i]};
     }
-    status = weir_flow_renew(self->process->flow, lease_ms, renewals, count, NULL);
+    status =
+        weir_execution_renew(self->process->executions, lease_ms, renewals, count, NULL);
     for (size_t i = 0; i < count; i++) {
         call->items[i].status = renewals[i].status;
-        call->items[i].truth = renewals[i].truth;
+        call->items[i].current = renewals[i].current;
     }
     flow_actor_end(self, status);
 }
@@ -354,8 +355,9 @@ static void report(struct flow_actor *self, const struct weir_claim *claim)
     call->item_count = 1;
     item->claim = *claim;
     item->number = below(self, 101);
-    item->status = weir_flow_progress(self->process->flow, claim, (int32_t)item->number,
-                                      "so far", &item->truth, NULL);
+    item->status =
+        weir_execution_progress(self->process->executions, claim, (int32_t)item->number,
+                                "so far", &item->current, NULL);
     flow_actor_end(self, item->status);
 }
 
@@ -406,10 +408,10 @@ static enum weir_status settle(struct flow_actor *self, const struct flow_item *
             .delay_ms = items[i].delay_us / 1000,
         };
     }
-    status = weir_flow_settle(self->process->flow, settlements, count, NULL);
+    status = weir_execution_settle(self->process->executions, settlements, count, NULL);
     for (size_t i = 0; i < count; i++) {
         call->items[i].status = settlements[i].status;
-        call->items[i].truth = settlements[i].truth;
+        call->items[i].current = settlements[i].current;
     }
     flow_actor_end(self, status);
     return status;
@@ -510,10 +512,11 @@ static enum weir_status revoke(struct flow_actor *self, struct flow_item *item)
     enum weir_status status;
 
     item->claim.epoch = revocation.epoch;
-    status = weir_flow_revoke(self->process->flow, &item->id, &revocation, NULL);
+    status =
+        weir_execution_revoke(self->process->executions, &item->id, &revocation, NULL);
     item->revoked = revocation.revoked;
     item->why = revocation.reason;
-    item->truth = revocation.truth;
+    item->current = revocation.current;
     return status;
 }
 
@@ -526,25 +529,26 @@ static void note_info(void *state, const struct weir_execution_info *info)
 
 static enum weir_status operate(struct flow_actor *self, struct flow_call *call)
 {
-    struct weir_flow *flow = self->process->flow;
+    struct weir_executions *executions = self->process->executions;
     struct flow_item *item = &call->items[0];
 
     switch (call->verb) {
     case FLOW_CANCEL:
         (void)snprintf(item->text, sizeof item->text, "enough");
-        return weir_flow_cancel(flow, &item->id, item->text, NULL);
+        return weir_execution_cancel(executions, &item->id, item->text, NULL);
     case FLOW_REVOKE:
         return revoke(self, item);
     case FLOW_PRIORITISE:
         item->number = below(self, 6);
-        return weir_flow_prioritise(flow, &item->id, (int32_t)item->number, NULL);
+        return weir_execution_prioritise(executions, &item->id, (int32_t)item->number,
+                                         NULL);
     case FLOW_REPLAY:
-        return weir_flow_replay(flow, &item->id, NULL);
+        return weir_execution_replay(executions, &item->id, NULL);
     case FLOW_RESUME:
         item->delay_us = one_in(self, 2) ? 0 : (int64_t)below(self, 400) * 1000;
-        return weir_flow_resume(flow, &item->id, item->delay_us / 1000, NULL);
+        return weir_execution_resume(executions, &item->id, item->delay_us / 1000, NULL);
     default:
-        return weir_flow_get(flow, &item->id, note_info, item, NULL);
+        return weir_execution_get(executions, &item->id, note_info, item, NULL);
     }
 }
 
@@ -588,9 +592,10 @@ static void read_one(struct flow_actor *self, const struct weir_execution_id *id
 
     call->item_count = 1;
     item->id = *id;
-    status = weir_flow_get(self->process->flow, id, note_info, item, NULL);
+    status = weir_execution_get(self->process->executions, id, note_info, item, NULL);
     if (status == WEIR_OK &&
-        weir_flow_attempts(self->process->flow, id, count_attempt, item, NULL) != WEIR_OK)
+        weir_execution_attempts(self->process->executions, id, count_attempt, item,
+                                NULL) != WEIR_OK)
         item->attempts_read = 0; /* removed meanwhile */
     flow_actor_end(self, status);
 }
@@ -616,8 +621,8 @@ void flow_actor_read_all(struct flow_actor *self)
     do {
         int64_t next = 0;
 
-        if (weir_flow_list(self->process->flow, &filter, note_id, &list_call, &next,
-                           NULL) != WEIR_OK)
+        if (weir_execution_list(self->process->executions, &filter, note_id, &list_call,
+                                &next, NULL) != WEIR_OK)
             event_log_violate(&sim_of(self)->event_log, "nothing can be listed");
         filter.before = next;
     } while (filter.before != 0);

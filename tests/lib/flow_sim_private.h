@@ -58,7 +58,7 @@ struct flow_process {
     bool flow_fixture;
     struct sim_process *sim_process; /* NULL: it is down */
     struct weir_outbox *outbox;
-    struct weir_flow *flow;                    /* NULL: not open (yet, or any more) */
+    struct weir_executions *executions;        /* NULL: not open (yet, or any more) */
     struct flow_actor actors[FLOW_ACTORS_MAX]; /* the first opens and closes it */
     uint32_t actor_count;
     int64_t boot_ns;   /* when it comes back */

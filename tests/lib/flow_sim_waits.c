@@ -72,8 +72,8 @@ static enum weir_status suspend(struct flow_actor *self, const struct flow_item 
     options.timeout_ms = item->timeout_us / 1000;
     options.on_timeout = item->on_timeout;
     options.resume_delay_ms = item->delay_us / 1000;
-    item->status = weir_flow_suspend(self->process->flow, &item->claim, &options,
-                                     &satisfied, &item->truth, NULL);
+    item->status = weir_execution_suspend(self->process->executions, &item->claim,
+                                          &options, &satisfied, &item->current, NULL);
     for (size_t i = 0; i < options.waitpoint_count && item->status == WEIR_OK; i++)
         sim->spots[sim->waitpoint_slot_count++ % FLOW_SPOTS_KEPT] =
             (struct flow_waitpoint_slot){item->claim.id, waitpoints[i]};
@@ -118,7 +118,8 @@ static enum weir_status signal(struct flow_actor *self, const struct flow_item *
     call->item_count = 1;
     memcpy(signal.waitpoint, item->waitpoint_slot.uuid, WEIR_UUID_SIZE);
     signal.key = item->key[0] != '\0' ? item->key : NULL;
-    status = weir_flow_signal(self->process->flow, &signal, &item->effect, NULL);
+    status =
+        weir_execution_signal(self->process->executions, &signal, &item->effect, NULL);
     flow_actor_end(self, status);
     return status;
 }
@@ -187,7 +188,8 @@ void flow_actor_make_budget(struct flow_actor *self)
 
     if (sim->plan->budget == 0)
         return;
-    while (weir_budget_create(self->process->flow, &draft, &existed, NULL) != WEIR_OK)
+    while (weir_budget_create(self->process->executions, &draft, &existed, NULL) !=
+           WEIR_OK)
         flow_actor_rest(self, 50);
 }
 
@@ -201,8 +203,9 @@ static enum weir_status report(struct flow_actor *self, const struct flow_item *
 
     *item = *asked;
     call->item_count = 1;
-    status = weir_budget_report(self->process->flow, FLOW_BUDGET, &item->id, &amount, 1,
-                                item->key[0] != '\0' ? item->key : NULL, &answer, NULL);
+    status =
+        weir_budget_report(self->process->executions, FLOW_BUDGET, &item->id, &amount, 1,
+                           item->key[0] != '\0' ? item->key : NULL, &answer, NULL);
     item->spending = answer.spending;
     flow_actor_end(self, status);
     return status;
@@ -214,13 +217,14 @@ static void release(struct flow_actor *self, const struct weir_execution_id *id)
 
     call->item_count = 1;
     call->items[0].id = *id;
-    flow_actor_end(self, weir_budget_release(self->process->flow, FLOW_BUDGET, id, NULL));
+    flow_actor_end(self,
+                   weir_budget_release(self->process->executions, FLOW_BUDGET, id, NULL));
 }
 
 static void reset(struct flow_actor *self)
 {
     (void)flow_actor_begin(self, FLOW_RESET);
-    flow_actor_end(self, weir_budget_reset(self->process->flow, FLOW_BUDGET, NULL));
+    flow_actor_end(self, weir_budget_reset(self->process->executions, FLOW_BUDGET, NULL));
 }
 
 void flow_actor_spend(struct flow_actor *self, const struct weir_claim *claim)
@@ -254,7 +258,7 @@ static void resume(struct flow_actor *self, const struct weir_execution_id *id)
 
     call->item_count = 1;
     call->items[0].id = *id;
-    flow_actor_end(self, weir_flow_resume(self->process->flow, id, 0, NULL));
+    flow_actor_end(self, weir_execution_resume(self->process->executions, id, 0, NULL));
 }
 
 void flow_actor_end_waits(struct flow_actor *self)

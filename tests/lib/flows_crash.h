@@ -84,7 +84,7 @@ struct flows_crash_result {
     int64_t members;
     int64_t states[16];   /* of members, by enum weir_exec_state */
     int64_t left_waiting; /* for what never comes */
-    int64_t decided[3];   /* groups, by enum weir_group_state */
+    int64_t decided[3];   /* groups, by enum weir_flow_join_state */
     int64_t siblings;     /* cancelled because of a join */
     int64_t lost_leases;
     int64_t suspensions;

@@ -14,7 +14,7 @@
 struct audit {
     struct flows_crash *run;
     struct flows_crash_result *result;
-    struct flows_crash_truth truth;
+    struct flows_crash_truth current;
 };
 
 /* One member of it. */
@@ -41,8 +41,8 @@ __attribute__((format(printf, 4, 5))) static void tell(struct audit *self,
     if (number != UINT32_MAX)
         size = snprintf(text, FLOWS_CRASH_TEXT_SIZE,
                         "member %" PRIu32 " of flow %" PRIu32 ", execution %" PRId64 ": ",
-                        number, self->run->shared->members[number].flow,
-                        self->truth.lives[number].no);
+                        number, self->run->shared->members[number].executions,
+                        self->current.lives[number].no);
     va_start(args, format);
     (void)vsnprintf(text + size, (size_t)(FLOWS_CRASH_TEXT_SIZE - size), format, args);
     va_end(args);
@@ -256,7 +256,7 @@ static void audit_member(struct audit *self, uint32_t number)
     struct inquiry inquiry = {.audit = self,
                               .number = number,
                               .member = &self->run->shared->members[number],
-                              .life = &self->truth.lives[number]};
+                              .life = &self->current.lives[number]};
 
     if (inquiry.life->found != 1 ||
         memcmp(inquiry.life->uuid, inquiry.member->id.uuid, WEIR_UUID_SIZE) != 0) {
@@ -274,14 +274,15 @@ static void audit_member(struct audit *self, uint32_t number)
     audit_events(&inquiry);
 }
 
-static int64_t count_edges(const struct audit *self, uint32_t flow, uint32_t members)
+static int64_t count_edges(const struct audit *self, uint32_t executions,
+                           uint32_t members)
 {
     int64_t count = 0;
     bool passes_data;
 
     for (uint32_t to = 1; to < members; to++) {
         for (uint32_t from = 0; from < to; from++)
-            count += flows_crash_plan_edge(self->run->options->seed, flow, from, to,
+            count += flows_crash_plan_edge(self->run->options->seed, executions, from, to,
                                            &passes_data);
     }
     return count;
@@ -289,26 +290,26 @@ static int64_t count_edges(const struct audit *self, uint32_t flow, uint32_t mem
 
 static void audit_flow(struct audit *self, uint32_t number)
 {
-    const struct flows_crash_flow *flow = &self->run->shared->flows[number];
-    const struct flows_crash_life *life = &self->truth.lives[flow->first];
+    const struct flows_crash_flow *executions = &self->run->shared->flows[number];
+    const struct flows_crash_life *life = &self->current.lives[executions->first];
 
-    if (!atomic_load(&flow->build.answered))
+    if (!atomic_load(&executions->build.answered))
         return; /* nothing of it was sent: whoever sends goes on until it is answered */
-    for (uint32_t i = 0; i < flow->count; i++)
-        audit_member(self, flow->first + i);
-    if (life->flow_members != flow->count ||
-        life->flow_edges != count_edges(self, number, flow->count))
-        tell(self, FLOWS_CRASH_TOLD, flow->first,
+    for (uint32_t i = 0; i < executions->count; i++)
+        audit_member(self, executions->first + i);
+    if (life->flow_members != executions->count ||
+        life->flow_edges != count_edges(self, number, executions->count))
+        tell(self, FLOWS_CRASH_TOLD, executions->first,
              "its flow has %" PRId64 " members and %" PRId64 " edges, not as was built",
              life->flow_members, life->flow_edges);
-    if (atomic_load(&flow->cancel.answered) && life->flow_state == 0)
-        tell(self, FLOWS_CRASH_TOLD, flow->first,
+    if (atomic_load(&executions->cancel.answered) && life->flow_state == 0)
+        tell(self, FLOWS_CRASH_TOLD, executions->first,
              "its flow was told to be cancelled, and goes on");
 }
 
 static void audit_claim(struct audit *self, const struct flows_crash_claim *claim)
 {
-    const struct flows_crash_life *life = &self->truth.lives[claim->member];
+    const struct flows_crash_life *life = &self->current.lives[claim->member];
     char note[FLOWS_CRASH_NOTE_SIZE];
     bool ok = atomic_load(&claim->ok);
     bool its;
@@ -381,7 +382,7 @@ static void audit_report(struct audit *self, size_t slot)
     const struct flows_crash_report *report = &self->run->shared->reports[slot];
     uint8_t spending = atomic_load(&report->spending);
     uint8_t again = atomic_load(&report->again);
-    bool counted = self->truth.counted[slot];
+    bool counted = self->current.counted[slot];
     uint32_t doubts = atomic_load(&report->call.doubts);
 
     self->result->reports += counted;
@@ -404,18 +405,18 @@ static void audit_sums(struct audit *self)
     const struct flows_crash_report *reports = self->run->shared->reports;
     int64_t sums[FLOWS_CRASH_BUDGETS][FLOWS_CRASH_DIMENSIONS] = {{0}};
 
-    for (size_t i = 0; i < self->truth.report_count; i++) {
-        for (int d = 0; d < FLOWS_CRASH_DIMENSIONS && self->truth.counted[i]; d++)
+    for (size_t i = 0; i < self->current.report_count; i++) {
+        for (int d = 0; d < FLOWS_CRASH_DIMENSIONS && self->current.counted[i]; d++)
             sums[reports[i].budget][d] += reports[i].amounts[d];
     }
     for (int b = 0; b < FLOWS_CRASH_BUDGETS; b++) {
         for (int d = 0; d < FLOWS_CRASH_DIMENSIONS; d++) {
-            if (sums[b][d] != self->truth.added[b][d])
+            if (sums[b][d] != self->current.added[b][d])
                 tell(self, FLOWS_CRASH_LEDGER, UINT32_MAX,
                      "%s of budget %s: %" PRId64 " were reported and counted, %" PRId64
                      " added",
                      FLOWS_CRASH_DIMENSION_NAMES[d], FLOWS_CRASH_BUDGET_NAMES[b],
-                     sums[b][d], self->truth.added[b][d]);
+                     sums[b][d], self->current.added[b][d]);
         }
     }
 }
@@ -428,7 +429,7 @@ static bool is_released(const struct audit *self, uint32_t number)
 
     if (released_us == 0)
         return false;
-    for (size_t i = 0; i < self->truth.report_count; i++) {
+    for (size_t i = 0; i < self->current.report_count; i++) {
         int64_t answered_us = atomic_load(&shared->reports[i].answered_us);
 
         if (shared->reports[i].member == number &&
@@ -440,11 +441,11 @@ static bool is_released(const struct audit *self, uint32_t number)
 
 static void audit_ledger(struct audit *self)
 {
-    for (size_t i = 0; i < self->truth.report_count; i++)
+    for (size_t i = 0; i < self->current.report_count; i++)
         audit_report(self, i);
     audit_sums(self);
-    for (uint32_t i = 0; i < self->truth.count; i++) {
-        if (self->truth.lives[i].has_spent && is_released(self, i))
+    for (uint32_t i = 0; i < self->current.count; i++) {
+        if (self->current.lives[i].has_spent && is_released(self, i))
             tell(self, FLOWS_CRASH_LEDGER, i, "what it spent was released, and is there");
     }
 }
@@ -475,21 +476,22 @@ void flows_crash_audit(struct flows_crash *run)
 {
     struct audit self = {.run = run, .result = run->result};
 
-    flows_crash_truth_read(run, &self.truth);
+    flows_crash_truth_read(run, &self.current);
     for (uint32_t i = 0; i < atomic_load(&run->shared->flow_count); i++)
         audit_flow(&self, i);
     audit_claims(&self);
     audit_ledger(&self);
     flows_crash_check_all(run->fixture, tell_check, &self);
     audit_file(&self);
-    if (self.truth.strays > 0)
+    if (self.current.strays > 0)
         tell(&self, FLOWS_CRASH_SIGNALS, UINT32_MAX,
-             "%" PRIu32 " members, signals and reports are nobody's", self.truth.strays);
-    self.result->resets = self.truth.resets;
+             "%" PRIu32 " members, signals and reports are nobody's",
+             self.current.strays);
+    self.result->resets = self.current.resets;
     if (self.result->resets < atomic_load(&run->shared->resets))
         tell(&self, FLOWS_CRASH_LEDGER, UINT32_MAX,
              "%" PRId64 " resets there were, more were told", self.result->resets);
-    flows_crash_truth_free(&self.truth);
+    flows_crash_truth_free(&self.current);
 }
 
 void flows_crash_count(struct flows_crash *run)

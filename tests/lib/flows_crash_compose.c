@@ -18,9 +18,9 @@ struct composer {
     struct weir_execution_draft drafts[MEMBERS_MAX];
     char kinds[MEMBERS_MAX][FLOWS_CRASH_NAME_SIZE];
     const char *budgets[MEMBERS_MAX];
-    struct weir_graph_edge edges[EDGES_MAX];
-    struct weir_graph_join joins[MEMBERS_MAX];
-    struct weir_graph_extension extension;
+    struct weir_flow_edge edges[EDGES_MAX];
+    struct weir_flow_join joins[MEMBERS_MAX];
+    struct weir_flow_extension extension;
     struct weir_execution_policy policy;
     struct weir_error error;
 };
@@ -30,10 +30,10 @@ static struct flows_crash_flow *flow_of(struct composer *self, uint32_t number)
     return &self->run->shared->flows[number];
 }
 
-static const struct weir_execution_id *id_of(struct composer *self, uint32_t flow,
+static const struct weir_execution_id *id_of(struct composer *self, uint32_t executions,
                                              uint32_t member)
 {
-    return &self->run->shared->members[flow_of(self, flow)->first + member].id;
+    return &self->run->shared->members[flow_of(self, executions)->first + member].id;
 }
 
 /* ---- what is to be there -------------------------------------------------------------------- */
@@ -48,16 +48,16 @@ static void init_policy(struct weir_execution_policy *policy)
     policy->reclaims_max = 100000;
 }
 
-static void write_member(struct composer *self, uint32_t flow, uint32_t member)
+static void write_member(struct composer *self, uint32_t executions, uint32_t member)
 {
     static const char *const LANES[] = {"north", "south"};
     uint64_t seed = self->run->options->seed;
-    struct flows_crash_plan plan = flows_crash_plan(seed, flow, member);
+    struct flows_crash_plan plan = flows_crash_plan(seed, executions, member);
     size_t i = self->extension.member_count++;
 
-    flows_crash_write_kind(seed, flow, member, self->kinds[i]);
+    flows_crash_write_kind(seed, executions, member, self->kinds[i]);
     self->drafts[i] = (struct weir_execution_draft){
-        .id = id_of(self, flow, member),
+        .id = id_of(self, executions, member),
         .lane = LANES[member % 2],
         .kind = self->kinds[i],
         .name = self->kinds[i],
@@ -72,36 +72,36 @@ static void write_member(struct composer *self, uint32_t flow, uint32_t member)
     self->drafts[i].budget_count = 1;
 }
 
-static void write_edges(struct composer *self, uint32_t flow, uint32_t to)
+static void write_edges(struct composer *self, uint32_t executions, uint32_t to)
 {
     uint64_t seed = self->run->options->seed;
-    struct weir_graph_extension *extension = &self->extension;
+    struct weir_flow_extension *extension = &self->extension;
     size_t before = extension->edge_count;
     bool passes_data;
 
     for (uint32_t from = 0; from < to; from++) {
-        if (flows_crash_plan_edge(seed, flow, from, to, &passes_data))
+        if (flows_crash_plan_edge(seed, executions, from, to, &passes_data))
             self->edges[extension->edge_count++] =
-                (struct weir_graph_edge){.from = *id_of(self, flow, from),
-                                         .to = *id_of(self, flow, to),
-                                         .passes_data = passes_data};
+                (struct weir_flow_edge){.from = *id_of(self, executions, from),
+                                        .to = *id_of(self, executions, to),
+                                        .passes_data = passes_data};
     }
     if (extension->edge_count > before &&
-        flows_crash_plan_join(seed, flow, to, &self->joins[extension->join_count]))
-        self->joins[extension->join_count++].to = *id_of(self, flow, to);
+        flows_crash_plan_join(seed, executions, to, &self->joins[extension->join_count]))
+        self->joins[extension->join_count++].to = *id_of(self, executions, to);
 }
 
 /* Members from `begin` on, with the edges that lead to them. */
-static void write_extension(struct composer *self, uint32_t flow, uint32_t begin,
+static void write_extension(struct composer *self, uint32_t executions, uint32_t begin,
                             uint32_t end)
 {
-    self->extension = (struct weir_graph_extension){.members = self->drafts,
-                                                    .edges = self->edges,
-                                                    .joins = self->joins,
-                                                    .revision = -1};
+    self->extension = (struct weir_flow_extension){.members = self->drafts,
+                                                   .edges = self->edges,
+                                                   .joins = self->joins,
+                                                   .revision = -1};
     for (uint32_t i = begin; i < end; i++) {
-        write_member(self, flow, i);
-        write_edges(self, flow, i);
+        write_member(self, executions, i);
+        write_edges(self, executions, i);
     }
 }
 
@@ -114,60 +114,60 @@ static void answer(struct composer *self, const char *what, enum weir_status sta
                             self->error.text);
 }
 
-static void create(struct composer *self, struct flows_crash_flow *flow)
+static void create(struct composer *self, struct flows_crash_flow *executions)
 {
-    struct weir_graph_draft draft = {.id = &flow->id, .kind = "crash"};
-    struct weir_graph_id id;
+    struct weir_flow_draft draft = {.id = &executions->id, .kind = "crash"};
+    struct weir_flow_id id;
     enum weir_status status;
 
     do {
-        status = weir_graph_create(self->client.flow, &draft, &id, &self->error);
-    } while (flows_crash_again(self->run, &flow->build, status));
+        status = weir_flow_create(self->client.executions, &draft, &id, &self->error);
+    } while (flows_crash_again(self->run, &executions->build, status));
     answer(self, "create flow", status);
 }
 
-static void extend(struct composer *self, struct flows_crash_flow *flow)
+static void extend(struct composer *self, struct flows_crash_flow *executions)
 {
     enum weir_status status;
 
     do {
-        status = weir_graph_extend(self->client.flow, NULL, &flow->id, &self->extension,
-                                   NULL, &self->error);
-    } while (flows_crash_again(self->run, &flow->build, status));
+        status = weir_flow_extend(self->client.executions, NULL, &executions->id,
+                                  &self->extension, NULL, &self->error);
+    } while (flows_crash_again(self->run, &executions->build, status));
     answer(self, "extend flow", status);
 }
 
 /* In one call, or in two, of which the second may come when the first part has ended. */
 static void build(struct composer *self, uint32_t number)
 {
-    struct flows_crash_flow *flow = flow_of(self, number);
-    uint32_t half = number % 3 == 0 ? flow->count / 2 : 0;
+    struct flows_crash_flow *executions = flow_of(self, number);
+    uint32_t half = number % 3 == 0 ? executions->count / 2 : 0;
 
-    flows_crash_begin(&flow->build);
-    create(self, flow);
+    flows_crash_begin(&executions->build);
+    create(self, executions);
     if (half > 0) {
         write_extension(self, number, 0, half);
-        extend(self, flow);
+        extend(self, executions);
     }
-    write_extension(self, number, half, flow->count);
-    extend(self, flow);
-    if (!atomic_exchange(&flow->build.answered, true))
+    write_extension(self, number, half, executions->count);
+    extend(self, executions);
+    if (!atomic_exchange(&executions->build.answered, true))
         atomic_fetch_add(&self->run->shared->built, 1);
 }
 
 static void cancel(struct composer *self, uint32_t number,
-                   enum weir_graph_cancel_policy policy)
+                   enum weir_flow_cancel_policy policy)
 {
-    struct flows_crash_flow *flow = flow_of(self, number);
+    struct flows_crash_flow *executions = flow_of(self, number);
     enum weir_status status;
 
-    flows_crash_begin(&flow->cancel);
+    flows_crash_begin(&executions->cancel);
     do {
-        status = weir_graph_cancel(self->client.flow, &flow->id, policy, "enough", NULL,
-                                   &self->error);
-    } while (flows_crash_again(self->run, &flow->cancel, status));
+        status = weir_flow_cancel(self->client.executions, &executions->id, policy,
+                                  "enough", NULL, &self->error);
+    } while (flows_crash_again(self->run, &executions->cancel, status));
     answer(self, "cancel flow", status);
-    atomic_store(&flow->cancel.answered, true);
+    atomic_store(&executions->cancel.answered, true);
 }
 
 /* One that was to be cancelled, at some time or another; one that was is so again. */
@@ -176,7 +176,7 @@ static void cancel_one(struct composer *self)
     struct flows_crash *run = self->run;
     uint32_t count = atomic_load(&run->shared->flow_count);
     uint32_t number = count - 1 - flows_crash_roll(run, count < 20 ? count : 20);
-    enum weir_graph_cancel_policy policy;
+    enum weir_flow_cancel_policy policy;
 
     if (flows_crash_plan_cancel(run->options->seed, number, &policy) &&
         atomic_load(&flow_of(self, number)->build.answered))
@@ -185,23 +185,24 @@ static void cancel_one(struct composer *self)
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-static void mint(struct composer *self, uint32_t number, struct flows_crash_flow *flow)
+static void mint(struct composer *self, uint32_t number,
+                 struct flows_crash_flow *executions)
 {
     struct flows_crash_shared *shared = self->run->shared;
     struct weir_execution_id ids[MEMBERS_MAX];
     uint64_t half = order_mix(self->run->options->seed ^ number);
 
-    memcpy(flow->id.uuid, &half, sizeof half);
-    memset(flow->id.uuid + sizeof half, 0x5a, sizeof half);
-    memcpy(flow->id.uuid + sizeof half, &number, sizeof number);
-    flow->count = flows_crash_plan_count(self->run->options->seed, number);
-    flow->first = atomic_fetch_add(&shared->member_count, flow->count);
-    if (flow->first + flow->count > FLOWS_CRASH_MEMBERS_MAX)
+    memcpy(executions->id.uuid, &half, sizeof half);
+    memset(executions->id.uuid + sizeof half, 0x5a, sizeof half);
+    memcpy(executions->id.uuid + sizeof half, &number, sizeof number);
+    executions->count = flows_crash_plan_count(self->run->options->seed, number);
+    executions->first = atomic_fetch_add(&shared->member_count, executions->count);
+    if (executions->first + executions->count > FLOWS_CRASH_MEMBERS_MAX)
         flows_crash_give_up(self->run, "there is no room for more members");
-    weir_graph_mint(self->client.flow, &flow->id, ids, flow->count);
-    for (uint32_t i = 0; i < flow->count; i++) {
-        shared->members[flow->first + i].flow = number;
-        shared->members[flow->first + i].id = ids[i];
+    weir_flow_mint(self->client.executions, &executions->id, ids, executions->count);
+    for (uint32_t i = 0; i < executions->count; i++) {
+        shared->members[executions->first + i].executions = number;
+        shared->members[executions->first + i].id = ids[i];
     }
 }
 

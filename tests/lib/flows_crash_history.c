@@ -113,7 +113,7 @@ static void add_triggers(struct fixture *fixture)
 /* ---- budgets -------------------------------------------------------------------------------- */
 
 /* Reached again and again, and reset about once a second. */
-static void add_budgets(struct fixture *fixture, struct weir_flow *flow)
+static void add_budgets(struct fixture *fixture, struct weir_executions *executions)
 {
     static const struct weir_budget_limit
         LIMITS[FLOWS_CRASH_BUDGETS][FLOWS_CRASH_DIMENSIONS] = {
@@ -128,7 +128,7 @@ static void add_budgets(struct fixture *fixture, struct weir_flow *flow)
                                           .limits = LIMITS[i],
                                           .limit_count = FLOWS_CRASH_DIMENSIONS};
 
-        check_db(weir_budget_create(flow, &draft, NULL, &fixture->error), WEIR_OK);
+        check_db(weir_budget_create(executions, &draft, NULL, &fixture->error), WEIR_OK);
     }
 }
 
@@ -182,7 +182,7 @@ static enum weir_outcome hear(struct weir_context *context, void *state,
     (void)context;
     (void)reason;
     if (member != NULL)
-        atomic_fetch_add(strcmp(message->queue, "flow.signal") == 0
+        atomic_fetch_add(strcmp(message->queue, "execution.signal") == 0
                              ? &member->signal_events
                              : &member->completions,
                          1);
@@ -191,7 +191,7 @@ static enum weir_outcome hear(struct weir_context *context, void *state,
 
 static struct weir_outbox *open_listener(struct listener *self)
 {
-    static const char *const QUEUES[] = {"flow.completion", "flow.signal"};
+    static const char *const QUEUES[] = {"execution.completion", "execution.signal"};
     struct fixture *fixture = self->run->fixture;
     struct weir_tuning tuning = weir_tuning_of(WEIR_PROFILE_LOW_LATENCY, WEIR_KIND_LANE);
     struct weir_outbox_options options;
@@ -221,10 +221,10 @@ static bool is_drained(struct fixture *fixture, struct weir_outbox *outbox)
     bool ends = false;
     bool signals = false;
 
-    check_db(weir_outbox_read_drained(outbox, "flow.completion", SUBSCRIPTION, &ends,
+    check_db(weir_outbox_read_drained(outbox, "execution.completion", SUBSCRIPTION, &ends,
                                       &fixture->error),
              WEIR_OK);
-    check_db(weir_outbox_read_drained(outbox, "flow.signal", SUBSCRIPTION, &signals,
+    check_db(weir_outbox_read_drained(outbox, "execution.signal", SUBSCRIPTION, &signals,
                                       &fixture->error),
              WEIR_OK);
     return ends && signals;
@@ -251,21 +251,21 @@ void flows_crash_prepare(struct flows_crash *run)
 {
     struct fixture *fixture = run->fixture;
     struct weir_outbox_options outbox_options;
-    struct weir_flow_options options;
+    struct weir_executions_options options;
     struct weir_outbox *outbox;
-    struct weir_flow *flow;
+    struct weir_executions *executions;
 
-    check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
+    check_db(weir_executions_migrate(fixture->db, &fixture->error), WEIR_OK);
     weir_outbox_options_init(&outbox_options);
     outbox_options.db = fixture->db;
     check_db(weir_outbox_create(&outbox_options, &outbox, &fixture->error), WEIR_OK);
-    weir_flow_options_init(&options);
+    weir_executions_options_init(&options);
     options.db = fixture->db;
     options.outbox = outbox;
     options.partitions = FLOWS_CRASH_PARTITIONS;
-    check_db(weir_flow_create(&options, &flow, &fixture->error), WEIR_OK);
-    add_budgets(fixture, flow);
-    weir_flow_destroy(flow);
+    check_db(weir_executions_create(&options, &executions, &fixture->error), WEIR_OK);
+    add_budgets(fixture, executions);
+    weir_executions_destroy(executions);
     weir_outbox_destroy(outbox);
     weir_outbox_destroy(open_listener(&(struct listener){.run = run}));
     add_triggers(fixture);

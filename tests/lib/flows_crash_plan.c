@@ -25,31 +25,32 @@ const char *const FLOWS_CRASH_DIMENSION_NAMES[FLOWS_CRASH_DIMENSIONS] = {"cents"
 /* Each question has a number, so that no answer follows from another. */
 enum question { COUNT, ROLE, WAIT, TIME, BUDGET, EDGE, JOIN, CANCEL };
 
-static uint64_t ask(uint64_t seed, enum question question, uint32_t flow, uint64_t more)
+static uint64_t ask(uint64_t seed, enum question question, uint32_t executions,
+                    uint64_t more)
 {
-    return order_mix(order_mix(order_mix(seed ^ flow) + more) * 16 + question);
+    return order_mix(order_mix(order_mix(seed ^ executions) + more) * 16 + question);
 }
 
 /* One of many: short runs have none. */
-static bool is_fan(uint32_t flow)
+static bool is_fan(uint32_t executions)
 {
-    return flow == 70;
+    return executions == 70;
 }
 
-uint32_t flows_crash_plan_count(uint64_t seed, uint32_t flow)
+uint32_t flows_crash_plan_count(uint64_t seed, uint32_t executions)
 {
-    if (is_fan(flow))
+    if (is_fan(executions))
         return FLOWS_CRASH_FAN + 2;
-    return 1 + (uint32_t)(ask(seed, COUNT, flow, 0) % FLOWS_CRASH_SMALL);
+    return 1 + (uint32_t)(ask(seed, COUNT, executions, 0) % FLOWS_CRASH_SMALL);
 }
 
 /* ---- members -------------------------------------------------------------------------------- */
 
-static enum flows_crash_role role_of(uint64_t seed, uint32_t flow, uint32_t member)
+static enum flows_crash_role role_of(uint64_t seed, uint32_t executions, uint32_t member)
 {
-    uint64_t luck = ask(seed, ROLE, flow, member) % 100;
+    uint64_t luck = ask(seed, ROLE, executions, member) % 100;
 
-    if (is_fan(flow))
+    if (is_fan(executions))
         return FLOWS_CRASH_PLAIN;
     return luck < 3    ? FLOWS_CRASH_FORGOTTEN
            : luck < 45 ? FLOWS_CRASH_WAITING
@@ -67,27 +68,29 @@ static void plan_timeout(uint64_t luck, struct flows_crash_plan *out)
     out->on_timeout = (enum weir_on_timeout)(luck / 10000 % WEIR_ON_TIMEOUT_COUNT);
 }
 
-struct flows_crash_plan flows_crash_plan(uint64_t seed, uint32_t flow, uint32_t member)
+struct flows_crash_plan flows_crash_plan(uint64_t seed, uint32_t executions,
+                                         uint32_t member)
 {
-    uint64_t wait = ask(seed, WAIT, flow, member);
-    uint64_t spend = ask(seed, BUDGET, flow, member);
+    uint64_t wait = ask(seed, WAIT, executions, member);
+    uint64_t spend = ask(seed, BUDGET, executions, member);
     struct flows_crash_plan plan = {
-        .role = role_of(seed, flow, member),
+        .role = role_of(seed, executions, member),
         .condition = (enum flows_crash_condition)(wait % FLOWS_CRASH_CONDITIONS),
         .resume_delay_ms = wait / 100 % 4 == 0 ? 30 : 0,
         .early = wait / 1000 % 3 == 0,
         .tell_ms = (uint32_t)(wait / 10000 % 700),
-        .budget =
-            spend % 5 < 2 && !is_fan(flow) ? (int)(spend / 10 % FLOWS_CRASH_BUDGETS) : -1,
+        .budget = spend % 5 < 2 && !is_fan(executions)
+                      ? (int)(spend / 10 % FLOWS_CRASH_BUDGETS)
+                      : -1,
     };
 
     if (plan.role == FLOWS_CRASH_FORGOTTEN)
         plan.condition = FLOWS_CRASH_ONE;
-    plan_timeout(ask(seed, TIME, flow, member), &plan);
+    plan_timeout(ask(seed, TIME, executions, member), &plan);
     return plan;
 }
 
-/* ---- graphs --------------------------------------------------------------------------------- */
+/* ---- flows --------------------------------------------------------------------------------- */
 
 static bool is_fan_edge(uint32_t from, uint32_t to)
 {
@@ -96,52 +99,52 @@ static bool is_fan_edge(uint32_t from, uint32_t to)
     return from == 0 ? to > 0 && to < last : to == last && from < last;
 }
 
-bool flows_crash_plan_edge(uint64_t seed, uint32_t flow, uint32_t from, uint32_t to,
+bool flows_crash_plan_edge(uint64_t seed, uint32_t executions, uint32_t from, uint32_t to,
                            bool *passes_data)
 {
-    uint64_t luck = ask(seed, EDGE, flow, (uint64_t)from << 32 | to);
+    uint64_t luck = ask(seed, EDGE, executions, (uint64_t)from << 32 | to);
 
     *passes_data = luck / 100 % 2 == 0;
-    if (is_fan(flow))
+    if (is_fan(executions))
         return is_fan_edge(from, to);
     return from < to && luck % 100 < 45;
 }
 
-static uint32_t count_edges(uint64_t seed, uint32_t flow, uint32_t to)
+static uint32_t count_edges(uint64_t seed, uint32_t executions, uint32_t to)
 {
     uint32_t count = 0;
     bool passes_data;
 
     for (uint32_t from = 0; from < to; from++)
-        count += flows_crash_plan_edge(seed, flow, from, to, &passes_data);
+        count += flows_crash_plan_edge(seed, executions, from, to, &passes_data);
     return count;
 }
 
-bool flows_crash_plan_join(uint64_t seed, uint32_t flow, uint32_t to,
-                           struct weir_graph_join *out)
+bool flows_crash_plan_join(uint64_t seed, uint32_t executions, uint32_t to,
+                           struct weir_flow_join *out)
 {
-    uint64_t luck = ask(seed, JOIN, flow, to);
-    uint32_t edges = count_edges(seed, flow, to);
+    uint64_t luck = ask(seed, JOIN, executions, to);
+    uint32_t edges = count_edges(seed, executions, to);
 
-    *out = (struct weir_graph_join){
+    *out = (struct weir_flow_join){
         .policy = (enum weir_join)(luck % WEIR_JOIN_COUNT),
         .cancel_remaining = luck / 100 % 2 == 0,
     };
-    if (is_fan(flow) && to == FLOWS_CRASH_FAN + 1)
-        *out = (struct weir_graph_join){
+    if (is_fan(executions) && to == FLOWS_CRASH_FAN + 1)
+        *out = (struct weir_flow_join){
             .policy = WEIR_JOIN_QUORUM, .quorum = 100, .cancel_remaining = true};
     else if (out->policy == WEIR_JOIN_QUORUM && edges > 0)
         out->quorum = 1 + (uint32_t)(luck / 10 % edges);
-    return edges > 0 && (is_fan(flow) || luck / 1000 % 4 > 0);
+    return edges > 0 && (is_fan(executions) || luck / 1000 % 4 > 0);
 }
 
-bool flows_crash_plan_cancel(uint64_t seed, uint32_t flow,
-                             enum weir_graph_cancel_policy *policy)
+bool flows_crash_plan_cancel(uint64_t seed, uint32_t executions,
+                             enum weir_flow_cancel_policy *policy)
 {
-    uint64_t luck = ask(seed, CANCEL, flow, 0);
+    uint64_t luck = ask(seed, CANCEL, executions, 0);
 
-    *policy = (enum weir_graph_cancel_policy)(luck / 100 % (WEIR_CANCEL_PENDING + 1));
-    return !is_fan(flow) && luck % 100 < 8;
+    *policy = (enum weir_flow_cancel_policy)(luck / 100 % (WEIR_CANCEL_PENDING + 1));
+    return !is_fan(executions) && luck % 100 < 8;
 }
 
 /* ---- signals -------------------------------------------------------------------------------- */
@@ -190,19 +193,20 @@ struct flows_crash_word flows_crash_plan_word(enum flows_crash_condition conditi
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-void flows_crash_write_kind(uint64_t seed, uint32_t flow, uint32_t member, char *out)
+void flows_crash_write_kind(uint64_t seed, uint32_t executions, uint32_t member,
+                            char *out)
 {
     static const char LETTERS[] = {[FLOWS_CRASH_PLAIN] = 'p',
                                    [FLOWS_CRASH_WAITING] = 'w',
                                    [FLOWS_CRASH_FORGOTTEN] = 'x'};
 
     (void)snprintf(out, FLOWS_CRASH_NAME_SIZE, "%c%" PRIu32 ".%" PRIu32,
-                   LETTERS[role_of(seed, flow, member)], flow, member);
+                   LETTERS[role_of(seed, executions, member)], executions, member);
 }
 
-bool flows_crash_read_kind(const char *kind, uint32_t *flow, uint32_t *member)
+bool flows_crash_read_kind(const char *kind, uint32_t *executions, uint32_t *member)
 {
     char letter;
 
-    return sscanf(kind, "%c%" SCNu32 ".%" SCNu32, &letter, flow, member) == 3;
+    return sscanf(kind, "%c%" SCNu32 ".%" SCNu32, &letter, executions, member) == 3;
 }

@@ -20,17 +20,17 @@ static struct flows_crash_member *find_member(struct flows_crash *run, member_fn
                                               int64_t *no)
 {
     struct flows_crash_member *found = NULL;
-    struct flows_crash_truth truth;
+    struct flows_crash_truth current;
 
-    flows_crash_truth_read(run, &truth);
-    for (uint32_t i = 0; i < truth.count && found == NULL; i++) {
-        if (truth.lives[i].found == 1 &&
-            is_it(&run->shared->members[i], &truth.lives[i])) {
+    flows_crash_truth_read(run, &current);
+    for (uint32_t i = 0; i < current.count && found == NULL; i++) {
+        if (current.lives[i].found == 1 &&
+            is_it(&run->shared->members[i], &current.lives[i])) {
             found = &run->shared->members[i];
-            *no = truth.lives[i].no;
+            *no = current.lives[i].no;
         }
     }
-    flows_crash_truth_free(&truth);
+    flows_crash_truth_free(&current);
     return found;
 }
 
@@ -190,12 +190,12 @@ static struct flows_crash_claim *find_claim(struct flows_crash *run)
 {
     size_t count = atomic_load(&run->shared->claim_count);
     struct flows_crash_claim *found = NULL;
-    struct flows_crash_truth truth;
+    struct flows_crash_truth current;
 
-    flows_crash_truth_read(run, &truth);
+    flows_crash_truth_read(run, &current);
     for (size_t i = 0; i < count && found == NULL; i++) {
         struct flows_crash_claim *claim = &run->shared->claims[i];
-        const struct flows_crash_life *life = &truth.lives[claim->member];
+        const struct flows_crash_life *life = &current.lives[claim->member];
         char note[FLOWS_CRASH_NOTE_SIZE];
 
         flows_crash_write_note(claim, note);
@@ -203,7 +203,7 @@ static struct flows_crash_claim *find_claim(struct flows_crash *run)
             strcmp(life->result, note) == 0 && strcmp(life->given, claim->input) == 0)
             found = claim;
     }
-    flows_crash_truth_free(&truth);
+    flows_crash_truth_free(&current);
     check(found != NULL);
     return found;
 }
@@ -237,7 +237,7 @@ static void cancel_in_vain(struct flows_crash *run)
     struct flows_crash_member *member = find_member(run, is_forgotten, &no);
 
     if (member != NULL)
-        atomic_store(&run->shared->flows[member->flow].cancel.answered, true);
+        atomic_store(&run->shared->flows[member->executions].cancel.answered, true);
 }
 
 static struct flows_crash_report *find_report(struct flows_crash *run)

@@ -97,7 +97,7 @@ void flows_crash_pass(struct flows_crash *self)
 void flows_crash_open(struct flows_crash *self, struct flows_crash_client *out)
 {
     struct weir_outbox_options outbox;
-    struct weir_flow_options flow;
+    struct weir_executions_options executions;
     struct weir_error error;
 
     (void)signal(SIGPIPE, SIG_IGN); /* drivers write to servers that are gone */
@@ -111,18 +111,19 @@ void flows_crash_open(struct flows_crash *self, struct flows_crash_client *out)
     while (!flows_crash_went_well(
         self, "create outbox", weir_outbox_create(&outbox, &out->outbox, &error), &error))
         order_rest_us(5000);
-    weir_flow_options_init(&flow);
-    flow.db = out->db;
-    flow.outbox = out->outbox;
-    flow.partitions = FLOWS_CRASH_PARTITIONS;
-    while (!flows_crash_went_well(self, "create flow",
-                                  weir_flow_create(&flow, &out->flow, &error), &error))
+    weir_executions_options_init(&executions);
+    executions.db = out->db;
+    executions.outbox = out->outbox;
+    executions.partitions = FLOWS_CRASH_PARTITIONS;
+    while (!flows_crash_went_well(
+        self, "create flow",
+        weir_executions_create(&executions, &out->executions, &error), &error))
         order_rest_us(5000);
 }
 
 void flows_crash_close(struct flows_crash_client *client)
 {
-    weir_flow_destroy(client->flow);
+    weir_executions_destroy(client->executions);
     weir_outbox_destroy(client->outbox);
     weir_db_destroy(client->db);
 }
@@ -132,23 +133,23 @@ void flows_crash_close(struct flows_crash_client *client)
 uint32_t flows_crash_find(const struct flows_crash *self, const char *kind)
 {
     const struct flows_crash_flow *its;
-    uint32_t flow;
+    uint32_t executions;
     uint32_t member;
 
-    if (!flows_crash_read_kind(kind, &flow, &member) ||
-        flow >= atomic_load(&self->shared->flow_count))
+    if (!flows_crash_read_kind(kind, &executions, &member) ||
+        executions >= atomic_load(&self->shared->flow_count))
         return UINT32_MAX;
-    its = &self->shared->flows[flow];
+    its = &self->shared->flows[executions];
     return member < its->count ? its->first + member : UINT32_MAX;
 }
 
 struct flows_crash_plan flows_crash_plan_of(const struct flows_crash *self,
                                             uint32_t member)
 {
-    uint32_t flow = self->shared->members[member].flow;
+    uint32_t executions = self->shared->members[member].executions;
 
-    return flows_crash_plan(self->options->seed, flow,
-                            member - self->shared->flows[flow].first);
+    return flows_crash_plan(self->options->seed, executions,
+                            member - self->shared->flows[executions].first);
 }
 
 void flows_crash_write_given(struct weir_str given, char *out)
@@ -190,8 +191,8 @@ static void report(struct flows_crash *self, struct flows_crash_client *client,
             (struct weir_amount){FLOWS_CRASH_DIMENSION_NAMES[i], note->amounts[i]};
     do {
         status =
-            weir_budget_report(client->flow, FLOWS_CRASH_BUDGET_NAMES[note->budget], id,
-                               amounts, FLOWS_CRASH_DIMENSIONS, key, &answer, &error);
+            weir_budget_report(client->executions, FLOWS_CRASH_BUDGET_NAMES[note->budget],
+                               id, amounts, FLOWS_CRASH_DIMENSIONS, key, &answer, &error);
     } while (flows_crash_again(self, &note->call, status));
     if (status != WEIR_OK)
         flows_crash_give_up(self, "report: %s", error.text);

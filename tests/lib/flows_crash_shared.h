@@ -90,15 +90,16 @@ extern const char *const FLOWS_CRASH_CONDITION_TEXTS[FLOWS_CRASH_CONDITIONS];
 extern const char *const FLOWS_CRASH_BUDGET_NAMES[FLOWS_CRASH_BUDGETS];
 extern const char *const FLOWS_CRASH_DIMENSION_NAMES[FLOWS_CRASH_DIMENSIONS];
 
-uint32_t flows_crash_plan_count(uint64_t seed, uint32_t flow); /* members */
-struct flows_crash_plan flows_crash_plan(uint64_t seed, uint32_t flow, uint32_t member);
-bool flows_crash_plan_edge(uint64_t seed, uint32_t flow, uint32_t from, uint32_t to,
+uint32_t flows_crash_plan_count(uint64_t seed, uint32_t executions); /* members */
+struct flows_crash_plan flows_crash_plan(uint64_t seed, uint32_t executions,
+                                         uint32_t member);
+bool flows_crash_plan_edge(uint64_t seed, uint32_t executions, uint32_t from, uint32_t to,
                            bool *passes_data);
 /* False: nothing is said of it. */
-bool flows_crash_plan_join(uint64_t seed, uint32_t flow, uint32_t to,
-                           struct weir_graph_join *out);
-bool flows_crash_plan_cancel(uint64_t seed, uint32_t flow,
-                             enum weir_graph_cancel_policy *policy);
+bool flows_crash_plan_join(uint64_t seed, uint32_t executions, uint32_t to,
+                           struct weir_flow_join *out);
+bool flows_crash_plan_cancel(uint64_t seed, uint32_t executions,
+                             enum weir_flow_cancel_policy *policy);
 
 /* Number `index` of a member that waits so: the first ones are sent with tokens, the others by
  * operators, and those alone suffice. */
@@ -106,8 +107,9 @@ struct flows_crash_word flows_crash_plan_word(enum flows_crash_condition conditi
                                               uint32_t index);
 
 /* Kinds name members, whatever becomes of their inputs: "w12.3" is number 3 of flow 12, which waits. */
-void flows_crash_write_kind(uint64_t seed, uint32_t flow, uint32_t member, char *out);
-bool flows_crash_read_kind(const char *kind, uint32_t *flow, uint32_t *member);
+void flows_crash_write_kind(uint64_t seed, uint32_t executions, uint32_t member,
+                            char *out);
+bool flows_crash_read_kind(const char *kind, uint32_t *executions, uint32_t *member);
 
 /* ---- notes ---------------------------------------------------------------------------------- */
 
@@ -119,7 +121,7 @@ struct flows_crash_call {
 };
 
 struct flows_crash_flow {
-    struct weir_graph_id id;
+    struct weir_flow_id id;
     uint32_t first; /* member */
     uint32_t count;
     struct flows_crash_call build;
@@ -135,7 +137,7 @@ struct flows_crash_signal {
 
 /* All numbers begin anew for nobody: a member has one suspension. */
 struct flows_crash_member {
-    uint32_t flow;
+    uint32_t executions;
     struct weir_execution_id id;
     /* tokens that are known, as bits, and since when */
     _Atomic uint8_t known;
@@ -231,7 +233,7 @@ void flows_crash_supervise(struct flows_crash *self);
 struct flows_crash_client {
     struct weir_db *db;
     struct weir_outbox *outbox;
-    struct weir_flow *flow;
+    struct weir_executions *executions;
 };
 void flows_crash_open(struct flows_crash *self, struct flows_crash_client *out);
 void flows_crash_close(struct flows_crash_client *client);

@@ -53,12 +53,12 @@ static enum weir_status call(struct teller *self, uint32_t number, uint32_t inde
 
     if (index >= FLOWS_CRASH_SIGNALS_SENT) {
         signal.token = NULL;
-        return weir_flow_approve(self->client.flow, &member->id,
-                                 FLOWS_CRASH_KEYS[word.waitpoint], &signal, effect,
-                                 &self->error);
+        return weir_execution_approve(self->client.executions, &member->id,
+                                      FLOWS_CRASH_KEYS[word.waitpoint], &signal, effect,
+                                      &self->error);
     }
     memcpy(signal.waitpoint, member->uuids[word.waitpoint], WEIR_UUID_SIZE);
-    return weir_flow_signal(self->client.flow, &signal, effect, &self->error);
+    return weir_execution_signal(self->client.executions, &signal, effect, &self->error);
 }
 
 /* Until it is answered. False: an operator finds that there is no such waitpoint. */
@@ -163,7 +163,7 @@ static void resume(struct teller *self, uint32_t number)
     enum weir_status status;
 
     atomic_fetch_add(&member->resumes_asked, 1);
-    status = weir_flow_resume(self->client.flow, &member->id, 0, &self->error);
+    status = weir_execution_resume(self->client.executions, &member->id, 0, &self->error);
     if (status == WEIR_OK)
         atomic_fetch_add(&member->resumes_done, 1);
     else if (status != WEIR_MISMATCH)
@@ -205,8 +205,8 @@ static void look_after_some(struct teller *self)
 
     do {
         self->patient_count = 0;
-        status = weir_flow_list(self->client.flow, &filter, note_patient, self, &next,
-                                &self->error);
+        status = weir_execution_list(self->client.executions, &filter, note_patient, self,
+                                     &next, &self->error);
         if (!flows_crash_went_well(self->run, "list", status, &self->error))
             return;
         for (uint32_t i = 0; i < self->patient_count; i++) {
@@ -233,13 +233,13 @@ static void reset_one(struct teller *self)
         FLOWS_CRASH_BUDGET_NAMES[1 +
                                  flows_crash_roll(self->run, FLOWS_CRASH_BUDGETS - 1)];
     bool waited_for = false;
-    enum weir_status status =
-        weir_budget_get(self->client.flow, name, note_waiting, &waited_for, &self->error);
+    enum weir_status status = weir_budget_get(self->client.executions, name, note_waiting,
+                                              &waited_for, &self->error);
 
     if (!flows_crash_went_well(self->run, "look at budget", status, &self->error) ||
         (!waited_for && flows_crash_roll(self->run, 20) > 0))
         return;
-    status = weir_budget_reset(self->client.flow, name, &self->error);
+    status = weir_budget_reset(self->client.executions, name, &self->error);
     if (flows_crash_went_well(self->run, "reset", status, &self->error))
         atomic_fetch_add(&self->run->shared->resets, 1);
 }
@@ -256,8 +256,8 @@ static void rotate(struct teller *self)
     memset(secret, (int)(number % 200) + 1, sizeof secret);
     (void)snprintf(name, sizeof name, "key-%" PRIu32, number);
     do {
-        status =
-            weir_flow_rotate_key(self->client.flow, name, secret, HOUR_MS, &self->error);
+        status = weir_executions_rotate_key(self->client.executions, name, secret,
+                                            HOUR_MS, &self->error);
     } while (flows_crash_again(self->run, &call, status));
     (void)flows_crash_went_well(self->run, "rotate", status, &self->error);
 }

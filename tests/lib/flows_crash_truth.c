@@ -16,7 +16,7 @@ enum { JOINED_SIZE_MAX = 1 << 20 };
 
 struct reader {
     struct flows_crash *run;
-    struct flows_crash_truth *truth;
+    struct flows_crash_truth *current;
     uint32_t *by_no; /* owned: the member of an execution, plus 1 */
     int64_t no_max;
     struct flows_crash_life *joining; /* what is passed to it is being read; NULL: none */
@@ -51,10 +51,10 @@ static struct flows_crash_life *life_of(struct reader *self, struct weir_rows *r
     int64_t no = weir_rows_integer(rows, column);
 
     if (no < 1 || no > self->no_max || self->by_no[no] == 0) {
-        self->truth->strays++;
+        self->current->strays++;
         return NULL;
     }
-    return &self->truth->lives[self->by_no[no] - 1];
+    return &self->current->lives[self->by_no[no] - 1];
 }
 
 /* ---- what is passed ------------------------------------------------------------------------- */
@@ -141,10 +141,10 @@ static void read_member(struct reader *self, struct weir_rows *rows)
     copy_text(kind, weir_rows_text(rows, 5));
     number = flows_crash_find(self->run, kind);
     if (number == UINT32_MAX) {
-        self->truth->strays++;
+        self->current->strays++;
         return;
     }
-    life = &self->truth->lives[number];
+    life = &self->current->lives[number];
     life->no = weir_rows_integer(rows, 0);
     life->found++;
     memcpy(life->uuid, weir_rows_bytes(rows, 1).data, WEIR_UUID_SIZE);
@@ -183,10 +183,10 @@ static void read_signal(struct reader *self, struct weir_rows *rows)
         life->timeouts++;
     else if (sscanf(key, "%" SCNu32 ".%" SCNu32, &member, &index) == 2 &&
              index < FLOWS_CRASH_SIGNALS_EACH &&
-             member == (uint32_t)(life - self->truth->lives))
+             member == (uint32_t)(life - self->current->lives))
         life->came[index]++;
     else
-        self->truth->strays++;
+        self->current->strays++;
 }
 
 static const struct weir_sql SQL_WAITS = {
@@ -238,10 +238,10 @@ static void read_report(struct reader *self, struct weir_rows *rows)
     size_t slot;
 
     copy_text(key, weir_rows_text(rows, 0));
-    if (sscanf(key, "report %zu", &slot) == 1 && slot < self->truth->report_count)
-        self->truth->counted[slot] = true;
+    if (sscanf(key, "report %zu", &slot) == 1 && slot < self->current->report_count)
+        self->current->counted[slot] = true;
     else
-        self->truth->strays++;
+        self->current->strays++;
 }
 
 static const struct weir_sql SQL_ADDED = {
@@ -263,7 +263,7 @@ static void read_added(struct reader *self, struct weir_rows *rows)
         for (int d = 0; d < FLOWS_CRASH_DIMENSIONS; d++) {
             if (strcmp(budget, FLOWS_CRASH_BUDGET_NAMES[b]) == 0 &&
                 strcmp(dimension, FLOWS_CRASH_DIMENSION_NAMES[d]) == 0)
-                self->truth->added[b][d] = weir_rows_integer(rows, 2);
+                self->current->added[b][d] = weir_rows_integer(rows, 2);
         }
     }
 }
@@ -276,7 +276,7 @@ static const struct weir_sql SQL_RESETS = {
 
 static void read_resets(struct reader *self, struct weir_rows *rows)
 {
-    self->truth->resets = weir_rows_integer(rows, 0);
+    self->current->resets = weir_rows_integer(rows, 0);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -300,7 +300,7 @@ static void read_all(struct reader *self, const struct weir_sql *sql,
 
 void flows_crash_truth_read(struct flows_crash *run, struct flows_crash_truth *out)
 {
-    struct reader self = {.run = run, .truth = out};
+    struct reader self = {.run = run, .current = out};
 
     memset(out, 0, sizeof *out);
     out->count = atomic_load(&run->shared->member_count);

@@ -87,9 +87,9 @@ static bool claim(struct worker *self)
     options.instance = self->instance;
     options.lease_ms = FLOWS_CRASH_LEASE_MS + flows_crash_roll(self->run, LEASE_MS_MORE);
     options.wait_ms = WAIT_MS;
-    status = weir_flow_claim(self->client.flow, &options,
-                             1 + flows_crash_roll(self->run, FLOWS_CRASH_BATCH), &claimed,
-                             &self->count, &self->error);
+    status = weir_execution_claim(self->client.executions, &options,
+                                  1 + flows_crash_roll(self->run, FLOWS_CRASH_BATCH),
+                                  &claimed, &self->count, &self->error);
     if (!flows_crash_went_well(self->run, "claim", status, &self->error)) {
         order_rest_us(5000);
         return false;
@@ -98,7 +98,7 @@ static bool claim(struct worker *self)
         self->notes[i] = note_claim(self, &claimed[i]);
         self->claims[i] = claimed[i].claim;
     }
-    weir_claimed_free(self->client.flow, claimed);
+    weir_claimed_free(self->client.executions, claimed);
     return self->count > 0;
 }
 
@@ -135,8 +135,8 @@ static bool has_waited(struct worker *self, const struct weir_claim *claim)
     enum weir_status status;
 
     do {
-        status = weir_flow_waitpoints(self->client.flow, &claim->id, note_closed, &closed,
-                                      &self->error);
+        status = weir_execution_waitpoints(self->client.executions, &claim->id,
+                                           note_closed, &closed, &self->error);
     } while (flows_crash_again(self->run, &call, status));
     (void)flows_crash_went_well(self->run, "waitpoints", status, &self->error);
     return closed;
@@ -150,8 +150,8 @@ static bool make_early(struct worker *self, size_t index,
     enum weir_status status;
 
     do {
-        status = weir_flow_waitpoint(self->client.flow, &self->claims[index], waitpoint,
-                                     HOUR_MS, NULL, &self->error);
+        status = weir_execution_waitpoint(self->client.executions, &self->claims[index],
+                                          waitpoint, HOUR_MS, NULL, &self->error);
     } while (flows_crash_again(self->run, &call, status));
     if (status == WEIR_FENCED || status == WEIR_NOT_FOUND)
         return false;
@@ -184,8 +184,8 @@ static bool suspend(struct worker *self, size_t index,
     options.on_timeout = plan->on_timeout;
     options.resume_delay_ms = plan->resume_delay_ms;
     do {
-        status = weir_flow_suspend(self->client.flow, &self->claims[index], &options,
-                                   &satisfied, NULL, &self->error);
+        status = weir_execution_suspend(self->client.executions, &self->claims[index],
+                                        &options, &satisfied, NULL, &self->error);
     } while (flows_crash_again(self->run, &call, status));
     if (status == WEIR_FENCED || status == WEIR_NOT_FOUND)
         return false;
@@ -207,8 +207,9 @@ static void release(struct worker *self, uint32_t number, uint32_t budget)
     enum weir_status status;
 
     do {
-        status = weir_budget_release(self->client.flow, FLOWS_CRASH_BUDGET_NAMES[budget],
-                                     &member_of(self, number)->id, &self->error);
+        status =
+            weir_budget_release(self->client.executions, FLOWS_CRASH_BUDGET_NAMES[budget],
+                                &member_of(self, number)->id, &self->error);
     } while (flows_crash_again(self->run, &call, status));
     if (flows_crash_went_well(self->run, "release", status, &self->error))
         atomic_store(&member_of(self, number)->released_us, begin_us);
@@ -233,7 +234,8 @@ static void settle(struct worker *self, size_t index)
         settlement.result_size = strlen(text);
     flows_crash_begin(&note->call);
     do {
-        status = weir_flow_settle(self->client.flow, &settlement, 1, &self->error);
+        status =
+            weir_execution_settle(self->client.executions, &settlement, 1, &self->error);
     } while (flows_crash_again(self->run, &note->call, status));
     (void)flows_crash_went_well(self->run, "settle", status, &self->error);
     atomic_store(&note->ok, settlement.status == WEIR_OK);
@@ -292,27 +294,27 @@ void flows_crash_labour(struct flows_crash *run)
 
 void flows_crash_supervise(struct flows_crash *run)
 {
-    struct weir_flow_supervisor_options options;
-    struct weir_flow_supervisor *supervisor = NULL;
+    struct weir_execution_supervisor_options options;
+    struct weir_execution_supervisor *supervisor = NULL;
     struct flows_crash_client client;
     struct weir_error error;
 
     weir_error_clear(&error);
     flows_crash_open(run, &client);
-    weir_flow_supervisor_options_init(&options);
-    options.flow = client.flow;
+    weir_execution_supervisor_options_init(&options);
+    options.executions = client.executions;
     options.retention_ms = 0;
     options.dependency_stale_ms = 1000;
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
         options.interval_ms[i] = 250;
-    if (weir_flow_supervisor_create(&options, &supervisor, &error) != WEIR_OK ||
-        weir_flow_supervisor_start(supervisor, &error) != WEIR_OK)
+    if (weir_execution_supervisor_create(&options, &supervisor, &error) != WEIR_OK ||
+        weir_execution_supervisor_start(supervisor, &error) != WEIR_OK)
         flows_crash_give_up(run, "supervise: %s", error.text);
     atomic_store(&run->shared->ready[run->process_slot], true);
     while (!flows_crash_is_told_to_leave(run))
         order_rest_us(5000);
-    if (weir_flow_supervisor_stop(supervisor, WEIR_SECONDS(STOP_S)) != 0)
+    if (weir_execution_supervisor_stop(supervisor, WEIR_SECONDS(STOP_S)) != 0)
         flows_crash_give_up(run, "a supervisor does not stop");
-    weir_flow_supervisor_destroy(supervisor);
+    weir_execution_supervisor_destroy(supervisor);
     flows_crash_close(&client);
 }

@@ -24,7 +24,7 @@ uint32_t graph_model_count(const struct graph_model *self, int node,
 static void pass_data(struct graph_model *self, struct graph_link *link)
 {
     if (link->passes_data && link->state == WEIR_EDGE_SUCCEEDED &&
-        self->nodes[link->to].group == WEIR_GROUP_PENDING) {
+        self->nodes[link->to].group == WEIR_FLOW_JOIN_PENDING) {
         link->passed = true;
         link->result = self->nodes[link->from].result;
     }
@@ -53,13 +53,13 @@ static bool judge(struct graph_model *self, int node)
                       : it->policy == WEIR_JOIN_ANY ? 1
                                                     : it->quorum;
 
-    if (it->group != WEIR_GROUP_PENDING || (won < needed && won + open >= needed))
+    if (it->group != WEIR_FLOW_JOIN_PENDING || (won < needed && won + open >= needed))
         return false;
-    it->group = won >= needed ? WEIR_GROUP_SATISFIED : WEIR_GROUP_IMPOSSIBLE;
+    it->group = won >= needed ? WEIR_FLOW_JOIN_SATISFIED : WEIR_FLOW_JOIN_IMPOSSIBLE;
     it->cancelling = it->cancel_remaining && open > 0;
-    if (it->group == WEIR_GROUP_SATISFIED && it->state == GRAPH_WAITS)
+    if (it->group == WEIR_FLOW_JOIN_SATISFIED && it->state == GRAPH_WAITS)
         it->state = GRAPH_READY;
-    if (it->group == WEIR_GROUP_SATISFIED || graph_model_is_over(self, node))
+    if (it->group == WEIR_FLOW_JOIN_SATISFIED || graph_model_is_over(self, node))
         return false;
     it->state = GRAPH_SKIPPED;
     return true;
@@ -142,15 +142,15 @@ void graph_model_replay(struct graph_model *self, int node)
 {
     struct graph_node *it = &self->nodes[node];
     struct graph_set touched = {{false}};
-    bool decided = it->group != WEIR_GROUP_PENDING;
+    bool decided = it->group != WEIR_FLOW_JOIN_PENDING;
 
     it->retries = 0;
     it->not_needed = false;
     it->state = GRAPH_READY;
-    if (!it->joined || it->group == WEIR_GROUP_SATISFIED)
+    if (!it->joined || it->group == WEIR_FLOW_JOIN_SATISFIED)
         return;
     it->state = GRAPH_WAITS;
-    it->group = WEIR_GROUP_PENDING;
+    it->group = WEIR_FLOW_JOIN_PENDING;
     it->cancelling = false;
     for (int from = 0; from < self->node_count; from++) {
         struct graph_link *link = find_link(self, from, node);
@@ -197,7 +197,7 @@ bool graph_model_dispatch(struct graph_model *self, const int *groups, int count
     bool any = false;
 
     for (int i = 0; i < count; i++) {
-        bool enough = self->nodes[groups[i]].group == WEIR_GROUP_SATISFIED;
+        bool enough = self->nodes[groups[i]].group == WEIR_FLOW_JOIN_SATISFIED;
 
         for (int j = 0; j < self->link_count; j++) {
             const struct graph_link *link = &self->links[j];
@@ -245,21 +245,21 @@ bool graph_model_leads_in_a_cycle(const struct graph_model *self)
     return left > 0;
 }
 
-enum weir_graph_state graph_model_state(const struct graph_model *self)
+enum weir_flow_state graph_model_state(const struct graph_model *self)
 {
     bool unlucky = false;
 
     if (self->cancelled)
-        return WEIR_GRAPH_CANCELLED;
+        return WEIR_FLOW_CANCELLED;
     for (int i = 0; i < self->node_count; i++) {
         const struct graph_node *it = &self->nodes[i];
 
         if (!graph_model_is_over(self, i))
-            return WEIR_GRAPH_OPEN;
+            return WEIR_FLOW_OPEN;
         unlucky |= it->state == GRAPH_FAILED || it->state == GRAPH_EXPIRED ||
                    (it->state == GRAPH_CANCELLED && !it->not_needed);
     }
-    return self->node_count == 0 ? WEIR_GRAPH_OPEN
-           : unlucky             ? WEIR_GRAPH_FAILED
-                                 : WEIR_GRAPH_COMPLETED;
+    return self->node_count == 0 ? WEIR_FLOW_OPEN
+           : unlucky             ? WEIR_FLOW_FAILED
+                                 : WEIR_FLOW_COMPLETED;
 }

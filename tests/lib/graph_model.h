@@ -52,7 +52,7 @@ struct graph_node {
     uint32_t quorum;
     bool cancel_remaining;
     bool cancelling; /* siblings are still to be cancelled */
-    enum weir_group_state group;
+    enum weir_flow_join_state group;
 };
 
 struct graph_link {
@@ -104,6 +104,6 @@ bool graph_model_dispatch(struct graph_model *self, const int *groups, int count
 void graph_model_tidy(struct graph_model *self);
 
 /* OPEN stands for all that have not ended. */
-enum weir_graph_state graph_model_state(const struct graph_model *self);
+enum weir_flow_state graph_model_state(const struct graph_model *self);
 
 #endif

@@ -78,14 +78,14 @@ static void arm(struct graph_run *self, bool reconciles)
 
 static void open_flow(struct graph_run *self)
 {
-    struct weir_flow_options options;
+    struct weir_executions_options options;
     struct weir_error error;
 
-    weir_flow_options_init(&options);
+    weir_executions_options_init(&options);
     options.db = self->ground->db;
     /* After a lost connection the database is left alone for a moment. */
     for (int i = 0; i < OPEN_ATTEMPTS; i++) {
-        if (weir_flow_create(&options, &self->flow, &error) == WEIR_OK)
+        if (weir_executions_create(&options, &self->executions, &error) == WEIR_OK)
             return;
         weir_sleep_through(self->ground->context, WEIR_MILLISECONDS(20));
     }
@@ -97,8 +97,8 @@ static void begin_again(struct graph_run *self)
 {
     self->dead = false;
     self->fault = NO_FAULT;
-    weir_flow_destroy(self->flow);
-    self->flow = NULL;
+    weir_executions_destroy(self->executions);
+    self->executions = NULL;
     open_flow(self);
 }
 
@@ -184,7 +184,7 @@ static void count(struct graph_run *self, const struct graph_model *after)
         const struct graph_node *is = &after->nodes[i];
 
         self->outcome.joins +=
-            was->group == WEIR_GROUP_PENDING && is->group != WEIR_GROUP_PENDING;
+            was->group == WEIR_FLOW_JOIN_PENDING && is->group != WEIR_FLOW_JOIN_PENDING;
         self->outcome.siblings += !was->not_needed && is->not_needed;
     }
 }
@@ -287,7 +287,7 @@ static void heal(struct graph_run *self)
         if (++steps == HEAL_STEPS_MAX)
             event_log_violate(&self->event_log, "it does not end");
     }
-    if (fine(self) && graph_model_state(&self->model) == WEIR_GRAPH_OPEN)
+    if (fine(self) && graph_model_state(&self->model) == WEIR_FLOW_OPEN)
         event_log_violate(&self->event_log, "the flow has not ended");
 }
 
@@ -312,15 +312,15 @@ void graph_run_destroy(struct graph_run *self)
 
 static void begin(struct graph_run *self)
 {
-    struct weir_graph_draft draft = {.kind = "random"};
+    struct weir_flow_draft draft = {.kind = "random"};
     static struct graph_action action;
 
     open_flow(self);
     if (!fine(self))
         return;
-    if (weir_graph_create(self->flow, &draft, &self->id, NULL) != WEIR_OK)
+    if (weir_flow_create(self->executions, &draft, &self->id, NULL) != WEIR_OK)
         event_log_violate(&self->event_log, "no flow");
-    weir_graph_mint(self->flow, &self->id, self->ids, GRAPH_NODES_MAX);
+    weir_flow_mint(self->executions, &self->id, self->ids, GRAPH_NODES_MAX);
     action = (struct graph_action){.kind = EXTEND};
     graph_run_choose_extension(self, &action, (int)self->plan.nodes,
                                self->plan.nodes > DEEP);
@@ -338,7 +338,7 @@ void graph_run_go(struct graph_run *self, const struct graph_ground *ground)
         heal(self);
     self->dead = false;
     self->fault = NO_FAULT;
-    weir_flow_destroy(self->flow);
+    weir_executions_destroy(self->executions);
     if (!fine(self) && !self->event_log.loud)
         event_log_note(&self->event_log, "world", "%s", self->event_log.violation);
 }

@@ -155,7 +155,7 @@ void graph_run_choose(struct graph_run *self, struct graph_action *action)
         graph_run_choose_extension(self, action, (int)graph_run_below(self, 4), false);
     } else if (dice < 23 && graph_run_may(self, GRAPH_FLOW_CANCELS)) {
         action->kind = CANCEL_FLOW;
-        action->policy = (enum weir_graph_cancel_policy)graph_run_below(self, 3);
+        action->policy = (enum weir_flow_cancel_policy)graph_run_below(self, 3);
     } else if (dice < 32) {
         action->kind = DISPATCH;
     } else if (dice < 35) {

@@ -194,7 +194,7 @@ static void look_at_edge(void *state, const struct weir_edge_info *info)
     differ(look, "there is an edge %d>%d that nobody has added", from, to);
 }
 
-static void look_at_group(void *state, const struct weir_group_info *info)
+static void look_at_group(void *state, const struct weir_flow_join_info *info)
 {
     struct look *look = state;
     int index = node_of(look->run, info->join.to.uuid);
@@ -218,16 +218,16 @@ static void look_at_group(void *state, const struct weir_group_info *info)
                info->cancelling ? "has" : "has no");
 }
 
-static void look_at_flow(void *state, const struct weir_graph_info *info)
+static void look_at_flow(void *state, const struct weir_flow_info *info)
 {
     struct look *look = state;
     const struct graph_model *model = look->model;
-    enum weir_graph_state told =
-        info->state < WEIR_GRAPH_COMPLETED ? WEIR_GRAPH_OPEN : info->state;
+    enum weir_flow_state told =
+        info->state < WEIR_FLOW_COMPLETED ? WEIR_FLOW_OPEN : info->state;
 
     if (told != graph_model_state(model))
-        differ(look, "the flow is %s, not %s", weir_graph_state_name(info->state),
-               weir_graph_state_name(graph_model_state(model)));
+        differ(look, "the flow is %s, not %s", weir_flow_state_name(info->state),
+               weir_flow_state_name(graph_model_state(model)));
     if (info->members != (uint32_t)model->node_count ||
         info->edges != (uint32_t)model->link_count || info->revision != model->revision)
         differ(look, "the flow has %u members, %u edges, revision %" PRId64,
@@ -252,11 +252,12 @@ bool graph_run_looks_like(struct graph_run *self, const struct graph_model *mode
 
     visit_rows(self, &SQL_MEMBERS, weir_bytes(self->id.uuid, WEIR_UUID_SIZE),
                look_at_member, &look);
-    status = weir_graph_edges(self->flow, &self->id, look_at_edge, &look, &error);
+    status = weir_flow_edges(self->executions, &self->id, look_at_edge, &look, &error);
     if (status == WEIR_OK)
-        status = weir_graph_groups(self->flow, &self->id, look_at_group, &look, &error);
+        status =
+            weir_flow_joins(self->executions, &self->id, look_at_group, &look, &error);
     if (status == WEIR_OK)
-        status = weir_graph_get(self->flow, &self->id, look_at_flow, &look, &error);
+        status = weir_flow_get(self->executions, &self->id, look_at_flow, &look, &error);
     if (status != WEIR_OK)
         differ(&look, "the flow cannot be read: %s", error.text);
     count_groups(model, &groups);
@@ -292,18 +293,18 @@ static enum weir_status extend(struct graph_run *self, const struct graph_action
 {
     static struct weir_execution_draft drafts[MEMBERS_MAX];
     static struct weir_execution_policy policies[MEMBERS_MAX];
-    static struct weir_graph_edge edges[LINKS_MAX];
-    static struct weir_graph_join joins[GRAPH_NODES_MAX];
+    static struct weir_flow_edge edges[LINKS_MAX];
+    static struct weir_flow_join joins[GRAPH_NODES_MAX];
     static char lanes[MEMBERS_MAX][16];
     static char inputs[MEMBERS_MAX][32];
     static char names[MEMBERS_MAX][16];
     int first = self->model.node_count;
-    struct weir_graph_extension extension = {.members = drafts,
-                                             .member_count = (size_t)action->members,
-                                             .edges = edges,
-                                             .edge_count = (size_t)action->links,
-                                             .joins = joins,
-                                             .revision = -1};
+    struct weir_flow_extension extension = {.members = drafts,
+                                            .member_count = (size_t)action->members,
+                                            .edges = edges,
+                                            .edge_count = (size_t)action->links,
+                                            .joins = joins,
+                                            .revision = -1};
 
     for (int i = 0; i < action->members; i++) {
         format_lane(first + i, lanes[i], sizeof lanes[i]);
@@ -324,20 +325,20 @@ static enum weir_status extend(struct graph_run *self, const struct graph_action
             .deadline_ms = action->nodes[i].deadline ? DEADLINE_MS : 0};
     }
     for (int i = 0; i < action->links; i++)
-        edges[i] = (struct weir_graph_edge){.from = self->ids[action->link[i].from],
-                                            .to = self->ids[action->link[i].to],
-                                            .passes_data = action->link[i].passes_data};
+        edges[i] = (struct weir_flow_edge){.from = self->ids[action->link[i].from],
+                                           .to = self->ids[action->link[i].to],
+                                           .passes_data = action->link[i].passes_data};
     for (int i = 0; i < action->members; i++) {
         const struct graph_node *node = &action->nodes[i];
 
         if (action->joins[i])
             joins[extension.join_count++] =
-                (struct weir_graph_join){.to = self->ids[first + i],
-                                         .policy = node->policy,
-                                         .quorum = node->quorum,
-                                         .cancel_remaining = node->cancel_remaining};
+                (struct weir_flow_join){.to = self->ids[first + i],
+                                        .policy = node->policy,
+                                        .quorum = node->quorum,
+                                        .cancel_remaining = node->cancel_remaining};
     }
-    return weir_graph_extend(self->flow, NULL, &self->id, &extension, NULL, NULL);
+    return weir_flow_extend(self->executions, NULL, &self->id, &extension, NULL, NULL);
 }
 
 static void append_text(struct weir_buf *out, int number)
@@ -456,13 +457,13 @@ static enum weir_status claim(struct graph_run *self, int node)
     options.instance = "one";
     options.lease_ms = LEASE_MS;
     options.wait_ms = 0;
-    status = weir_flow_claim(self->flow, &options, 1, &claimed, &count, NULL);
+    status = weir_execution_claim(self->executions, &options, 1, &claimed, &count, NULL);
     if (status == WEIR_OK && count == 1) {
         check_input(self, node, &claimed[0]);
         self->claims[node] = claimed[0].claim;
         self->held[node] = true;
     }
-    weir_claimed_free(self->flow, claimed);
+    weir_claimed_free(self->executions, claimed);
     return status == WEIR_OK && count == 0 ? WEIR_NO_ROW : status;
 }
 
@@ -480,7 +481,7 @@ static enum weir_status settle(struct graph_run *self, const struct graph_action
 
     settlement.result_size = format_text(action->result, text, sizeof text);
     settlement.result = settlement.result_size > 0 ? text : NULL;
-    status = weir_flow_settle(self->flow, &settlement, 1, NULL);
+    status = weir_execution_settle(self->executions, &settlement, 1, NULL);
     return status == WEIR_OK ? settlement.status : status;
 }
 
@@ -488,7 +489,7 @@ static enum weir_status revoke(struct graph_run *self, int node)
 {
     struct weir_revocation revocation = {.epoch = 0};
     enum weir_status status =
-        weir_flow_revoke(self->flow, &self->ids[node], &revocation, NULL);
+        weir_execution_revoke(self->executions, &self->ids[node], &revocation, NULL);
 
     return status == WEIR_OK && !revocation.revoked ? WEIR_NO_ROW : status;
 }
@@ -498,11 +499,11 @@ static enum weir_status tick(struct graph_run *self,
                              const struct weir_reconciler_kind *kind)
 {
     struct weir_reconciler_task task = {.kind = kind,
-                                        .flow = self->flow,
+                                        .executions = self->executions,
                                         .db = self->ground->db,
-                                        .store = &self->flow->store,
-                                        .heap = self->flow->heap,
-                                        .partitions = self->flow->partitions,
+                                        .store = &self->executions->store,
+                                        .heap = self->executions->heap,
+                                        .partitions = self->executions->partitions,
                                         .interval_us = 1000000};
     const struct weir_store_filter filter = {.name_space = weir_str("")};
     struct weir_failures failures;
@@ -514,8 +515,8 @@ static enum weir_status tick(struct graph_run *self,
 
     if (status != WEIR_OK)
         return status;
-    weir_failures_init(&failures, self->flow->heap, weir_db_config(task.db)->log, "flow",
-                       "one");
+    weir_failures_init(&failures, self->executions->heap, weir_db_config(task.db)->log,
+                       "flow", "one");
     scan.failures = &failures;
     status = kind->tick(self->ground->context, &task, &scan, &report, &error);
     weir_failures_fini(&failures);
@@ -544,14 +545,15 @@ enum weir_status graph_run_perform(struct graph_run *self, struct graph_action *
     case ABANDON:
         return settle(self, action);
     case CANCEL:
-        return weir_flow_cancel(self->flow, &self->ids[action->node], "no", NULL);
+        return weir_execution_cancel(self->executions, &self->ids[action->node], "no",
+                                     NULL);
     case REPLAY:
-        return weir_flow_replay(self->flow, &self->ids[action->node], NULL);
+        return weir_execution_replay(self->executions, &self->ids[action->node], NULL);
     case REVOKE:
         return revoke(self, action->node);
     case CANCEL_FLOW:
-        return weir_graph_cancel(self->flow, &self->id, action->policy, "no",
-                                 &action->cancelled, NULL);
+        return weir_flow_cancel(self->executions, &self->id, action->policy, "no",
+                                &action->cancelled, NULL);
     case DISPATCH:
         return tick(self, &weir_edge_cancel_dispatcher);
     case TIDY:

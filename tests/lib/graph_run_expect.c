@@ -30,7 +30,7 @@ static enum weir_status expect_extension(struct graph_model *model,
         model->links[model->link_count++] = action->link[i];
         refused |= action->link[i].to < old_nodes &&
                    (to->attempts > 0 || to->state > GRAPH_READY ||
-                    to->group != WEIR_GROUP_PENDING);
+                    to->group != WEIR_FLOW_JOIN_PENDING);
     }
     if (graph_model_leads_in_a_cycle(model))
         return WEIR_CYCLE;
@@ -65,7 +65,7 @@ static void expect_cancel_of_flow(struct graph_model *model, struct graph_action
     struct graph_set set = {{false}};
 
     action->meant = 0;
-    if (graph_model_state(model) != WEIR_GRAPH_OPEN)
+    if (graph_model_state(model) != WEIR_FLOW_OPEN)
         return;
     for (int i = 0; i < model->node_count; i++) {
         set.has[i] =

@@ -42,7 +42,7 @@ struct graph_action {
     int node;
     bool permanent;
     int result; /* COMPLETE */
-    enum weir_graph_cancel_policy policy;
+    enum weir_flow_cancel_policy policy;
     size_t cancelled; /* CANCEL_FLOW: how many, as told; and as the model says */
     size_t meant;
 
@@ -69,8 +69,8 @@ struct graph_run {
     struct graph_model model;
     struct graph_outcome outcome;
 
-    struct weir_flow *flow;
-    struct weir_graph_id id;
+    struct weir_executions *executions;
+    struct weir_flow_id id;
     struct weir_execution_id ids[GRAPH_NODES_MAX];
     struct weir_claim claims[GRAPH_NODES_MAX];
     bool held[GRAPH_NODES_MAX]; /* there is a claim that nobody has settled */

@@ -5,7 +5,7 @@
  *
  *   options.log = log_capture_log(&ear, WEIR_LOG_WARNING);
  *   ...
- *   wait_until(log_capture_heard(&ear, "flow.no_handler", "kind=\"mail\"") == 1);
+ *   wait_until(log_capture_heard(&ear, "execution.no_handler", "kind=\"mail\"") == 1);
  *
  * Threads  Any thread is heard; lines beyond LOG_CAPTURE_LINES_MAX are not.
  */

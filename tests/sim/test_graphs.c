@@ -48,7 +48,7 @@ static const char *template(void)
     options.url = url;
     check_status(weir_db_create(&options, &db, NULL), WEIR_OK);
     check_status(weir_outbox_migrate(db, NULL), WEIR_OK);
-    check_status(weir_flow_migrate(db, NULL), WEIR_OK);
+    check_status(weir_executions_migrate(db, NULL), WEIR_OK);
     weir_db_destroy(db);
     return path;
 }

@@ -8,13 +8,12 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct weir_command *const MEMBERS[] = {
-    &weir_cli_flow_budget_create, &weir_cli_flow_budget_change,
-    &weir_cli_flow_budget_report, &weir_cli_flow_budget_release,
-    &weir_cli_flow_budget_reset,  &weir_cli_flow_budget_show,
-    &weir_cli_flow_budget_list,
+    &weir_cli_budget_create,  &weir_cli_budget_change, &weir_cli_budget_report,
+    &weir_cli_budget_release, &weir_cli_budget_reset,  &weir_cli_budget_show,
+    &weir_cli_budget_list,
 };
 
-const struct weir_command weir_cli_flow_budget = {
+const struct weir_command weir_cli_budget = {
     .name = "budget",
     .summary = "how much executions may use, and what they have used",
     .usage = "COMMAND [OPTION...]",
@@ -33,13 +32,13 @@ const struct weir_command weir_cli_flow_budget = {
 };
 
 /* What is missing is named; it may be the budget or the execution. */
-int weir_flow_budget_fail(const struct weir_flow_session *session,
-                          const struct weir_error *error)
+int weir_budget_fail(const struct weir_execution_session *session,
+                     const struct weir_error *error)
 {
     if (error->status == WEIR_NOT_FOUND)
         return weir_command_fail(session->session.command,
                                  "%s; 'weir budget list' lists all budgets", error->text);
-    return weir_flow_session_fail(session, error);
+    return weir_execution_session_fail(session, error);
 }
 
 static bool is_reached(const struct weir_usage_info *usage)
@@ -47,8 +46,8 @@ static bool is_reached(const struct weir_usage_info *usage)
     return usage->hard > 0 && usage->used >= usage->hard;
 }
 
-void weir_flow_append_budget(struct weir_buf *text, const struct weir_budget_info *info,
-                             int64_t now_us)
+void weir_budget_append_facts(struct weir_buf *text, const struct weir_budget_info *info,
+                              int64_t now_us)
 {
     int64_t left_us = info->next_reset_us - now_us;
     bool reached = false;
@@ -93,8 +92,8 @@ static void append_usage(struct weir_buf *json, const struct weir_budget_info *i
     weir_buf_append_text(json, "]");
 }
 
-void weir_flow_append_budget_json(struct weir_buf *json, const char *name,
-                                  const struct weir_budget_info *info)
+void weir_budget_append_json(struct weir_buf *json, const char *name,
+                             const struct weir_budget_info *info)
 {
     weir_output_open(json, name, "{");
     weir_output_add_text(json, "name", info->name);

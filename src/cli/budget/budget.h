@@ -8,16 +8,16 @@
 #include "cli/output.h"
 #include "weir/budget.h"
 
-/* Tell what a call of the library answered, as weir_flow_session_fail(). */
-int weir_flow_budget_fail(const struct weir_flow_session *session,
-                          const struct weir_error *error);
+/* Tell what a call of the library answered, as weir_execution_session_fail(). */
+int weir_budget_fail(const struct weir_execution_session *session,
+                     const struct weir_error *error);
 
 /* One line for people: "budget        acme: cents 1000 of 1000; reset in 3 h 2 min". */
-void weir_flow_append_budget(struct weir_buf *text, const struct weir_budget_info *info,
-                             int64_t now_us);
+void weir_budget_append_facts(struct weir_buf *text, const struct weir_budget_info *info,
+                              int64_t now_us);
 
 /* An object, under this name if it is not NULL. */
-void weir_flow_append_budget_json(struct weir_buf *json, const char *name,
-                                  const struct weir_budget_info *info);
+void weir_budget_append_json(struct weir_buf *json, const char *name,
+                             const struct weir_budget_info *info);
 
 #endif

@@ -42,7 +42,7 @@ static const struct weir_command_option CREATE_OPTIONS[] = {
 };
 static const struct weir_command_option CHANGE_OPTIONS[] = {LIMIT_OPTIONS};
 
-const struct weir_command weir_cli_flow_budget_create = {
+const struct weir_command weir_cli_budget_create = {
     .name = "budget create",
     .summary = "make a budget",
     .usage = "NAME --hard DIMENSION=N [OPTION...]",
@@ -57,7 +57,7 @@ const struct weir_command weir_cli_flow_budget_create = {
     .run = run_create,
 };
 
-const struct weir_command weir_cli_flow_budget_change = {
+const struct weir_command weir_cli_budget_change = {
     .name = "budget change",
     .summary = "give a budget other limits, or another period",
     .usage = "NAME [OPTION...]",
@@ -78,7 +78,7 @@ struct wish {
 };
 
 struct limit_call {
-    struct weir_flow_session session;
+    struct weir_execution_session session;
     struct weir_budget_draft draft;
     struct wish wishes[WEIR_BUDGET_DIMENSIONS_MAX];
     size_t wish_count;
@@ -107,7 +107,7 @@ static int take_limit(const struct weir_command *self, struct limit_call *out, i
     struct wish *wish;
     int64_t limit = 0;
     int64_t *place;
-    int code = weir_flow_take_amount(self, option, value, &dimension, &limit);
+    int code = weir_execution_take_amount(self, option, value, &dimension, &limit);
 
     if (code != WEIR_EXIT_DONE)
         return code;
@@ -134,8 +134,8 @@ static int take_period(const struct weir_command *self, struct limit_call *out,
     out->period_given = true;
     if (none)
         return WEIR_EXIT_DONE;
-    return weir_flow_take_ms(self, "period", value, PERIOD_MS_MIN,
-                             WEIR_FLOW_DURATION_MS_MAX, &out->draft.period_ms);
+    return weir_execution_take_ms(self, "period", value, PERIOD_MS_MIN,
+                                  WEIR_EXECUTION_DURATION_MS_MAX, &out->draft.period_ms);
 }
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
@@ -242,37 +242,38 @@ static int create(struct limit_call *self)
     bool existed = false;
 
     fill_limits(self);
-    if (weir_budget_create(self->session.flow, &self->draft, &existed, &error) != WEIR_OK)
-        return weir_flow_budget_fail(&self->session, &error);
+    if (weir_budget_create(self->session.executions, &self->draft, &existed, &error) !=
+        WEIR_OK)
+        return weir_budget_fail(&self->session, &error);
     return tell(self, existed ? "was there already" : "created");
 }
 
 static int change(struct limit_call *self)
 {
     struct weir_error error = {0};
-    enum weir_status status =
-        weir_budget_get(self->session.flow, self->draft.name, keep_limit, self, &error);
+    enum weir_status status = weir_budget_get(self->session.executions, self->draft.name,
+                                              keep_limit, self, &error);
 
     if (self->no_memory)
         return weir_command_fail(self->session.session.command, "out of memory");
     fill_limits(self);
     if (status == WEIR_OK)
-        status = weir_budget_change(self->session.flow, &self->draft, &error);
+        status = weir_budget_change(self->session.executions, &self->draft, &error);
     return status == WEIR_OK ? tell(self, "changed")
-                             : weir_flow_budget_fail(&self->session, &error);
+                             : weir_budget_fail(&self->session, &error);
 }
 
 static int call(const struct weir_command *command, struct limit_call *self,
                 int (*limit)(struct limit_call *self))
 {
-    int code =
-        weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_SILENT, NULL);
+    int code = weir_execution_session_open(&self->session, command,
+                                           WEIR_EXECUTION_SESSION_SILENT, NULL);
 
     weir_arena_init(&self->texts, weir_heap_system(), TEXTS_SIZE_MAX);
     if (code == WEIR_EXIT_DONE)
         code = limit(self);
     weir_arena_fini(&self->texts);
-    weir_flow_session_close(&self->session);
+    weir_execution_session_close(&self->session);
     return code;
 }
 

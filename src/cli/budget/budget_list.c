@@ -27,7 +27,7 @@ static const struct weir_command_option LIST_OPTIONS[] = {
     {OPTION_AFTER, "after", "NAME", "those behind it, by name"},
 };
 
-const struct weir_command weir_cli_flow_budget_show = {
+const struct weir_command weir_cli_budget_show = {
     .name = "budget show",
     .summary = "show one budget: limits, use, breaches, who waits",
     .usage = "NAME",
@@ -36,7 +36,7 @@ const struct weir_command weir_cli_flow_budget_show = {
     .run = run_show,
 };
 
-const struct weir_command weir_cli_flow_budget_list = {
+const struct weir_command weir_cli_budget_list = {
     .name = "budget list",
     .summary = "list budgets by name, with what is used of them",
     .usage = "[--limit N] [--after NAME]",
@@ -66,7 +66,7 @@ static const struct weir_table_column USAGE_COLUMNS[] = {
 };
 
 struct view_call {
-    struct weir_flow_session session;
+    struct weir_execution_session session;
     const char *name;
     const char *after;
     int64_t limit;
@@ -145,7 +145,7 @@ static void add_json(void *state, const struct weir_budget_info *info)
     struct view_call *self = state;
 
     self->count++;
-    weir_flow_append_budget_json(&self->text, NULL, info);
+    weir_budget_append_json(&self->text, NULL, info);
 }
 
 /* ---- in full ------------------------------------------------------------------------------ */
@@ -203,9 +203,9 @@ static int show(struct view_call *self)
     struct weir_error error = {0};
     bool json = session->shared.json;
 
-    if (weir_budget_get(self->session.flow, self->name, json ? add_json : show_budget,
-                        self, &error) != WEIR_OK)
-        return weir_flow_budget_fail(&self->session, &error);
+    if (weir_budget_get(self->session.executions, self->name,
+                        json ? add_json : show_budget, self, &error) != WEIR_OK)
+        return weir_budget_fail(&self->session, &error);
     weir_buf_append_text(&self->text, "\n");
     if (!json && weir_output_append_table(&self->table, &self->text) != WEIR_OK)
         return weir_command_fail(session->command, "out of memory");
@@ -243,9 +243,9 @@ static int list(struct view_call *self)
                                                  : add_rows;
     struct weir_error error = {0};
 
-    if (weir_budget_list(self->session.flow, self->after, (size_t)self->limit, visit,
-                         self, &error) != WEIR_OK)
-        return weir_flow_budget_fail(&self->session, &error);
+    if (weir_budget_list(self->session.executions, self->after, (size_t)self->limit,
+                         visit, self, &error) != WEIR_OK)
+        return weir_budget_fail(&self->session, &error);
     return print_list(self);
 }
 
@@ -253,8 +253,8 @@ static int view(const struct weir_command *command, struct view_call *self,
                 const struct weir_table_column *columns, size_t column_count,
                 int (*call)(struct view_call *self))
 {
-    int code =
-        weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_SILENT, NULL);
+    int code = weir_execution_session_open(&self->session, command,
+                                           WEIR_EXECUTION_SESSION_SILENT, NULL);
 
     weir_table_init(&self->table, weir_heap_system(), columns, column_count);
     weir_buf_init(&self->text, weir_heap_system(), JSON_SIZE_MAX);
@@ -262,7 +262,7 @@ static int view(const struct weir_command *command, struct view_call *self,
         code = call(self);
     weir_buf_fini(&self->text);
     weir_table_fini(&self->table);
-    weir_flow_session_close(&self->session);
+    weir_execution_session_close(&self->session);
     return code;
 }
 

@@ -22,7 +22,7 @@ static const struct weir_command_option REPORT_OPTIONS[] = {
     {'K', "key", "KEY", "within 24 h the same key is the same report"},
 };
 
-const struct weir_command weir_cli_flow_budget_report = {
+const struct weir_command weir_cli_budget_report = {
     .name = "budget report",
     .summary = "say what was used of a budget",
     .usage = "NAME DIMENSION=N... [--for ID] [--key KEY]",
@@ -37,7 +37,7 @@ const struct weir_command weir_cli_flow_budget_report = {
     .run = run_report,
 };
 
-const struct weir_command weir_cli_flow_budget_release = {
+const struct weir_command weir_cli_budget_release = {
     .name = "budget release",
     .summary = "give back what an execution has used",
     .usage = "NAME ID",
@@ -46,7 +46,7 @@ const struct weir_command weir_cli_flow_budget_release = {
     .run = run_release,
 };
 
-const struct weir_command weir_cli_flow_budget_reset = {
+const struct weir_command weir_cli_budget_reset = {
     .name = "budget reset",
     .summary = "begin again with nothing used",
     .usage = "NAME",
@@ -57,7 +57,7 @@ const struct weir_command weir_cli_flow_budget_reset = {
 
 struct using
 {
-    struct weir_flow_session session;
+    struct weir_execution_session session;
     const char *name;
     struct weir_execution_id id;
     bool has_id;
@@ -78,7 +78,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
         return WEIR_EXIT_DONE;
     }
     out->has_id = true;
-    return weir_flow_take_id(self, value, &out->id);
+    return weir_execution_take_id(self, value, &out->id);
 }
 
 static int take_name(const struct weir_command *self, int argc, char **argv,
@@ -105,8 +105,8 @@ static int take_amounts(const struct weir_command *self, int argc, char **argv,
         if (out->amount_count++ == WEIR_BUDGET_DIMENSIONS_MAX)
             return weir_command_misuse(self, "more than %d amounts",
                                        WEIR_BUDGET_DIMENSIONS_MAX);
-        code = weir_flow_take_amount(self, "an amount", argv[optind], &amount->dimension,
-                                     &amount->amount);
+        code = weir_execution_take_amount(self, "an amount", argv[optind],
+                                          &amount->dimension, &amount->amount);
     }
     if (code == WEIR_EXIT_DONE && out->amount_count == 0)
         code = weir_command_misuse(self, "how much? DIMENSION=N is needed");
@@ -194,11 +194,11 @@ static int report(struct using *self)
 {
     struct weir_error error = {0};
 
-    if (weir_budget_report(self->session.flow, self->name,
+    if (weir_budget_report(self->session.executions, self->name,
                            self->has_id ? &self->id : NULL, self->amounts,
                            self->amount_count, self->key, &self->answer,
                            &error) != WEIR_OK)
-        return weir_flow_budget_fail(&self->session, &error);
+        return weir_budget_fail(&self->session, &error);
     return tell_report(self);
 }
 
@@ -206,8 +206,9 @@ static int release(struct using *self)
 {
     struct weir_error error = {0};
 
-    if (weir_budget_release(self->session.flow, self->name, &self->id, &error) != WEIR_OK)
-        return weir_flow_budget_fail(&self->session, &error);
+    if (weir_budget_release(self->session.executions, self->name, &self->id, &error) !=
+        WEIR_OK)
+        return weir_budget_fail(&self->session, &error);
     return tell(self, "released");
 }
 
@@ -215,20 +216,20 @@ static int reset(struct using *self)
 {
     struct weir_error error = {0};
 
-    if (weir_budget_reset(self->session.flow, self->name, &error) != WEIR_OK)
-        return weir_flow_budget_fail(&self->session, &error);
+    if (weir_budget_reset(self->session.executions, self->name, &error) != WEIR_OK)
+        return weir_budget_fail(&self->session, &error);
     return tell(self, "reset");
 }
 
 static int call(const struct weir_command *command, struct using *self,
                 int (*use)(struct using *self))
 {
-    int code =
-        weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_SILENT, NULL);
+    int code = weir_execution_session_open(&self->session, command,
+                                           WEIR_EXECUTION_SESSION_SILENT, NULL);
 
     if (code == WEIR_EXIT_DONE)
         code = use(self);
-    weir_flow_session_close(&self->session);
+    weir_execution_session_close(&self->session);
     return code;
 }
 
@@ -253,7 +254,7 @@ static int run_release(const struct weir_command *self, int argc, char **argv)
         return code;
     code = weir_command_one_operand(self, argc, argv, "ID", &word);
     if (code == WEIR_EXIT_DONE)
-        code = weir_flow_take_id(self, word, &using.id);
+        code = weir_execution_take_id(self, word, &using.id);
     return code == WEIR_EXIT_DONE ? call(self, &using, release) : code;
 }
 

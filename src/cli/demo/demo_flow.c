@@ -49,12 +49,12 @@ struct demo {
     struct weir_console console;
     struct weir_worker_pool *worker_pool;
     struct weir_demo_site site;
-    struct weir_flow *flow;
-    struct weir_flow_supervisor *supervisor;
+    struct weir_executions *executions;
+    struct weir_execution_supervisor *supervisor;
     struct weir_orders *orders;
     struct weir_book book;
     struct weir_flow_table table;
-    struct weir_flow_view view;
+    struct weir_execution_view view;
     struct weir_error trouble;
     int64_t held_most;
     int64_t breaches[WEIR_BOOK_BREACH_COUNT];
@@ -74,7 +74,7 @@ static void note_held(struct demo *self, int64_t held)
 static void look(struct demo *self, const char *hint)
 {
     struct weir_error error = {0};
-    struct weir_flow_view *view = &self->view;
+    struct weir_execution_view *view = &self->view;
 
     if (weir_book_look(&self->book, &error) == WEIR_OK)
         (void)weir_orders_trouble(self->orders, &error);
@@ -204,7 +204,7 @@ static void append_breaches(const struct demo *self, struct weir_buf *out)
 
 static void append_verdict(const struct demo *self, struct weir_buf *out)
 {
-    const struct weir_flow_view *view = &self->view;
+    const struct weir_execution_view *view = &self->view;
 
     if (!self->good) {
         append_breaches(self, out);
@@ -219,7 +219,7 @@ static void append_verdict(const struct demo *self, struct weir_buf *out)
 static void append_json(const struct demo *self, struct weir_buf *out,
                         struct weir_buf *verdict)
 {
-    const struct weir_flow_view *view = &self->view;
+    const struct weir_execution_view *view = &self->view;
     const struct weir_book_stats *stats = &view->stats;
     const struct weir_histogram *latency = &stats->latency;
 
@@ -287,30 +287,31 @@ static void show_summary(struct demo *self)
 static enum weir_status open_engine(struct demo *self, struct weir_error *error)
 {
     struct weir_db *db = self->site.session.db;
-    struct weir_flow_options flow;
-    struct weir_flow_supervisor_options supervisor;
+    struct weir_executions_options executions;
+    struct weir_execution_supervisor_options supervisor;
     enum weir_status status = weir_outbox_migrate(db, error); /* the commands want it */
 
     if (status == WEIR_OK)
-        status = weir_flow_migrate(db, error);
-    weir_flow_options_init(&flow);
-    flow.db = db;
+        status = weir_executions_migrate(db, error);
+    weir_executions_options_init(&executions);
+    executions.db = db;
     if (status == WEIR_OK)
-        status = weir_flow_create(&flow, &self->flow, error);
-    weir_flow_supervisor_options_init(&supervisor);
-    supervisor.flow = self->flow;
+        status = weir_executions_create(&executions, &self->executions, error);
+    weir_execution_supervisor_options_init(&supervisor);
+    supervisor.executions = self->executions;
     supervisor.retention_ms = 0; /* the audit is to see everything */
     if (status == WEIR_OK)
-        status = weir_flow_supervisor_create(&supervisor, &self->supervisor, error);
+        status = weir_execution_supervisor_create(&supervisor, &self->supervisor, error);
     if (status == WEIR_OK)
-        status = weir_flow_supervisor_start(self->supervisor, error);
+        status = weir_execution_supervisor_start(self->supervisor, error);
     return status;
 }
 
 static enum weir_status open_shop(struct demo *self, struct weir_error *error)
 {
-    const struct weir_orders_options options = {
-        .db = self->site.session.db, .flow = self->flow, .rate = self->options.rate};
+    const struct weir_orders_options options = {.db = self->site.session.db,
+                                                .executions = self->executions,
+                                                .rate = self->options.rate};
     enum weir_status status = weir_orders_create(&options, &self->orders, error);
 
     weir_book_init(&self->book, self->site.session.db);
@@ -332,7 +333,7 @@ static void stop(struct demo *self)
     weir_worker_pool_destroy(self->worker_pool);
     self->worker_pool = NULL;
     if (self->supervisor != NULL)
-        (void)weir_flow_supervisor_stop(self->supervisor, SUPERVISOR_GRACE);
+        (void)weir_execution_supervisor_stop(self->supervisor, SUPERVISOR_GRACE);
 }
 
 static enum weir_status perform(struct demo *self, struct weir_error *error)
@@ -412,8 +413,8 @@ int weir_demo_flow_run(const struct weir_demo_flow_options *options)
         code = run_at_site(self);
     stop(self);
     weir_orders_destroy(self->orders);
-    weir_flow_supervisor_destroy(self->supervisor);
-    weir_flow_destroy(self->flow);
+    weir_execution_supervisor_destroy(self->supervisor);
+    weir_executions_destroy(self->executions);
     closed = weir_demo_site_close(&self->site);
     if (code == WEIR_EXIT_DONE)
         code = closed;

@@ -76,7 +76,8 @@ static void add_count(struct weir_table *table, enum weir_tone tone, int64_t cou
                    count > 0 ? weir_output_grouped(count, number) : "");
 }
 
-static void append_steps(struct weir_flow_table *self, const struct weir_flow_view *view)
+static void append_steps(struct weir_flow_table *self,
+                         const struct weir_execution_view *view)
 {
     struct weir_table *table = &self->steps;
 
@@ -100,7 +101,8 @@ static void append_steps(struct weir_flow_table *self, const struct weir_flow_vi
 
 /* ---- sentences ----------------------------------------------------------------------------- */
 
-static void append_orders(struct weir_flow_table *self, const struct weir_flow_view *view)
+static void append_orders(struct weir_flow_table *self,
+                          const struct weir_execution_view *view)
 {
     const struct weir_book_stats *stats = &view->stats;
 
@@ -112,7 +114,7 @@ static void append_orders(struct weir_flow_table *self, const struct weir_flow_v
 }
 
 static void append_latency(struct weir_flow_table *self,
-                           const struct weir_flow_view *view)
+                           const struct weir_execution_view *view)
 {
     const struct weir_histogram *latency = &view->stats.latency;
     char p50[WEIR_DURATION_TEXT_SIZE], p99[WEIR_DURATION_TEXT_SIZE];
@@ -123,7 +125,8 @@ static void append_latency(struct weir_flow_table *self,
         weir_duration_format(weir_histogram_percentile(latency, 99), p99, sizeof p99));
 }
 
-static void append_bank(struct weir_flow_table *self, const struct weir_flow_view *view)
+static void append_bank(struct weir_flow_table *self,
+                        const struct weir_execution_view *view)
 {
     const struct weir_book_stats *stats = &view->stats;
     int64_t held = stats->steps[WEIR_STEP_CHARGE].held;
@@ -136,7 +139,7 @@ static void append_bank(struct weir_flow_table *self, const struct weir_flow_vie
 }
 
 static void append_workers(struct weir_flow_table *self,
-                           const struct weir_flow_view *view)
+                           const struct weir_execution_view *view)
 {
     const struct weir_book_stats *stats = &view->stats;
 
@@ -150,7 +153,7 @@ static void append_workers(struct weir_flow_table *self,
 }
 
 void weir_flow_table_append_frame(struct weir_flow_table *self,
-                                  const struct weir_flow_view *view)
+                                  const struct weir_execution_view *view)
 {
     char elapsed[WEIR_DURATION_TEXT_SIZE];
 
@@ -175,7 +178,7 @@ void weir_flow_table_append_frame(struct weir_flow_table *self,
 }
 
 void weir_flow_table_append_row(struct weir_flow_table *self,
-                                const struct weir_flow_view *view)
+                                const struct weir_execution_view *view)
 {
     const struct weir_book_stats *stats = &view->stats;
 
@@ -191,7 +194,8 @@ void weir_flow_table_append_row(struct weir_flow_table *self,
 }
 
 void weir_flow_table_append_summary(struct weir_flow_table *self,
-                                    const struct weir_flow_view *view, int64_t played_ns)
+                                    const struct weir_execution_view *view,
+                                    int64_t played_ns)
 {
     const struct weir_book_stats *stats = &view->stats;
     char played[WEIR_DURATION_TEXT_SIZE];

@@ -18,7 +18,7 @@
 struct weir_heap;
 
 /* What is shown at one instant. */
-struct weir_flow_view {
+struct weir_execution_view {
     int64_t elapsed_ns;
     int64_t placed;      /* orders */
     uint32_t killed;     /* workers */
@@ -44,13 +44,14 @@ void weir_flow_table_reset(struct weir_flow_table *self);
 
 /* Append the whole table, or just one line. How it went is in weir_buf_status(&self->text). */
 void weir_flow_table_append_frame(struct weir_flow_table *self,
-                                  const struct weir_flow_view *view);
+                                  const struct weir_execution_view *view);
 void weir_flow_table_append_row(struct weir_flow_table *self,
-                                const struct weir_flow_view *view);
+                                const struct weir_execution_view *view);
 
 /* Append what there is to say at the end, but for the verdict. */
 void weir_flow_table_append_summary(struct weir_flow_table *self,
-                                    const struct weir_flow_view *view, int64_t played_ns);
+                                    const struct weir_execution_view *view,
+                                    int64_t played_ns);
 
 /* Append a line of text, cut to the width. */
 void weir_flow_table_append_line(struct weir_flow_table *self, enum weir_tone tone,

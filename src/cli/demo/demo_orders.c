@@ -85,13 +85,13 @@ struct letter {
 /* An order that is being placed; kept until it is, so that a repeated call is the same. */
 struct order {
     bool created;
-    struct weir_graph_id graph;
+    struct weir_flow_id flow;
     struct weir_execution_id steps[WEIR_STEP_COUNT];
 };
 
 struct weir_orders {
-    struct weir_db *db;     /* borrowed */
-    struct weir_flow *flow; /* borrowed */
+    struct weir_db *db;                 /* borrowed */
+    struct weir_executions *executions; /* borrowed */
     int64_t rate;
     _Atomic int64_t placed;
     _Atomic int64_t ended;
@@ -145,17 +145,17 @@ static enum weir_status extend(struct weir_orders *self, struct weir_error *erro
 {
     const struct order *order = &self->order;
     struct weir_execution_draft drafts[WEIR_STEP_COUNT];
-    struct weir_graph_edge edges[EDGE_COUNT];
-    const struct weir_graph_join race = {.to = order->steps[WEIR_STEP_SHIP],
-                                         .policy = WEIR_JOIN_ANY,
-                                         .cancel_remaining = true};
-    const struct weir_graph_extension extension = {.members = drafts,
-                                                   .member_count = WEIR_STEP_COUNT,
-                                                   .edges = edges,
-                                                   .edge_count = EDGE_COUNT,
-                                                   .joins = &race,
-                                                   .join_count = 1,
-                                                   .revision = -1};
+    struct weir_flow_edge edges[EDGE_COUNT];
+    const struct weir_flow_join race = {.to = order->steps[WEIR_STEP_SHIP],
+                                        .policy = WEIR_JOIN_ANY,
+                                        .cancel_remaining = true};
+    const struct weir_flow_extension extension = {.members = drafts,
+                                                  .member_count = WEIR_STEP_COUNT,
+                                                  .edges = edges,
+                                                  .edge_count = EDGE_COUNT,
+                                                  .joins = &race,
+                                                  .join_count = 1,
+                                                  .revision = -1};
     struct weir_execution_policy policy;
     char number[NUMBER_SIZE];
 
@@ -165,23 +165,24 @@ static enum weir_status extend(struct weir_orders *self, struct weir_error *erro
     weir_text_format(number, sizeof number, "%" PRId64, self->placed + 1);
     draft_steps(order, number, &policy, drafts);
     for (int i = 0; i < EDGE_COUNT; i++)
-        edges[i] = (struct weir_graph_edge){.from = order->steps[EDGES[i].from],
-                                            .to = order->steps[EDGES[i].to],
-                                            .passes_data = EDGES[i].passes_data};
-    return weir_graph_extend(self->flow, NULL, &order->graph, &extension, NULL, error);
+        edges[i] = (struct weir_flow_edge){.from = order->steps[EDGES[i].from],
+                                           .to = order->steps[EDGES[i].to],
+                                           .passes_data = EDGES[i].passes_data};
+    return weir_flow_extend(self->executions, NULL, &order->flow, &extension, NULL,
+                            error);
 }
 
 static enum weir_status place_order(struct weir_orders *self, struct weir_error *error)
 {
-    const struct weir_graph_draft draft = {.kind = WEIR_ORDERS_FLOW};
+    const struct weir_flow_draft draft = {.kind = WEIR_ORDERS_FLOW};
     struct order *order = &self->order;
     enum weir_status status = WEIR_OK;
 
     if (!order->created) {
-        status = weir_graph_create(self->flow, &draft, &order->graph, error);
+        status = weir_flow_create(self->executions, &draft, &order->flow, error);
         if (status != WEIR_OK)
             return status;
-        weir_graph_mint(self->flow, &order->graph, order->steps, WEIR_STEP_COUNT);
+        weir_flow_mint(self->executions, &order->flow, order->steps, WEIR_STEP_COUNT);
         order->created = true;
     }
     status = extend(self, error);
@@ -280,7 +281,7 @@ static enum weir_status answer(struct weir_orders *self, const struct letter *le
 
     memcpy(signal.waitpoint, letter->waitpoint, WEIR_UUID_SIZE);
     if (status == WEIR_OK)
-        status = weir_flow_signal(self->flow, &signal, &effect, error);
+        status = weir_execution_signal(self->executions, &signal, &effect, error);
     return status == WEIR_OK ? remove_letter(self, letter->number, error) : status;
 }
 
@@ -375,7 +376,7 @@ static enum weir_status make_budget(struct weir_orders *self, struct weir_error 
                                             .limit_count = 1};
     bool existed;
 
-    return weir_budget_create(self->flow, &draft, &existed, error);
+    return weir_budget_create(self->executions, &draft, &existed, error);
 }
 
 static enum weir_status init_lock(struct weir_orders *self, struct weir_error *error)
@@ -408,7 +409,7 @@ enum weir_status weir_orders_create(const struct weir_orders_options *options,
     if (self == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
     self->db = options->db;
-    self->flow = options->flow;
+    self->executions = options->executions;
     self->rate = options->rate;
     status = init_lock(self, error);
     if (status != WEIR_OK) {

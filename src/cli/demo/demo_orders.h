@@ -54,8 +54,8 @@ enum {
 };
 
 struct weir_orders_options {
-    struct weir_db *db;     /* borrowed; has the tables of the engine */
-    struct weir_flow *flow; /* borrowed */
+    struct weir_db *db;                 /* borrowed; has the tables of the engine */
+    struct weir_executions *executions; /* borrowed */
     int64_t rate; /* orders per second, as long as not too many are on the way */
 };
 

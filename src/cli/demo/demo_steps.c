@@ -44,7 +44,7 @@ static const struct weir_sql SQL_WRITE_LETTER = {
 /* What the handlers of a worker share. */
 struct step_context {
     struct weir_db *db;
-    struct weir_flow *flow;
+    struct weir_executions *executions;
 };
 
 /* The number of its order, which its input begins with. */
@@ -82,9 +82,10 @@ static enum weir_answer charge(struct weir_context *context, void *state,
 
     if (order_of(task) % WEIR_ORDERS_BUSY_EVERY == 0 && claimed->attempt == 0)
         return weir_task_fail(task, "the bank is busy");
-    if (weir_budget_report(step_context->flow, WEIR_ORDERS_BUDGET, &claimed->claim.id,
-                           &call, 1, weir_execution_id_format(&claimed->claim.id, key),
-                           &answer, &error) != WEIR_OK)
+    if (weir_budget_report(step_context->executions, WEIR_ORDERS_BUDGET,
+                           &claimed->claim.id, &call, 1,
+                           weir_execution_id_format(&claimed->claim.id, key), &answer,
+                           &error) != WEIR_OK)
         return weir_task_fail(task, "%s", error.text);
     if (answer.spending == WEIR_NOT_SPENT) /* others were faster, in this second */
         return weir_task_delay(task, BANK_FULL_MS);
@@ -217,7 +218,7 @@ static enum weir_status open_step_context(struct step_context *self, const char 
                                           struct weir_error *error)
 {
     struct weir_db_options where;
-    struct weir_flow_options flows;
+    struct weir_executions_options flows;
     enum weir_status status;
 
     weir_db_options_init(&where);
@@ -225,40 +226,41 @@ static enum weir_status open_step_context(struct step_context *self, const char 
     status = weir_db_create(&where, &self->db, error);
     if (status != WEIR_OK)
         return status;
-    weir_flow_options_init(&flows);
+    weir_executions_options_init(&flows);
     flows.db = self->db;
-    return weir_flow_create(&flows, &self->flow, error);
+    return weir_executions_create(&flows, &self->executions, error);
 }
 
 static enum weir_status start(struct step_context *step_context, uint32_t number,
-                              struct weir_flow_worker **out, struct weir_error *error)
+                              struct weir_execution_worker **out,
+                              struct weir_error *error)
 {
     static const char *const LANES[] = {WEIR_ORDERS_LANE};
-    struct weir_flow_worker_options options;
+    struct weir_execution_worker_options options;
     char instance[NUMBER_SIZE];
     enum weir_status status;
 
     weir_text_format(instance, sizeof instance, "worker-%" PRIu32, number);
-    weir_flow_worker_options_init(&options);
-    options.flow = step_context->flow;
+    weir_execution_worker_options_init(&options);
+    options.executions = step_context->executions;
     options.permits = PERMITS;
     options.claim.lanes = LANES;
     options.claim.lane_count = 1;
     options.claim.lease_ms = LEASE_MS;
     options.claim.worker = "demo";
     options.claim.instance = instance;
-    status = weir_flow_worker_create(&options, out, error);
+    status = weir_execution_worker_create(&options, out, error);
     for (int i = 0; i < WEIR_STEP_COUNT && status == WEIR_OK; i++)
-        status = weir_flow_worker_add(*out, WEIR_STEP_NAMES[i], HANDLERS[i], step_context,
-                                      error);
+        status = weir_execution_worker_add(*out, WEIR_STEP_NAMES[i], HANDLERS[i],
+                                           step_context, error);
     if (status == WEIR_OK)
-        status = weir_flow_worker_start(*out, error);
+        status = weir_execution_worker_start(*out, error);
     return status;
 }
 
 enum weir_worker_pool_end weir_steps_work(const char *url, uint32_t number, int life)
 {
-    struct weir_flow_worker *worker = NULL;
+    struct weir_execution_worker *worker = NULL;
     struct weir_error error = {0};
     struct step_context step_context = {.db = NULL};
     enum weir_status status = open_step_context(&step_context, url, &error);
@@ -268,10 +270,10 @@ enum weir_worker_pool_end weir_steps_work(const char *url, uint32_t number, int 
         status = start(&step_context, number, &worker, &error);
     if (status == WEIR_OK) {
         (void)!read(life, &byte, 1); /* until main is gone */
-        (void)weir_flow_worker_stop(worker, GRACE);
+        (void)weir_execution_worker_stop(worker, GRACE);
     }
-    weir_flow_worker_destroy(worker);
-    weir_flow_destroy(step_context.flow);
+    weir_execution_worker_destroy(worker);
+    weir_executions_destroy(step_context.executions);
     weir_db_destroy(step_context.db);
     if (status == WEIR_OK)
         return WEIR_WORKER_POOL_DONE;

@@ -395,20 +395,20 @@ void weir_doctor_judge_sweep(struct weir_doctor *self, int64_t span, int64_t mos
 struct checks {
     void (*library)(struct weir_doctor *self); /* before it is connected */
     void (*server)(struct weir_doctor *self);
-    void (*hole)(struct weir_doctor *self);   /* when they are there */
-    void (*tables)(struct weir_doctor *self); /* only when they fit */
-    void (*flow)(struct weir_doctor *self);   /* likewise */
+    void (*hole)(struct weir_doctor *self);       /* when they are there */
+    void (*tables)(struct weir_doctor *self);     /* only when they fit */
+    void (*executions)(struct weir_doctor *self); /* likewise */
     void (*file)(struct weir_doctor *self);
 };
 
 static const struct checks CHECKS[] = {
     [WEIR_SQLITE] = {.library = weir_doctor_check_sqlite_library,
-                     .flow = weir_doctor_check_flow,
+                     .executions = weir_doctor_check_executions,
                      .file = weir_doctor_check_sqlite_file},
     [WEIR_POSTGRESQL] = {.server = weir_doctor_check_pg_server,
                          .hole = weir_doctor_check_pg_hole,
                          .tables = weir_doctor_check_pg_tables,
-                         .flow = weir_doctor_check_flow},
+                         .executions = weir_doctor_check_executions},
     [WEIR_MARIADB] = {.server = weir_doctor_check_maria_server,
                       .tables = weir_doctor_check_maria_tables},
 };
@@ -435,8 +435,8 @@ static void check_all(struct weir_doctor *self)
         check_queues(self);
     if (self->schema_fits && checks->tables != NULL)
         checks->tables(self);
-    if (self->schema_fits && checks->flow != NULL)
-        checks->flow(self);
+    if (self->schema_fits && checks->executions != NULL)
+        checks->executions(self);
     if (checks->file != NULL)
         checks->file(self);
 }

@@ -34,7 +34,7 @@ void weir_doctor_check_pg_hole(struct weir_doctor *self); /* wherever they were 
 void weir_doctor_check_maria_server(struct weir_doctor *self);
 void weir_doctor_check_maria_tables(struct weir_doctor *self);
 void weir_doctor_check_roles(struct weir_doctor *self);
-void weir_doctor_check_flow(struct weir_doctor *self); /* not of MariaDB */
+void weir_doctor_check_executions(struct weir_doctor *self); /* not of MariaDB */
 void weir_doctor_check_sqlite_library(struct weir_doctor *self);
 void weir_doctor_check_sqlite_file(struct weir_doctor *self);
 

@@ -12,11 +12,11 @@
 /* False: there are no tables to ask, or they cannot be. */
 static bool check_tables(struct weir_doctor *self, uint32_t *number)
 {
-    uint32_t known = weir_flow_schema.base + (uint32_t)weir_flow_schema.count;
+    uint32_t known = weir_executions_schema.base + (uint32_t)weir_executions_schema.count;
     struct weir_schema_version version = {0};
     struct weir_error error = {0};
 
-    if (weir_schema_read(&weir_flow_schema, self->connection, &version, &error) !=
+    if (weir_schema_read(&weir_executions_schema, self->connection, &version, &error) !=
         WEIR_OK) {
         weir_doctor_note_failure(self, "executions", &error);
         return false;
@@ -24,7 +24,7 @@ static bool check_tables(struct weir_doctor *self, uint32_t *number)
     *number = version.number;
     if (version.number == 0)
         return false;
-    if (weir_schema_check(&weir_flow_schema, self->connection, &error) != WEIR_OK) {
+    if (weir_schema_check(&weir_executions_schema, self->connection, &error) != WEIR_OK) {
         weir_findings_add(&self->findings, WEIR_VERDICT_BROKEN, "executions",
                           version.number < known ? "run 'weir migrate'"
                                                  : "install a newer weir",
@@ -49,7 +49,7 @@ static size_t name_late(struct weir_doctor *self, const char *what, int64_t late
 }
 
 static void judge_supervisor(struct weir_doctor *self,
-                             const struct weir_flow_stats *stats)
+                             const struct weir_execution_stats *stats)
 {
     size_t late = name_late(self, "a lease is over", stats->late_lease_us);
 
@@ -66,7 +66,7 @@ static void judge_supervisor(struct weir_doctor *self,
 }
 
 static void judge_suspensions(struct weir_doctor *self,
-                              const struct weir_flow_stats *stats)
+                              const struct weir_execution_stats *stats)
 {
     char count[WEIR_COUNT_SIZE];
 
@@ -75,7 +75,7 @@ static void judge_suspensions(struct weir_doctor *self,
             &self->findings, WEIR_VERDICT_WARNING, "suspensions",
             "resume or cancel them: 'weir execution list --state suspended'",
             "%s waited too long and %s for an operator",
-            weir_executions_count(stats->escalated, WEIR_STATS_MAX, count),
+            weir_execution_summary_count(stats->escalated, WEIR_STATS_MAX, count),
             WEIR_NOUN(stats->escalated, "was escalated: it waits",
                       "were escalated: they wait"));
 }
@@ -87,7 +87,7 @@ static void judge_budget(void *state, const struct weir_held_stats *held)
     char count[WEIR_COUNT_SIZE];
     char age[WEIR_AGE_SIZE];
 
-    (void)weir_executions_count(held->waiting, WEIR_STATS_MAX, count);
+    (void)weir_execution_summary_count(held->waiting, WEIR_STATS_MAX, count);
     if (!held->exceeded)
         weir_findings_add(&self->findings, WEIR_VERDICT_NOTE, "budgets",
                           "if it stays so, no supervisor runs",
@@ -107,7 +107,7 @@ static void judge_budget(void *state, const struct weir_held_stats *held)
 }
 
 static void judge(struct weir_doctor *self, uint32_t number,
-                  const struct weir_flow_stats *stats)
+                  const struct weir_execution_stats *stats)
 {
     char ready[WEIR_COUNT_SIZE];
     char delayed[WEIR_COUNT_SIZE];
@@ -118,33 +118,33 @@ static void judge(struct weir_doctor *self, uint32_t number,
 
     judge_supervisor(self, stats);
     judge_suspensions(self, stats);
-    weir_findings_add(&self->findings, WEIR_VERDICT_OK, "executions", "",
-                      "schema %" PRIu32
-                      "; %s ready, %s delayed, %s active, %s suspended, %s held by a "
-                      "budget; %s open %s",
-                      number, weir_executions_count(stats->ready, WEIR_STATS_MAX, ready),
-                      weir_executions_count(stats->delayed, WEIR_STATS_MAX, delayed),
-                      weir_executions_count(stats->active, WEIR_STATS_MAX, active),
-                      weir_executions_count(stats->suspended, WEIR_STATS_MAX, suspended),
-                      weir_executions_count(stats->held, WEIR_STATS_MAX, held),
-                      weir_executions_count(stats->flows, WEIR_STATS_MAX, flows),
-                      WEIR_NOUN(stats->flows, "flow", "flows"));
+    weir_findings_add(
+        &self->findings, WEIR_VERDICT_OK, "executions", "",
+        "schema %" PRIu32 "; %s ready, %s delayed, %s active, %s suspended, %s held by a "
+        "budget; %s open %s",
+        number, weir_execution_summary_count(stats->ready, WEIR_STATS_MAX, ready),
+        weir_execution_summary_count(stats->delayed, WEIR_STATS_MAX, delayed),
+        weir_execution_summary_count(stats->active, WEIR_STATS_MAX, active),
+        weir_execution_summary_count(stats->suspended, WEIR_STATS_MAX, suspended),
+        weir_execution_summary_count(stats->held, WEIR_STATS_MAX, held),
+        weir_execution_summary_count(stats->flows, WEIR_STATS_MAX, flows),
+        WEIR_NOUN(stats->flows, "flow", "flows"));
 }
 
 static enum weir_status look(struct weir_doctor *self, uint32_t number,
                              struct weir_error *error)
 {
-    struct weir_flow_stats stats;
-    enum weir_status status = weir_flow_read_stats(self->connection, &stats, error);
+    struct weir_execution_stats stats;
+    enum weir_status status = weir_executions_read_stats(self->connection, &stats, error);
 
     if (status == WEIR_OK)
         judge(self, number, &stats);
     if (status == WEIR_OK && stats.held > 0)
-        status = weir_flow_read_held(self->connection, judge_budget, self, error);
+        status = weir_executions_read_held(self->connection, judge_budget, self, error);
     return status;
 }
 
-void weir_doctor_check_flow(struct weir_doctor *self)
+void weir_doctor_check_executions(struct weir_doctor *self)
 {
     struct weir_error error = {0};
     uint32_t number = 0;

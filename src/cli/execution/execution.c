@@ -4,16 +4,20 @@
 #include "cli/command.h"
 
 static const struct weir_command *const MEMBERS[] = {
-    &weir_cli_flow_get,        &weir_cli_flow_list,       &weir_cli_flow_result,
-    &weir_cli_flow_claim,      &weir_cli_flow_renew,      &weir_cli_flow_progress,
-    &weir_cli_flow_complete,   &weir_cli_flow_fail,       &weir_cli_flow_delay,
-    &weir_cli_flow_abandon,    &weir_cli_flow_suspend,    &weir_cli_flow_waitpoint,
-    &weir_cli_flow_waitpoints, &weir_cli_flow_signal,     &weir_cli_flow_signals,
-    &weir_cli_flow_approve,    &weir_cli_flow_resume,     &weir_cli_flow_cancel,
-    &weir_cli_flow_revoke,     &weir_cli_flow_prioritise, &weir_cli_flow_replay,
+    &weir_cli_execution_get,        &weir_cli_execution_list,
+    &weir_cli_execution_result,     &weir_cli_execution_claim,
+    &weir_cli_execution_renew,      &weir_cli_execution_progress,
+    &weir_cli_execution_complete,   &weir_cli_execution_fail,
+    &weir_cli_execution_delay,      &weir_cli_execution_abandon,
+    &weir_cli_execution_suspend,    &weir_cli_execution_waitpoint,
+    &weir_cli_execution_waitpoints, &weir_cli_execution_signal,
+    &weir_cli_execution_signals,    &weir_cli_execution_approve,
+    &weir_cli_execution_resume,     &weir_cli_execution_cancel,
+    &weir_cli_execution_revoke,     &weir_cli_execution_prioritise,
+    &weir_cli_execution_replay,
 };
 
-const struct weir_command weir_cli_flow = {
+const struct weir_command weir_cli_execution = {
     .name = "execution",
     .summary = "look at executions, claim and settle them, decide about them",
     .usage = "COMMAND [OPTION...]",

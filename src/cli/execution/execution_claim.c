@@ -26,13 +26,13 @@ enum { OPTION_INPUT_TO = 400, OPTION_WAIT, JSON_SIZE_MAX = 1 << 30 };
 static int run(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option OPTIONS[] = {
-    WEIR_FLOW_CLAIMANT_OPTIONS,
+    WEIR_EXECUTION_CLAIMANT_OPTIONS,
     {'c', "count", "N", "at most so many, 1 to 10000; default 1"},
     {OPTION_WAIT, "wait", "D", "for something to come, up to 1h; default not at all"},
     {OPTION_INPUT_TO, "input-to", "FILE", "write the input there; for one claim"},
 };
 
-const struct weir_command weir_cli_flow_claim = {
+const struct weir_command weir_cli_execution_claim = {
     .name = "execution claim",
     .summary = "claim executions, to work on them yourself",
     .usage = "--lane LANE [OPTION...]",
@@ -58,8 +58,8 @@ const struct weir_command weir_cli_flow_claim = {
 };
 
 struct claim_call {
-    struct weir_flow_session session;
-    struct weir_flow_claimant claimant;
+    struct weir_execution_session session;
+    struct weir_execution_claimant claimant;
     size_t count;
     const char *input_to;
     int file; /* of --input-to; -1: none */
@@ -81,13 +81,13 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
         out->count = (size_t)number;
         return code;
     case OPTION_WAIT:
-        return weir_flow_take_ms(self, "wait", value, 0, WAIT_MS_MAX,
-                                 &out->claimant.options.wait_ms);
+        return weir_execution_take_ms(self, "wait", value, 0, WAIT_MS_MAX,
+                                      &out->claimant.options.wait_ms);
     case OPTION_INPUT_TO:
         out->input_to = value;
         return WEIR_EXIT_DONE;
     default:
-        return weir_flow_claimant_take(&out->claimant, self, id, value);
+        return weir_execution_claimant_take(&out->claimant, self, id, value);
     }
 }
 
@@ -101,7 +101,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
         return code;
     code = weir_command_no_operands(self, argc, argv);
     if (code == WEIR_EXIT_DONE)
-        code = weir_flow_claimant_check(&out->claimant, self);
+        code = weir_execution_claimant_check(&out->claimant, self);
     if (code == WEIR_EXIT_DONE && out->input_to != NULL && out->count > 1)
         code = weir_command_misuse(self, "--input-to is for one claim, not for %zu",
                                    out->count);
@@ -165,11 +165,11 @@ static int print_table(const struct claim_call *self)
                     sizeof COLUMNS / sizeof COLUMNS[0]);
     for (size_t i = 0; i < self->claimed_count; i++) {
         const struct weir_claimed *claimed = &self->claimed[i];
-        char token[WEIR_FLOW_TOKEN_SIZE];
+        char token[WEIR_EXECUTION_TOKEN_SIZE];
         char lease[WEIR_AGE_SIZE];
 
         weir_table_add(&table, WEIR_TONE_PLAIN, "%s",
-                       weir_flow_token_format(&claimed->claim, token));
+                       weir_execution_token_format(&claimed->claim, token));
         weir_table_add(&table, WEIR_TONE_PLAIN, "%s", claimed->lane);
         weir_table_add(&table, WEIR_TONE_PLAIN, "%s", claimed->kind);
         weir_table_add(&table, WEIR_TONE_PLAIN, "%" PRId32, claimed->attempt);
@@ -188,11 +188,12 @@ static int print_table(const struct claim_call *self)
 
 static void append_claim(struct weir_buf *json, const struct weir_claimed *claimed)
 {
-    char token[WEIR_FLOW_TOKEN_SIZE];
+    char token[WEIR_EXECUTION_TOKEN_SIZE];
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
 
     weir_output_open(json, NULL, "{");
-    weir_output_add_text(json, "token", weir_flow_token_format(&claimed->claim, token));
+    weir_output_add_text(json, "token",
+                         weir_execution_token_format(&claimed->claim, token));
     weir_output_add_text(json, "id", weir_execution_id_format(&claimed->claim.id, id));
     weir_output_add_text(json, "namespace", claimed->name_space);
     weir_output_add_text(json, "lane", claimed->lane);
@@ -230,7 +231,7 @@ static int print_json(const struct claim_call *self)
 
 static int tell(const struct claim_call *self)
 {
-    char token[WEIR_FLOW_TOKEN_SIZE];
+    char token[WEIR_EXECUTION_TOKEN_SIZE];
 
     if (self->session.session.shared.json)
         return print_json(self);
@@ -239,7 +240,7 @@ static int tell(const struct claim_call *self)
     if (!self->session.session.shared.quiet)
         puts("nothing to claim");
     for (size_t i = 0; i < self->claimed_count; i++)
-        puts(weir_flow_token_format(&self->claimed[i].claim, token));
+        puts(weir_execution_token_format(&self->claimed[i].claim, token));
     return WEIR_EXIT_DONE;
 }
 
@@ -252,13 +253,14 @@ static int claim(struct claim_call *self)
 
     if (code != WEIR_EXIT_DONE)
         return code;
-    if (weir_flow_claim(self->session.flow, &self->claimant.options, self->count,
-                        &self->claimed, &self->claimed_count, &error) != WEIR_OK)
-        return weir_flow_session_fail(&self->session, &error);
+    if (weir_execution_claim(self->session.executions, &self->claimant.options,
+                             self->count, &self->claimed, &self->claimed_count,
+                             &error) != WEIR_OK)
+        return weir_execution_session_fail(&self->session, &error);
     code = write_input(self);
     if (code == WEIR_EXIT_DONE)
         code = tell(self);
-    weir_claimed_free(self->session.flow, self->claimed);
+    weir_claimed_free(self->session.executions, self->claimed);
     return code;
 }
 
@@ -267,17 +269,17 @@ static int run(const struct weir_command *self, int argc, char **argv)
     struct claim_call claim_call = {.count = 1, .file = -1};
     int code;
 
-    weir_flow_claimant_init(&claim_call.claimant,
-                            getppid()); /* who asked, and works on it */
+    weir_execution_claimant_init(&claim_call.claimant,
+                                 getppid()); /* who asked, and works on it */
     code = parse(self, argc, argv, &claim_call);
     if (code >= 0)
         return code;
-    code = weir_flow_session_open(&claim_call.session, self, WEIR_FLOW_SESSION_TELLING,
-                                  NULL);
+    code = weir_execution_session_open(&claim_call.session, self,
+                                       WEIR_EXECUTION_SESSION_TELLING, NULL);
     if (code == WEIR_EXIT_DONE)
         code = claim(&claim_call);
     if (claim_call.file >= 0)
         close(claim_call.file);
-    weir_flow_session_close(&claim_call.session);
+    weir_execution_session_close(&claim_call.session);
     return code;
 }

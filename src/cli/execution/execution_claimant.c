@@ -12,13 +12,13 @@
 
 enum { HOST_SIZE = 128 };
 
-void weir_flow_claimant_init(struct weir_flow_claimant *self, pid_t process)
+void weir_execution_claimant_init(struct weir_execution_claimant *self, pid_t process)
 {
     char host[HOST_SIZE] = "";
 
     if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
         weir_text_format(host, sizeof host, "localhost");
-    *self = (struct weir_flow_claimant){.instance = ""};
+    *self = (struct weir_execution_claimant){.instance = ""};
     weir_claim_options_init(&self->options);
     weir_text_format(self->instance, sizeof self->instance, "%s:%" PRId64, host,
                      (int64_t)process);
@@ -28,26 +28,27 @@ void weir_flow_claimant_init(struct weir_flow_claimant *self, pid_t process)
     self->options.capabilities = self->capabilities;
 }
 
-bool weir_flow_claimant_has(int option)
+bool weir_execution_claimant_has(int option)
 {
-    return option == WEIR_FLOW_LANE ||
-           (option >= WEIR_FLOW_CAPABILITY && option <= WEIR_FLOW_INSTANCE);
+    return option == WEIR_EXECUTION_LANE ||
+           (option >= WEIR_EXECUTION_CAPABILITY && option <= WEIR_EXECUTION_INSTANCE);
 }
 
-static int add_lane(struct weir_flow_claimant *self, const struct weir_command *command,
-                    const char *value)
+static int add_lane(struct weir_execution_claimant *self,
+                    const struct weir_command *command, const char *value)
 {
     for (size_t i = 0; i < self->options.lane_count; i++) {
         if (strcmp(self->lanes[i], value) == 0)
             return weir_command_misuse(command, "--lane '%s' is given twice", value);
     }
-    if (self->options.lane_count == WEIR_FLOW_LANES_MAX)
-        return weir_command_misuse(command, "more than %d lanes", WEIR_FLOW_LANES_MAX);
+    if (self->options.lane_count == WEIR_EXECUTION_LANES_MAX)
+        return weir_command_misuse(command, "more than %d lanes",
+                                   WEIR_EXECUTION_LANES_MAX);
     self->lanes[self->options.lane_count++] = value;
     return WEIR_EXIT_DONE;
 }
 
-static int add_capability(struct weir_flow_claimant *self,
+static int add_capability(struct weir_execution_claimant *self,
                           const struct weir_command *command, const char *value)
 {
     if (self->options.capability_count == WEIR_CAPABILITIES_MAX)
@@ -57,19 +58,20 @@ static int add_capability(struct weir_flow_claimant *self,
     return WEIR_EXIT_DONE;
 }
 
-int weir_flow_claimant_take(struct weir_flow_claimant *self,
-                            const struct weir_command *command, int option,
-                            const char *value)
+int weir_execution_claimant_take(struct weir_execution_claimant *self,
+                                 const struct weir_command *command, int option,
+                                 const char *value)
 {
     switch (option) {
-    case WEIR_FLOW_LANE:
+    case WEIR_EXECUTION_LANE:
         return add_lane(self, command, value);
-    case WEIR_FLOW_CAPABILITY:
+    case WEIR_EXECUTION_CAPABILITY:
         return add_capability(self, command, value);
-    case WEIR_FLOW_LEASE:
-        return weir_flow_take_ms(command, "lease", value, WEIR_FLOW_LEASE_MS_MIN,
-                                 WEIR_FLOW_LEASE_MS_MAX, &self->options.lease_ms);
-    case WEIR_FLOW_WORKER:
+    case WEIR_EXECUTION_LEASE:
+        return weir_execution_take_ms(
+            command, "lease", value, WEIR_EXECUTION_LEASE_MS_MIN,
+            WEIR_EXECUTION_LEASE_MS_MAX, &self->options.lease_ms);
+    case WEIR_EXECUTION_WORKER:
         self->options.worker = value;
         break;
     default:
@@ -79,8 +81,8 @@ int weir_flow_claimant_take(struct weir_flow_claimant *self,
     return WEIR_EXIT_DONE;
 }
 
-int weir_flow_claimant_check(const struct weir_flow_claimant *self,
-                             const struct weir_command *command)
+int weir_execution_claimant_check(const struct weir_execution_claimant *self,
+                                  const struct weir_command *command)
 {
     if (self->options.lane_count == 0)
         return weir_command_misuse(command, "whose work? --lane LANE is needed");

@@ -2,14 +2,14 @@
  * execution_claimant.h - who claims: the options that `weir execution claim` and `weir work` share.
  *
  *   static const struct weir_command_option OPTIONS[] = {
- *       WEIR_FLOW_CLAIMANT_OPTIONS,
+ *       WEIR_EXECUTION_CLAIMANT_OPTIONS,
  *       ...
  *   };
  *
  * Memory   Texts are those of the command line, but for the name of the instance.
  */
-#ifndef WEIR_CLI_EXECUTION_FLOW_CLAIMANT_H
-#define WEIR_CLI_EXECUTION_FLOW_CLAIMANT_H
+#ifndef WEIR_CLI_EXECUTION_EXECUTION_CLAIMANT_H
+#define WEIR_CLI_EXECUTION_EXECUTION_CLAIMANT_H
 
 #include <sys/types.h>
 
@@ -17,41 +17,43 @@
 #include "weir/executions.h"
 
 enum {
-    WEIR_FLOW_LANES_MAX = 64,
-    WEIR_FLOW_LANE = 'l',
-    WEIR_FLOW_CAPABILITY = 300,
-    WEIR_FLOW_LEASE,
-    WEIR_FLOW_WORKER,
-    WEIR_FLOW_INSTANCE,
+    WEIR_EXECUTION_LANES_MAX = 64,
+    WEIR_EXECUTION_LANE = 'l',
+    WEIR_EXECUTION_CAPABILITY = 300,
+    WEIR_EXECUTION_LEASE,
+    WEIR_EXECUTION_WORKER,
+    WEIR_EXECUTION_INSTANCE,
 };
 
-#define WEIR_FLOW_CLAIMANT_OPTIONS                                                       \
-    {WEIR_FLOW_LANE, "lane", "LANE", "whose work; may be given 64 times"},               \
-        {WEIR_FLOW_CAPABILITY, "capability", "C", "that we have; may be repeated"},      \
-        {WEIR_FLOW_LEASE, "lease", "D", "1s to 1h; default 30s"},                        \
-        {WEIR_FLOW_WORKER, "worker", "NAME", "of those who work alike; default 'weir'"}, \
+#define WEIR_EXECUTION_CLAIMANT_OPTIONS                                                  \
+    {WEIR_EXECUTION_LANE, "lane", "LANE", "whose work; may be given 64 times"},          \
+        {WEIR_EXECUTION_CAPABILITY, "capability", "C", "that we have; may be repeated"}, \
+        {WEIR_EXECUTION_LEASE, "lease", "D", "1s to 1h; default 30s"},                   \
+        {WEIR_EXECUTION_WORKER, "worker", "NAME",                                        \
+         "of those who work alike; default 'weir'"},                                     \
     {                                                                                    \
-        WEIR_FLOW_INSTANCE, "instance", "NAME", "of this one; default host and process"  \
+        WEIR_EXECUTION_INSTANCE, "instance", "NAME",                                     \
+            "of this one; default host and process"                                      \
     }
 
-struct weir_flow_claimant {
+struct weir_execution_claimant {
     struct weir_claim_options options; /* points at what follows: must not move */
-    const char *lanes[WEIR_FLOW_LANES_MAX];
+    const char *lanes[WEIR_EXECUTION_LANES_MAX];
     const char *capabilities[WEIR_CAPABILITIES_MAX];
     char instance[WEIR_INSTANCE_SIZE_MAX + 1];
 };
 
 /* `process`: in the name of the instance, unless one is given. */
-void weir_flow_claimant_init(struct weir_flow_claimant *self, pid_t process);
+void weir_execution_claimant_init(struct weir_execution_claimant *self, pid_t process);
 
 /* Is this option one of ours? */
-bool weir_flow_claimant_has(int option);
+bool weir_execution_claimant_has(int option);
 
 /* The exit code, as of check(), which comes behind all options. */
-WEIR_CHECKED int weir_flow_claimant_take(struct weir_flow_claimant *self,
-                                         const struct weir_command *command, int option,
-                                         const char *value);
-WEIR_CHECKED int weir_flow_claimant_check(const struct weir_flow_claimant *self,
-                                          const struct weir_command *command);
+WEIR_CHECKED int weir_execution_claimant_take(struct weir_execution_claimant *self,
+                                              const struct weir_command *command,
+                                              int option, const char *value);
+WEIR_CHECKED int weir_execution_claimant_check(const struct weir_execution_claimant *self,
+                                               const struct weir_command *command);
 
 #endif

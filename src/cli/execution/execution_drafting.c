@@ -45,7 +45,7 @@ int weir_drafting_add_tag(struct weir_drafting *self, const struct weir_command 
 {
     if (self->draft.tag_count == WEIR_TAGS_MAX)
         return weir_command_misuse(command, "more than %d tags", WEIR_TAGS_MAX);
-    return weir_flow_take_tag(command, value, &self->tags[self->draft.tag_count++]);
+    return weir_execution_take_tag(command, value, &self->tags[self->draft.tag_count++]);
 }
 
 static int add_budget(struct weir_drafting *self, const struct weir_command *command,
@@ -68,15 +68,18 @@ static int take_policy(struct weir_drafting *self, const struct weir_command *co
         return take_count(command, "retries", value, WEIR_RETRIES_MAX_MAX,
                           &policy->retries_max);
     case WEIR_DRAFTING_BACKOFF:
-        return weir_flow_take_ms(command, "backoff", value, 0, WEIR_FLOW_DURATION_MS_MAX,
-                                 &policy->backoff_initial_ms);
+        return weir_execution_take_ms(command, "backoff", value, 0,
+                                      WEIR_EXECUTION_DURATION_MS_MAX,
+                                      &policy->backoff_initial_ms);
     case WEIR_DRAFTING_BACKOFF_MAX:
         self->backoff_max_given = true;
-        return weir_flow_take_ms(command, "backoff-max", value, 0,
-                                 WEIR_FLOW_DURATION_MS_MAX, &policy->backoff_max_ms);
+        return weir_execution_take_ms(command, "backoff-max", value, 0,
+                                      WEIR_EXECUTION_DURATION_MS_MAX,
+                                      &policy->backoff_max_ms);
     case WEIR_DRAFTING_ATTEMPT_TIMEOUT:
-        return weir_flow_take_ms(command, "attempt-timeout", value, 1,
-                                 WEIR_FLOW_DURATION_MS_MAX, &policy->attempt_timeout_ms);
+        return weir_execution_take_ms(command, "attempt-timeout", value, 1,
+                                      WEIR_EXECUTION_DURATION_MS_MAX,
+                                      &policy->attempt_timeout_ms);
     case WEIR_DRAFTING_RECLAIMS:
         return take_count(command, "reclaims", value, WEIR_RECLAIMS_MAX_MAX,
                           &policy->reclaims_max);
@@ -101,11 +104,13 @@ static int take_time(struct weir_drafting *self, const struct weir_command *comm
         self->draft.priority = (int32_t)number;
         return code;
     case WEIR_DRAFTING_DELAY:
-        return weir_flow_take_ms(command, "delay", value, 0, WEIR_FLOW_DURATION_MS_MAX,
-                                 &self->draft.delay_ms);
+        return weir_execution_take_ms(command, "delay", value, 0,
+                                      WEIR_EXECUTION_DURATION_MS_MAX,
+                                      &self->draft.delay_ms);
     case WEIR_DRAFTING_DEADLINE:
-        return weir_flow_take_ms(command, "deadline", value, 1, WEIR_FLOW_DURATION_MS_MAX,
-                                 &self->draft.deadline_ms);
+        return weir_execution_take_ms(command, "deadline", value, 1,
+                                      WEIR_EXECUTION_DURATION_MS_MAX,
+                                      &self->draft.deadline_ms);
     default:
         return take_policy(self, command, id, value);
     }
@@ -136,7 +141,7 @@ int weir_drafting_take(struct weir_drafting *self, const struct weir_command *co
         return add_budget(self, command, value);
     case WEIR_DRAFTING_ID:
         self->draft.id = &self->id;
-        return weir_flow_take_id(command, value, &self->id);
+        return weir_execution_take_id(command, value, &self->id);
     default:
         return take_time(self, command, id, value);
     }
@@ -156,7 +161,7 @@ int weir_drafting_finish(struct weir_drafting *self, const struct weir_command *
         self->policy.backoff_initial_ms > self->policy.backoff_max_ms)
         self->policy.backoff_max_ms = self->policy.backoff_initial_ms;
     if (weir_execution_draft_check(
-            &self->draft, partitions > 0 ? partitions : WEIR_FLOW_PARTITIONS_DEFAULT,
+            &self->draft, partitions > 0 ? partitions : WEIR_EXECUTION_PARTITIONS_DEFAULT,
             &error) != WEIR_OK)
         return weir_command_misuse(command, "%s", error.text);
     return WEIR_EXIT_DONE;

@@ -8,8 +8,8 @@
  *
  * Memory   Texts are borrowed; the draft points into the struct, which stays where it is.
  */
-#ifndef WEIR_CLI_EXECUTION_FLOW_DRAFTING_H
-#define WEIR_CLI_EXECUTION_FLOW_DRAFTING_H
+#ifndef WEIR_CLI_EXECUTION_EXECUTION_DRAFTING_H
+#define WEIR_CLI_EXECUTION_EXECUTION_DRAFTING_H
 
 #include <stdbool.h>
 #include <stddef.h>

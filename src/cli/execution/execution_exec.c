@@ -27,7 +27,7 @@ enum { LOOK_MS_MAX = 50, LOOK_SHARE = 40, KILL_MS_MAX = 800, KILL_SHARE = 20 };
 
 /* One process and what it has said. */
 struct run {
-    const struct weir_flow_exec *exec;
+    const struct weir_execution_exec *exec;
     struct weir_child child;
     struct weir_buf output;
     int64_t asked_ns; /* when it was asked to end, if it was */
@@ -35,14 +35,14 @@ struct run {
 };
 
 static enum weir_status init_environment(struct weir_environment *self,
-                                         const struct weir_flow_exec *exec,
+                                         const struct weir_execution_exec *exec,
                                          const struct weir_claimed *claimed,
                                          const char *tags)
 {
-    char token[WEIR_FLOW_TOKEN_SIZE], id[WEIR_EXECUTION_ID_TEXT_SIZE];
+    char token[WEIR_EXECUTION_TOKEN_SIZE], id[WEIR_EXECUTION_ID_TEXT_SIZE];
     char attempt[NUMBER_SIZE], epoch[NUMBER_SIZE];
     const struct weir_environment_variable variables[] = {
-        {"WEIR_TOKEN", weir_flow_token_format(&claimed->claim, token)},
+        {"WEIR_TOKEN", weir_execution_token_format(&claimed->claim, token)},
         {"WEIR_ID", weir_execution_id_format(&claimed->claim.id, id)},
         {"WEIR_NAMESPACE", claimed->name_space},
         {"WEIR_LANE", claimed->lane},
@@ -64,7 +64,7 @@ static enum weir_status init_environment(struct weir_environment *self,
 
 /* Owes a weir_environment_fini(), also when it fails. */
 static enum weir_status make_environment(struct weir_environment *self,
-                                         const struct weir_flow_exec *exec,
+                                         const struct weir_execution_exec *exec,
                                          const struct weir_claimed *claimed)
 {
     struct weir_buf tags;
@@ -157,8 +157,8 @@ static enum weir_answer judge(const struct run *self, struct weir_task *task)
 }
 
 static enum weir_answer run(struct weir_context *context,
-                            const struct weir_flow_exec *exec, struct weir_task *task,
-                            char *const *environment)
+                            const struct weir_execution_exec *exec,
+                            struct weir_task *task, char *const *environment)
 {
     const struct weir_child_options options = {
         .command = exec->command,
@@ -181,10 +181,10 @@ static enum weir_answer run(struct weir_context *context,
     return answer;
 }
 
-enum weir_answer weir_flow_exec_run(struct weir_context *context, void *state,
-                                    struct weir_task *task)
+enum weir_answer weir_execution_exec_run(struct weir_context *context, void *state,
+                                         struct weir_task *task)
 {
-    const struct weir_flow_exec *exec = state;
+    const struct weir_execution_exec *exec = state;
     struct weir_environment environment;
     enum weir_status status =
         make_environment(&environment, exec, weir_task_claimed(task));

@@ -17,13 +17,13 @@
  *
  * Threads  Those of the worker, several at once.
  */
-#ifndef WEIR_CLI_EXECUTION_FLOW_EXEC_H
-#define WEIR_CLI_EXECUTION_FLOW_EXEC_H
+#ifndef WEIR_CLI_EXECUTION_EXECUTION_EXEC_H
+#define WEIR_CLI_EXECUTION_EXECUTION_EXEC_H
 
 #include "weir/execution_worker.h"
 
 /* Borrowed until the last handler has returned. */
-struct weir_flow_exec {
+struct weir_execution_exec {
     const char *command;
     int64_t delay_ms;   /* of exit code 75 */
     int64_t lease_ms;   /* of the claims */
@@ -32,7 +32,7 @@ struct weir_flow_exec {
 };
 
 /* A weir_task_fn, whose state is the struct above. */
-enum weir_answer weir_flow_exec_run(struct weir_context *context, void *self,
-                                    struct weir_task *task);
+enum weir_answer weir_execution_exec_run(struct weir_context *context, void *self,
+                                         struct weir_task *task);
 
 #endif

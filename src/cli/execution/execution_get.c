@@ -16,7 +16,7 @@ enum { JSON_SIZE_MAX = 64 << 20 };
 static int run_get(const struct weir_command *self, int argc, char **argv);
 static int run_result(const struct weir_command *self, int argc, char **argv);
 
-const struct weir_command weir_cli_flow_get = {
+const struct weir_command weir_cli_execution_get = {
     .name = "execution get",
     .summary = "show one execution, its attempts, and why it does not move",
     .usage = "ID",
@@ -28,7 +28,7 @@ const struct weir_command weir_cli_flow_get = {
     .run = run_get,
 };
 
-const struct weir_command weir_cli_flow_result = {
+const struct weir_command weir_cli_execution_result = {
     .name = "execution result",
     .summary = "print the result of an execution that was completed",
     .usage = "ID",
@@ -55,7 +55,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     }
     code = weir_command_one_operand(self, argc, argv, "ID", &word);
     if (code == WEIR_EXIT_DONE)
-        code = weir_flow_take_id(self, word, out);
+        code = weir_execution_take_id(self, word, out);
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
@@ -74,7 +74,7 @@ static const struct weir_table_column COLUMNS[] = {
 };
 
 struct show_call {
-    const struct weir_flow_session *session;
+    const struct weir_execution_session *session;
     enum weir_public_state state;
     struct weir_buf text;  /* lines for people, or JSON */
     struct weir_buf facts; /* those that come behind what it waits for */
@@ -91,8 +91,8 @@ static void show_execution(void *state, const struct weir_execution_info *info)
         weir_flow_append_members(&self->text, info, self->session->now_us);
         return;
     }
-    weir_flow_append_state(&self->text, info, self->session->now_us);
-    weir_flow_append_facts(&self->facts, info);
+    weir_execution_append_state(&self->text, info, self->session->now_us);
+    weir_execution_append_facts(&self->facts, info);
 }
 
 static void show_suspension(void *state, const struct weir_suspension_info *info)
@@ -100,9 +100,9 @@ static void show_suspension(void *state, const struct weir_suspension_info *info
     struct show_call *self = state;
 
     if (self->session->session.shared.json)
-        weir_flow_append_suspension_json(&self->text, info);
+        weir_execution_append_suspension_json(&self->text, info);
     else
-        weir_flow_append_suspension(&self->text, info);
+        weir_execution_append_suspension(&self->text, info);
 }
 
 static void show_budget(void *state, const struct weir_budget_info *info)
@@ -110,9 +110,9 @@ static void show_budget(void *state, const struct weir_budget_info *info)
     struct show_call *self = state;
 
     if (self->session->session.shared.json)
-        weir_flow_append_budget_json(&self->text, NULL, info);
+        weir_budget_append_json(&self->text, NULL, info);
     else
-        weir_flow_append_budget(&self->text, info, self->session->now_us);
+        weir_budget_append_facts(&self->text, info, self->session->now_us);
 }
 
 /* What it waits for, when that is more than a time or a worker. */
@@ -124,8 +124,8 @@ static enum weir_status show_wait(struct show_call *self,
     enum weir_status status = WEIR_OK;
 
     if (self->state == WEIR_STATE_SUSPENDED)
-        status =
-            weir_flow_suspension(self->session->flow, id, show_suspension, self, error);
+        status = weir_execution_suspension(self->session->executions, id, show_suspension,
+                                           self, error);
     else if (json)
         weir_output_open(&self->text, "suspension", "null");
     if (status != WEIR_OK)
@@ -133,7 +133,7 @@ static enum weir_status show_wait(struct show_call *self,
     if (json)
         weir_output_open(&self->text, "budgets", "[");
     if (self->state == WEIR_STATE_RATE_LIMITED)
-        status = weir_budget_of(self->session->flow, id, show_budget, self, error);
+        status = weir_budget_of(self->session->executions, id, show_budget, self, error);
     if (json)
         weir_buf_append_text(&self->text, "]");
     return status;
@@ -196,7 +196,8 @@ static enum weir_status show(struct show_call *self, const struct weir_execution
 
     if (json)
         weir_output_open(&self->text, NULL, "{");
-    status = weir_flow_get(self->session->flow, id, show_execution, self, error);
+    status =
+        weir_execution_get(self->session->executions, id, show_execution, self, error);
     if (status == WEIR_OK)
         status = show_wait(self, id, error);
     if (status != WEIR_OK)
@@ -204,7 +205,8 @@ static enum weir_status show(struct show_call *self, const struct weir_execution
     weir_buf_append(&self->text, weir_buf_text(&self->facts), self->facts.size);
     if (json)
         weir_output_open(&self->text, "attempts_log", "[");
-    status = weir_flow_attempts(self->session->flow, id, show_attempt, self, error);
+    status =
+        weir_execution_attempts(self->session->executions, id, show_attempt, self, error);
     if (json)
         weir_buf_append_text(&self->text, "]}\n");
     if (status == WEIR_OK && self->attempt_count > 0 && !json) {
@@ -214,7 +216,7 @@ static enum weir_status show(struct show_call *self, const struct weir_execution
     return status;
 }
 
-static int get(const struct weir_flow_session *session,
+static int get(const struct weir_execution_session *session,
                const struct weir_execution_id *id)
 {
     struct show_call show_call = {.session = session};
@@ -226,7 +228,7 @@ static int get(const struct weir_flow_session *session,
     weir_table_init(&show_call.attempts, weir_heap_system(), COLUMNS,
                     sizeof COLUMNS / sizeof COLUMNS[0]);
     if (show(&show_call, id, &error) != WEIR_OK)
-        code = weir_flow_session_fail(session, &error);
+        code = weir_execution_session_fail(session, &error);
     else if (session->session.shared.quiet && !session->session.shared.json)
         code = puts(weir_public_state_name(show_call.state)) < 0 ? WEIR_EXIT_FAILED
                                                                  : WEIR_EXIT_DONE;
@@ -238,21 +240,22 @@ static int get(const struct weir_flow_session *session,
     return code;
 }
 
-typedef int (*show_fn)(const struct weir_flow_session *session,
+typedef int (*show_fn)(const struct weir_execution_session *session,
                        const struct weir_execution_id *id);
 
 static int run(const struct weir_command *self, int argc, char **argv, show_fn show_one)
 {
-    struct weir_flow_session session;
+    struct weir_execution_session session;
     struct weir_execution_id id;
     int code = parse(self, argc, argv, &id);
 
     if (code >= 0)
         return code;
-    code = weir_flow_session_open(&session, self, WEIR_FLOW_SESSION_SILENT, NULL);
+    code =
+        weir_execution_session_open(&session, self, WEIR_EXECUTION_SESSION_SILENT, NULL);
     if (code == WEIR_EXIT_DONE)
         code = show_one(&session, &id);
-    weir_flow_session_close(&session);
+    weir_execution_session_close(&session);
     return code;
 }
 
@@ -281,7 +284,7 @@ static int print_json(const struct weir_command *command,
 }
 
 /* Only what is completed has one; how it stands is worth a word. */
-static int tell_none(const struct weir_flow_session *session,
+static int tell_none(const struct weir_execution_session *session,
                      const struct weir_execution_id *id)
 {
     char text[WEIR_EXECUTION_ID_TEXT_SIZE];
@@ -292,8 +295,9 @@ static int tell_none(const struct weir_flow_session *session,
     weir_buf_init(&show_call.text, weir_heap_system(), JSON_SIZE_MAX);
     weir_buf_init(&show_call.facts, weir_heap_system(), JSON_SIZE_MAX);
     weir_execution_id_format(id, text);
-    if (weir_flow_get(session->flow, id, show_execution, &show_call, &error) != WEIR_OK)
-        code = weir_flow_session_fail(session, &error);
+    if (weir_execution_get(session->executions, id, show_execution, &show_call, &error) !=
+        WEIR_OK)
+        code = weir_execution_session_fail(session, &error);
     else
         code =
             weir_command_fail(session->session.command,
@@ -304,26 +308,27 @@ static int tell_none(const struct weir_flow_session *session,
     return code;
 }
 
-static int print_result(const struct weir_flow_session *session,
+static int print_result(const struct weir_execution_session *session,
                         const struct weir_execution_id *id)
 {
     struct weir_error error = {0};
     struct weir_str result = {"", 0};
     void *data = NULL;
     size_t size = 0;
-    enum weir_status status = weir_flow_result(session->flow, id, &data, &size, &error);
+    enum weir_status status =
+        weir_execution_result(session->executions, id, &data, &size, &error);
     int code;
 
     if (status == WEIR_NO_ROW)
         return tell_none(session, id);
     if (status != WEIR_OK)
-        return weir_flow_session_fail(session, &error);
+        return weir_execution_session_fail(session, &error);
     if (data != NULL)
         result = (struct weir_str){data, size};
     code = session->session.shared.json
                ? print_json(session->session.command, id, result)
                : weir_output_bytes(session->session.command, result);
-    weir_flow_free(session->flow, data);
+    weir_executions_free(session->executions, data);
     return code;
 }
 

@@ -37,7 +37,7 @@ static const struct weir_command_option OPTIONS[] = {
     {OPTION_AFTER, "after", "MARK", "the next page, behind the one that ended there"},
 };
 
-const struct weir_command weir_cli_flow_list = {
+const struct weir_command weir_cli_execution_list = {
     .name = "execution list",
     .summary = "list executions, newest first",
     .usage = "[FILTER...] [--limit N] [--after MARK]",
@@ -56,12 +56,12 @@ const struct weir_command weir_cli_flow_list = {
 };
 
 struct list_call {
-    struct weir_flow_session session;
+    struct weir_execution_session session;
     struct weir_execution_filter filter;
     struct weir_tag tag;
-    struct weir_graph_id graph;
+    struct weir_flow_id flow;
     size_t limit;
-    struct weir_flow_view view;
+    struct weir_execution_view view;
     size_t count; /* visited */
 };
 
@@ -106,10 +106,10 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
         out->filter.name_space = value;
         break;
     case 'f':
-        out->filter.graph = &out->graph;
-        return weir_flow_take_graph(self, value, &out->graph);
+        out->filter.flow = &out->flow;
+        return weir_flow_take_id(self, value, &out->flow);
     case OPTION_TAG:
-        code = weir_flow_take_tag(self, value, &out->tag);
+        code = weir_execution_take_tag(self, value, &out->tag);
         out->filter.tag_key = out->tag.key;
         out->filter.tag_value = out->tag.value;
         break;
@@ -142,7 +142,7 @@ static void add_row(void *state, const struct weir_execution_info *info)
     struct list_call *self = state;
 
     self->count++;
-    weir_flow_view_add(&self->view, info);
+    weir_execution_view_add(&self->view, info);
 }
 
 static int print_json(const struct list_call *self)
@@ -152,7 +152,7 @@ static int print_json(const struct list_call *self)
 
     weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
     weir_output_open(&json, NULL, "{");
-    weir_flow_view_append_json(&self->view, &json);
+    weir_execution_view_append_json(&self->view, &json);
     if (self->filter.before > 0)
         weir_output_add_number(&json, "after", self->filter.before);
     else
@@ -191,9 +191,9 @@ static int list(struct list_call *self)
         size_t left = self->limit - self->count;
 
         self->filter.count = left < PAGE_MAX ? left : PAGE_MAX;
-        if (weir_flow_list(self->session.flow, &self->filter, ids ? print_id : add_row,
-                           self, &next, &error) != WEIR_OK)
-            return weir_flow_session_fail(&self->session, &error);
+        if (weir_execution_list(self->session.executions, &self->filter,
+                                ids ? print_id : add_row, self, &next, &error) != WEIR_OK)
+            return weir_execution_session_fail(&self->session, &error);
         self->filter.before = next;
     } while (next > 0 && self->count < self->limit);
     return ids ? WEIR_EXIT_DONE : print_page(self);
@@ -210,12 +210,12 @@ static int run(const struct weir_command *self, int argc, char **argv)
         return code;
     if (code != WEIR_EXIT_DONE)
         return code;
-    code =
-        weir_flow_session_open(&list_call.session, self, WEIR_FLOW_SESSION_SILENT, NULL);
-    weir_flow_view_init(&list_call.view, list_call.session.now_us);
+    code = weir_execution_session_open(&list_call.session, self,
+                                       WEIR_EXECUTION_SESSION_SILENT, NULL);
+    weir_execution_view_init(&list_call.view, list_call.session.now_us);
     if (code == WEIR_EXIT_DONE)
         code = list(&list_call);
-    weir_flow_session_close(&list_call.session);
-    weir_flow_view_fini(&list_call.view);
+    weir_execution_session_close(&list_call.session);
+    weir_execution_view_fini(&list_call.view);
     return code;
 }

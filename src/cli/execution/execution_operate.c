@@ -41,7 +41,7 @@ static const struct weir_command_option RESUME_OPTIONS[] = {
     {'d', "delay", "D", "go on so long from now; default at once"},
 };
 
-const struct weir_command weir_cli_flow_cancel = {
+const struct weir_command weir_cli_execution_cancel = {
     .name = "execution cancel",
     .summary = "end executions as cancelled, whoever holds them",
     .usage = "ID... [--reason TEXT]",
@@ -55,7 +55,7 @@ const struct weir_command weir_cli_flow_cancel = {
     .run = run_cancel,
 };
 
-const struct weir_command weir_cli_flow_revoke = {
+const struct weir_command weir_cli_execution_revoke = {
     .name = "execution revoke",
     .summary = "take executions from their worker, for the next one",
     .usage = "ID... [--instance NAME] [--epoch N]",
@@ -68,7 +68,7 @@ const struct weir_command weir_cli_flow_revoke = {
     .run = run_revoke,
 };
 
-const struct weir_command weir_cli_flow_prioritise = {
+const struct weir_command weir_cli_execution_prioritise = {
     .name = "execution prioritise",
     .summary = "let executions overtake others, or fall behind",
     .usage = "ID... --priority N",
@@ -79,7 +79,7 @@ const struct weir_command weir_cli_flow_prioritise = {
     .run = run_prioritise,
 };
 
-const struct weir_command weir_cli_flow_replay = {
+const struct weir_command weir_cli_execution_replay = {
     .name = "execution replay",
     .summary = "run executions once more that have ended",
     .usage = "ID...",
@@ -89,7 +89,7 @@ const struct weir_command weir_cli_flow_replay = {
     .run = run_replay,
 };
 
-const struct weir_command weir_cli_flow_resume = {
+const struct weir_command weir_cli_execution_resume = {
     .name = "execution resume",
     .summary = "let suspended executions go on, whatever they wait for",
     .usage = "ID... [--delay D]",
@@ -113,8 +113,8 @@ static enum weir_status revoke(struct operate_call *self,
                                struct weir_error *error);
 
 struct operate_call {
-    struct weir_flow_session session;
-    struct weir_execution_id ids[WEIR_FLOW_WORDS_MAX];
+    struct weir_execution_session session;
+    struct weir_execution_id ids[WEIR_EXECUTION_WORDS_MAX];
     size_t count;
     operate_fn operate;
     const char *done; /* "cancelled" */
@@ -145,8 +145,8 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
         return weir_command_number(self, "priority", value, 0, WEIR_PRIORITY_MAX,
                                    &out->priority);
     case 'd':
-        return weir_flow_take_ms(self, "delay", value, 0, WEIR_FLOW_DURATION_MS_MAX,
-                                 &out->delay_ms);
+        return weir_execution_take_ms(self, "delay", value, 0,
+                                      WEIR_EXECUTION_DURATION_MS_MAX, &out->delay_ms);
     case OPTION_INSTANCE:
         out->wanted.instance = value;
         break;
@@ -170,9 +170,10 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     if (code >= 0)
         return code;
     for (code = WEIR_EXIT_DONE; optind < argc && code == WEIR_EXIT_DONE; optind++) {
-        if (out->count == WEIR_FLOW_WORDS_MAX)
-            return weir_command_misuse(self, "more than %d ids", WEIR_FLOW_WORDS_MAX);
-        code = weir_flow_take_id(self, argv[optind], &out->ids[out->count++]);
+        if (out->count == WEIR_EXECUTION_WORDS_MAX)
+            return weir_command_misuse(self, "more than %d ids",
+                                       WEIR_EXECUTION_WORDS_MAX);
+        code = weir_execution_take_id(self, argv[optind], &out->ids[out->count++]);
     }
     if (code == WEIR_EXIT_DONE && out->count == 0)
         code = weir_command_misuse(self, "which execution? an ID is needed");
@@ -193,14 +194,14 @@ static void note_done(struct operate_call *self, const struct weir_execution_id 
 /* Nobody had it, or not the one that was meant: which is what the operator wants. */
 static void note_unchanged(struct operate_call *self, const struct weir_execution_id *id)
 {
-    const struct weir_truth *truth = &self->revocation.truth;
+    const struct weir_execution_status *current = &self->revocation.current;
     char text[WEIR_EXECUTION_ID_TEXT_SIZE];
 
     self->unchanged_count++;
     if (!self->session.session.shared.json && !self->session.session.shared.quiet)
         printf("%s: nothing to revoke (%s); it is %s, epoch %" PRId64 "\n",
                weir_execution_id_format(id, text), self->revocation.reason,
-               weir_public_state_name(truth->state), truth->epoch);
+               weir_public_state_name(current->state), current->epoch);
 }
 
 static int note_refused(struct operate_call *self, const struct weir_execution_id *id,
@@ -252,7 +253,7 @@ static int operate_one(struct operate_call *self, const struct weir_execution_id
     if (status == WEIR_NOT_FOUND || status == WEIR_MISMATCH)
         return note_refused(self, id, error.text);
     *failed = true;
-    return weir_flow_session_fail(&self->session, &error);
+    return weir_execution_session_fail(&self->session, &error);
 }
 
 static int operate(struct operate_call *self)
@@ -278,14 +279,14 @@ static int operate(struct operate_call *self)
 static int run_ids(const struct weir_command *command, struct operate_call *self,
                    operate_fn call, const char *done)
 {
-    int code =
-        weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_TELLING, NULL);
+    int code = weir_execution_session_open(&self->session, command,
+                                           WEIR_EXECUTION_SESSION_TELLING, NULL);
 
     self->operate = call;
     self->done = done;
     if (code == WEIR_EXIT_DONE)
         code = operate(self);
-    weir_flow_session_close(&self->session);
+    weir_execution_session_close(&self->session);
     return code;
 }
 
@@ -295,7 +296,7 @@ static enum weir_status cancel(struct operate_call *self,
                                const struct weir_execution_id *id,
                                struct weir_error *error)
 {
-    return weir_flow_cancel(self->session.flow, id, self->reason, error);
+    return weir_execution_cancel(self->session.executions, id, self->reason, error);
 }
 
 static enum weir_status revoke(struct operate_call *self,
@@ -305,7 +306,8 @@ static enum weir_status revoke(struct operate_call *self,
     enum weir_status status;
 
     self->revocation = self->wanted;
-    status = weir_flow_revoke(self->session.flow, id, &self->revocation, error);
+    status =
+        weir_execution_revoke(self->session.executions, id, &self->revocation, error);
     self->unchanged = status == WEIR_OK && !self->revocation.revoked;
     return status;
 }
@@ -314,21 +316,22 @@ static enum weir_status prioritise(struct operate_call *self,
                                    const struct weir_execution_id *id,
                                    struct weir_error *error)
 {
-    return weir_flow_prioritise(self->session.flow, id, (int32_t)self->priority, error);
+    return weir_execution_prioritise(self->session.executions, id,
+                                     (int32_t)self->priority, error);
 }
 
 static enum weir_status replay(struct operate_call *self,
                                const struct weir_execution_id *id,
                                struct weir_error *error)
 {
-    return weir_flow_replay(self->session.flow, id, error);
+    return weir_execution_replay(self->session.executions, id, error);
 }
 
 static enum weir_status resume(struct operate_call *self,
                                const struct weir_execution_id *id,
                                struct weir_error *error)
 {
-    return weir_flow_resume(self->session.flow, id, self->delay_ms, error);
+    return weir_execution_resume(self->session.executions, id, self->delay_ms, error);
 }
 
 /* ---- the commands ------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include "execution/schema.h"
 
 /* Nothing to be opened again: MariaDB will never have it, and other databases after a migration. */
-static int check_tables(const struct weir_flow_session *self)
+static int check_tables(const struct weir_execution_session *self)
 {
     const struct weir_session *session = &self->session;
     struct weir_connection *connection = NULL;
@@ -23,7 +23,7 @@ static int check_tables(const struct weir_flow_session *self)
                                  session->name);
     status = weir_db_acquire(session->db, &connection, &error);
     if (status == WEIR_OK)
-        status = weir_schema_read(&weir_flow_schema, connection, &version, &error);
+        status = weir_schema_read(&weir_executions_schema, connection, &version, &error);
     weir_db_release(session->db, connection);
     if (status != WEIR_OK)
         return weir_session_fail(session, &error, NULL);
@@ -35,25 +35,27 @@ static int check_tables(const struct weir_flow_session *self)
     return WEIR_EXIT_DONE;
 }
 
-static int create_flow(struct weir_flow_session *self, enum weir_flow_session_use use,
-                       const struct weir_flow_session_wishes *wishes)
+static int create_flow(struct weir_execution_session *self,
+                       enum weir_execution_session_use use,
+                       const struct weir_execution_session_wishes *wishes)
 {
-    struct weir_flow_options options;
+    struct weir_executions_options options;
     struct weir_error error = {0};
 
-    weir_flow_options_init(&options);
+    weir_executions_options_init(&options);
     options.db = self->session.db;
-    options.outbox = use == WEIR_FLOW_SESSION_TELLING ? self->session.outbox : NULL;
+    options.outbox = use == WEIR_EXECUTION_SESSION_TELLING ? self->session.outbox : NULL;
     options.no_savepoint = true; /* what fails here is rolled back as a whole */
     if (wishes->partitions > 0)
         options.partitions = wishes->partitions;
-    if (weir_flow_create(&options, &self->flow, &error) != WEIR_OK)
-        return weir_flow_session_fail(self, &error);
+    if (weir_executions_create(&options, &self->executions, &error) != WEIR_OK)
+        return weir_execution_session_fail(self, &error);
     return WEIR_EXIT_DONE;
 }
 
-enum weir_status weir_flow_session_read_clock(const struct weir_flow_session *self,
-                                              int64_t *out_us, struct weir_error *error)
+enum weir_status
+weir_execution_session_read_clock(const struct weir_execution_session *self,
+                                  int64_t *out_us, struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
     enum weir_status status = weir_db_acquire(self->session.db, &connection, error);
@@ -64,18 +66,18 @@ enum weir_status weir_flow_session_read_clock(const struct weir_flow_session *se
     return status;
 }
 
-int weir_flow_session_open(struct weir_flow_session *self,
-                           const struct weir_command *command,
-                           enum weir_flow_session_use use,
-                           const struct weir_flow_session_wishes *wishes)
+int weir_execution_session_open(struct weir_execution_session *self,
+                                const struct weir_command *command,
+                                enum weir_execution_session_use use,
+                                const struct weir_execution_session_wishes *wishes)
 {
-    static const struct weir_flow_session_wishes NONE = {0};
+    static const struct weir_execution_session_wishes NONE = {0};
     struct weir_error error = {0};
     int code;
 
     if (wishes == NULL)
         wishes = &NONE;
-    self->flow = NULL;
+    self->executions = NULL;
     self->now_us = 0;
     code = weir_session_open(&self->session, command, WEIR_SESSION_OUTBOX,
                              &(struct weir_session_wishes){.producers = wishes->threads});
@@ -84,20 +86,20 @@ int weir_flow_session_open(struct weir_flow_session *self,
     if (code == WEIR_EXIT_DONE)
         code = create_flow(self, use, wishes);
     if (code == WEIR_EXIT_DONE &&
-        weir_flow_session_read_clock(self, &self->now_us, &error) != WEIR_OK)
-        code = weir_flow_session_fail(self, &error);
+        weir_execution_session_read_clock(self, &self->now_us, &error) != WEIR_OK)
+        code = weir_execution_session_fail(self, &error);
     return code;
 }
 
-void weir_flow_session_close(struct weir_flow_session *self)
+void weir_execution_session_close(struct weir_execution_session *self)
 {
-    weir_flow_destroy(self->flow);
-    self->flow = NULL;
+    weir_executions_destroy(self->executions);
+    self->executions = NULL;
     weir_session_close(&self->session);
 }
 
-int weir_flow_session_fail(const struct weir_flow_session *self,
-                           const struct weir_error *error)
+int weir_execution_session_fail(const struct weir_execution_session *self,
+                                const struct weir_error *error)
 {
     if (error->status == WEIR_NOT_FOUND)
         return weir_command_fail(self->session.command,

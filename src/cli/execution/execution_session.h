@@ -8,40 +8,44 @@
  *
  * Threads  The main thread.
  */
-#ifndef WEIR_CLI_EXECUTION_FLOW_SESSION_H
-#define WEIR_CLI_EXECUTION_FLOW_SESSION_H
+#ifndef WEIR_CLI_EXECUTION_EXECUTION_SESSION_H
+#define WEIR_CLI_EXECUTION_EXECUTION_SESSION_H
 
 #include "cli/session.h"
 #include "weir/executions.h"
 
-enum weir_flow_session_use { WEIR_FLOW_SESSION_SILENT, WEIR_FLOW_SESSION_TELLING };
+enum weir_execution_session_use {
+    WEIR_EXECUTION_SESSION_SILENT,
+    WEIR_EXECUTION_SESSION_TELLING
+};
 
-struct weir_flow_session {
+struct weir_execution_session {
     struct weir_session session;
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     int64_t now_us; /* the database's clock, when it was opened */
 };
 
 /* What a command may want; NULL: none of it. */
-struct weir_flow_session_wishes {
+struct weir_execution_session_wishes {
     uint32_t partitions; /* 0: the library's default */
     uint32_t threads;    /* that use the engine at the same time, beside a few */
 };
 
 /* WEIR_EXIT_DONE, or what the command returns after close(), which is owed either way. */
-WEIR_CHECKED int weir_flow_session_open(struct weir_flow_session *self,
-                                        const struct weir_command *command,
-                                        enum weir_flow_session_use use,
-                                        const struct weir_flow_session_wishes *wishes);
-void weir_flow_session_close(struct weir_flow_session *self);
+WEIR_CHECKED int
+weir_execution_session_open(struct weir_execution_session *self,
+                            const struct weir_command *command,
+                            enum weir_execution_session_use use,
+                            const struct weir_execution_session_wishes *wishes);
+void weir_execution_session_close(struct weir_execution_session *self);
 
 /* The database's clock, which times in rows are of. */
 WEIR_CHECKED enum weir_status
-weir_flow_session_read_clock(const struct weir_flow_session *self, int64_t *out_us,
-                             struct weir_error *error);
+weir_execution_session_read_clock(const struct weir_execution_session *self,
+                                  int64_t *out_us, struct weir_error *error);
 
 /* Tell what a call of the library answered, as weir_session_fail(). */
-int weir_flow_session_fail(const struct weir_flow_session *self,
-                           const struct weir_error *error);
+int weir_execution_session_fail(const struct weir_execution_session *self,
+                                const struct weir_error *error);
 
 #endif

@@ -61,7 +61,7 @@ static const struct weir_command_option ABANDON_OPTIONS[] = {
     {OPTION_REASON, "reason", "TEXT", "why; the first 1024 bytes are kept"},
 };
 
-const struct weir_command weir_cli_flow_renew = {
+const struct weir_command weir_cli_execution_renew = {
     .name = "execution renew",
     .summary = "keep claims for longer",
     .usage = "TOKEN... [--lease D]",
@@ -75,7 +75,7 @@ const struct weir_command weir_cli_flow_renew = {
     .run = run_renew,
 };
 
-const struct weir_command weir_cli_flow_progress = {
+const struct weir_command weir_cli_execution_progress = {
     .name = "execution progress",
     .summary = "say how far a claimed execution is",
     .usage = "TOKEN --percent N [--text TEXT]",
@@ -86,7 +86,7 @@ const struct weir_command weir_cli_flow_progress = {
     .run = run_progress,
 };
 
-const struct weir_command weir_cli_flow_complete = {
+const struct weir_command weir_cli_execution_complete = {
     .name = "execution complete",
     .summary = "say that claimed executions are done",
     .usage = "TOKEN... [--result RESULT]",
@@ -101,7 +101,7 @@ const struct weir_command weir_cli_flow_complete = {
     .run = run_complete,
 };
 
-const struct weir_command weir_cli_flow_fail = {
+const struct weir_command weir_cli_execution_fail = {
     .name = "execution fail",
     .summary = "say that claimed executions have failed",
     .usage = "TOKEN... [--reason TEXT] [--for-good]",
@@ -114,7 +114,7 @@ const struct weir_command weir_cli_flow_fail = {
     .run = run_fail,
 };
 
-const struct weir_command weir_cli_flow_delay = {
+const struct weir_command weir_cli_execution_delay = {
     .name = "execution delay",
     .summary = "give claimed executions back, to go on later",
     .usage = "TOKEN... --for D",
@@ -125,7 +125,7 @@ const struct weir_command weir_cli_flow_delay = {
     .run = run_delay,
 };
 
-const struct weir_command weir_cli_flow_abandon = {
+const struct weir_command weir_cli_execution_abandon = {
     .name = "execution abandon",
     .summary = "end claimed executions as cancelled",
     .usage = "TOKEN... [--reason TEXT]",
@@ -138,10 +138,10 @@ const struct weir_command weir_cli_flow_abandon = {
 };
 
 struct settle_call {
-    struct weir_flow_session session;
+    struct weir_execution_session session;
     const char *done;  /* "completed" */
     unsigned leads_to; /* 1 << enum weir_public_state, or-ed */
-    struct weir_claim claims[WEIR_FLOW_WORDS_MAX];
+    struct weir_claim claims[WEIR_EXECUTION_WORDS_MAX];
     size_t count;
 
     /* of the options */
@@ -153,12 +153,12 @@ struct settle_call {
     const char *text;
 
     /* what became of each claim */
-    enum weir_status verdicts[WEIR_FLOW_WORDS_MAX];
-    struct weir_truth truths[WEIR_FLOW_WORDS_MAX];
+    enum weir_status verdicts[WEIR_EXECUTION_WORDS_MAX];
+    struct weir_execution_status truths[WEIR_EXECUTION_WORDS_MAX];
 
     /* what the library wants to have */
-    struct weir_settlement settlements[WEIR_FLOW_WORDS_MAX];
-    struct weir_renewal renewals[WEIR_FLOW_WORDS_MAX];
+    struct weir_settlement settlements[WEIR_EXECUTION_WORDS_MAX];
+    struct weir_renewal renewals[WEIR_EXECUTION_WORDS_MAX];
 };
 
 static struct settle_call settle_call; /* too large for a stack */
@@ -181,11 +181,11 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
 
     switch (id) {
     case OPTION_LEASE:
-        return weir_flow_take_ms(self, "lease", value, WEIR_FLOW_LEASE_MS_MIN,
-                                 WEIR_FLOW_LEASE_MS_MAX, &out->ms);
+        return weir_execution_take_ms(self, "lease", value, WEIR_EXECUTION_LEASE_MS_MIN,
+                                      WEIR_EXECUTION_LEASE_MS_MAX, &out->ms);
     case OPTION_FOR:
-        return weir_flow_take_ms(self, "for", value, 0, WEIR_FLOW_DURATION_MS_MAX,
-                                 &out->ms);
+        return weir_execution_take_ms(self, "for", value, 0,
+                                      WEIR_EXECUTION_DURATION_MS_MAX, &out->ms);
     case OPTION_PERCENT:
         return weir_command_number(self, "percent", value, 0, PERCENT_MAX, &out->percent);
     case OPTION_TEXT:
@@ -221,9 +221,10 @@ static int parse(const struct weir_command *self, int argc, char **argv, const c
     if (code >= 0)
         return code;
     for (code = WEIR_EXIT_DONE; optind < argc && code == WEIR_EXIT_DONE; optind++) {
-        if (out->count == WEIR_FLOW_WORDS_MAX)
-            return weir_command_misuse(self, "more than %d tokens", WEIR_FLOW_WORDS_MAX);
-        code = weir_flow_take_token(self, argv[optind], &out->claims[out->count++]);
+        if (out->count == WEIR_EXECUTION_WORDS_MAX)
+            return weir_command_misuse(self, "more than %d tokens",
+                                       WEIR_EXECUTION_WORDS_MAX);
+        code = weir_execution_take_token(self, argv[optind], &out->claims[out->count++]);
     }
     if (code == WEIR_EXIT_DONE && out->count == 0)
         code = weir_command_misuse(
@@ -241,19 +242,19 @@ static int tell_refused(const struct settle_call *self)
 
     for (size_t i = 0; i < self->count; i++) {
         char id[WEIR_EXECUTION_ID_TEXT_SIZE];
-        char truth[WEIR_FLOW_TRUTH_SIZE];
+        char current[WEIR_EXECUTION_STATUS_SIZE];
 
         if (self->verdicts[i] == WEIR_OK)
             continue;
         weir_execution_id_format(&self->claims[i].id, id);
-        weir_flow_spell_truth(&self->truths[i], self->session.now_us, truth);
+        weir_execution_spell_status(&self->truths[i], self->session.now_us, current);
         if (self->verdicts[i] == WEIR_FENCED)
-            code =
-                weir_command_fail(command, "%s: the claim has been lost; %s", id, truth);
+            code = weir_command_fail(command, "%s: the claim has been lost; %s", id,
+                                     current);
         else if (self->verdicts[i] == WEIR_MISMATCH)
             code = weir_command_fail(
                 command, "%s: the claim was settled before, in another way; %s", id,
-                truth);
+                current);
         else
             code = weir_command_fail(command, "%s: there is no such execution", id);
     }
@@ -274,11 +275,12 @@ static const char *answer_of(enum weir_status verdict)
     }
 }
 
-static void append_truth(struct weir_buf *json, const struct weir_truth *truth)
+static void append_status(struct weir_buf *json,
+                         const struct weir_execution_status *current)
 {
-    weir_output_add_text(json, "state", weir_public_state_name(truth->state));
-    weir_output_add_number(json, "epoch", truth->epoch);
-    weir_output_add_time(json, "lease_until", truth->lease_us);
+    weir_output_add_text(json, "state", weir_public_state_name(current->state));
+    weir_output_add_number(json, "epoch", current->epoch);
+    weir_output_add_time(json, "lease_until", current->lease_us);
 }
 
 static int print_json(const struct settle_call *self)
@@ -290,14 +292,14 @@ static int print_json(const struct settle_call *self)
     weir_output_open(&json, NULL, "{");
     weir_output_open(&json, "claims", "[");
     for (size_t i = 0; i < self->count; i++) {
-        char token[WEIR_FLOW_TOKEN_SIZE];
+        char token[WEIR_EXECUTION_TOKEN_SIZE];
 
         weir_output_open(&json, NULL, "{");
         weir_output_add_text(&json, "token",
-                             weir_flow_token_format(&self->claims[i], token));
+                             weir_execution_token_format(&self->claims[i], token));
         weir_output_add_text(&json, "answer", answer_of(self->verdicts[i]));
         if (self->verdicts[i] != WEIR_NOT_FOUND)
-            append_truth(&json, &self->truths[i]);
+            append_status(&json, &self->truths[i]);
         weir_buf_append_text(&json, "}");
     }
     weir_buf_append_text(&json, "]}");
@@ -340,14 +342,14 @@ static int run_claims(const struct weir_command *command, struct settle_call *se
                       settle_fn call)
 {
     struct weir_error error = {0};
-    int code =
-        weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_TELLING, NULL);
+    int code = weir_execution_session_open(&self->session, command,
+                                           WEIR_EXECUTION_SESSION_TELLING, NULL);
 
     if (code == WEIR_EXIT_DONE)
         code = call(self, &error) == WEIR_OK
                    ? tell(self)
-                   : weir_flow_session_fail(&self->session, &error);
-    weir_flow_session_close(&self->session);
+                   : weir_execution_session_fail(&self->session, &error);
+    weir_execution_session_close(&self->session);
     return code;
 }
 
@@ -359,20 +361,20 @@ static enum weir_status renew(struct settle_call *self, struct weir_error *error
 
     for (size_t i = 0; i < self->count; i++)
         self->renewals[i] = (struct weir_renewal){.claim = self->claims[i]};
-    status =
-        weir_flow_renew(self->session.flow, self->ms, self->renewals, self->count, error);
+    status = weir_execution_renew(self->session.executions, self->ms, self->renewals,
+                                  self->count, error);
     for (size_t i = 0; i < self->count; i++) {
         self->verdicts[i] = self->renewals[i].status;
-        self->truths[i] = self->renewals[i].truth;
+        self->truths[i] = self->renewals[i].current;
     }
     return status;
 }
 
 static enum weir_status progress(struct settle_call *self, struct weir_error *error)
 {
-    enum weir_status status =
-        weir_flow_progress(self->session.flow, &self->claims[0], (int32_t)self->percent,
-                           self->text, &self->truths[0], error);
+    enum weir_status status = weir_execution_progress(
+        self->session.executions, &self->claims[0], (int32_t)self->percent, self->text,
+        &self->truths[0], error);
 
     self->verdicts[0] = status;
     if (status == WEIR_OK)
@@ -382,12 +384,12 @@ static enum weir_status progress(struct settle_call *self, struct weir_error *er
 
 static enum weir_status settle(struct settle_call *self, struct weir_error *error)
 {
-    enum weir_status status =
-        weir_flow_settle(self->session.flow, self->settlements, self->count, error);
+    enum weir_status status = weir_execution_settle(
+        self->session.executions, self->settlements, self->count, error);
 
     for (size_t i = 0; i < self->count; i++) {
         self->verdicts[i] = self->settlements[i].status;
-        self->truths[i] = self->settlements[i].truth;
+        self->truths[i] = self->settlements[i].current;
     }
     return status;
 }

@@ -44,7 +44,7 @@ static const struct weir_command_option OPTIONS[] = {
     {OPTION_PARTITIONS, "partitions", "N", "as all processes have it; default 256"},
 };
 
-const struct weir_command weir_cli_flow_submit = {
+const struct weir_command weir_cli_submit = {
     .name = "submit",
     .summary = "submit an execution, and print its id",
     .usage = "--lane LANE --kind KIND [OPTION...]",
@@ -67,7 +67,7 @@ const struct weir_command weir_cli_flow_submit = {
 };
 
 struct submit_call {
-    struct weir_flow_session session;
+    struct weir_execution_session session;
     struct weir_drafting drafting; /* of each, but for what its line says */
     struct weir_content content;
     uint32_t partitions; /* 0: the default */
@@ -185,7 +185,7 @@ static int tell_refused(const struct submit_call *self, const struct weir_error 
         return weir_command_fail(self->session.session.command,
                                  "%s; 'weir budget list' lists all",
                                  error->text + strlen(COUNTED));
-    return weir_flow_session_fail(&self->session, error);
+    return weir_execution_session_fail(&self->session, error);
 }
 
 static int submit_one(struct submit_call *self)
@@ -196,8 +196,8 @@ static int submit_one(struct submit_call *self)
 
     draft.input = self->content.data;
     draft.input_size = self->content.size;
-    if (weir_flow_submit(self->session.flow, NULL, &draft, 1, &submission, &error) !=
-        WEIR_OK)
+    if (weir_execution_submit(self->session.executions, NULL, &draft, 1, &submission,
+                              &error) != WEIR_OK)
         return tell_refused(self, &error);
     return tell_one(self, &submission);
 }
@@ -233,7 +233,8 @@ static enum weir_status fill_draft(void *state, size_t index, struct weir_str li
     if (status != WEIR_OK)
         return status;
     status = weir_execution_draft_check(
-        draft, self->partitions > 0 ? self->partitions : WEIR_FLOW_PARTITIONS_DEFAULT,
+        draft,
+        self->partitions > 0 ? self->partitions : WEIR_EXECUTION_PARTITIONS_DEFAULT,
         error);
     if (status != WEIR_OK)
         weir_error_prefix(error, "cannot be submitted");
@@ -244,8 +245,8 @@ static enum weir_status send(void *state, size_t count, struct weir_error *error
 {
     struct submit_call *self = state;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
-    enum weir_status status = weir_flow_submit(self->session.flow, NULL, self->drafts,
-                                               count, self->submissions, error);
+    enum weir_status status = weir_execution_submit(
+        self->session.executions, NULL, self->drafts, count, self->submissions, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         self->duplicates += self->submissions[i].duplicate;
@@ -346,13 +347,14 @@ static int run(const struct weir_command *self, int argc, char **argv)
         code = weir_content_take(&submit_call.content, self, "input",
                                  submit_call.drafting.input, WEIR_INPUT_SIZE_MAX);
     if (code == WEIR_EXIT_DONE) {
-        code = weir_flow_session_open(
-            &submit_call.session, self, WEIR_FLOW_SESSION_SILENT,
-            &(struct weir_flow_session_wishes){.partitions = submit_call.partitions});
+        code = weir_execution_session_open(&submit_call.session, self,
+                                           WEIR_EXECUTION_SESSION_SILENT,
+                                           &(struct weir_execution_session_wishes){
+                                               .partitions = submit_call.partitions});
         if (code == WEIR_EXIT_DONE)
             code =
                 submit_call.lines ? submit_lines(&submit_call) : submit_one(&submit_call);
-        weir_flow_session_close(&submit_call.session);
+        weir_execution_session_close(&submit_call.session);
     }
     weir_content_fini(&submit_call.content);
     return code;

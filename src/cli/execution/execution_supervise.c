@@ -19,16 +19,16 @@ enum { OPTION_GRACE = 256, OPTION_PARTITIONS, JSON_SIZE_MAX = 1 << 20 };
 static int run(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option OPTIONS[] = {
-    WEIR_FLOW_RETENTION_OPTION,
-    {WEIR_FLOW_NAMESPACE, "namespace", "NAME", "only work of this namespace"},
-    {WEIR_FLOW_TAG, "tag", "KEY=VALUE", "only work with this tag"},
-    {WEIR_FLOW_INTERVAL, "interval", "NAME=D",
+    WEIR_EXECUTION_RETENTION_OPTION,
+    {WEIR_EXECUTION_NAMESPACE, "namespace", "NAME", "only work of this namespace"},
+    {WEIR_EXECUTION_TAG, "tag", "KEY=VALUE", "only work with this tag"},
+    {WEIR_EXECUTION_INTERVAL, "interval", "NAME=D",
      "of a reconciler, see above; may be repeated"},
     {OPTION_GRACE, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h"},
     {OPTION_PARTITIONS, "partitions", "N", "as all processes have it; default 256"},
 };
 
-const struct weir_command weir_cli_flow_supervise = {
+const struct weir_command weir_cli_supervise = {
     .name = "supervise",
     .summary = "put right what is overdue, until it is stopped",
     .usage = "[OPTION...]",
@@ -57,8 +57,8 @@ const struct weir_command weir_cli_flow_supervise = {
 };
 
 struct supervise_call {
-    struct weir_flow_session session;
-    struct weir_flow_supervision supervision;
+    struct weir_execution_session session;
+    struct weir_execution_supervision supervision;
     int64_t grace_ns;
     int64_t partitions; /* 0: the default */
 };
@@ -74,7 +74,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
         return weir_command_number(self, "partitions", value, 1, PARTITIONS_MAX,
                                    &out->partitions);
     default:
-        return weir_flow_supervision_take(&out->supervision, id, value);
+        return weir_execution_supervision_take(&out->supervision, id, value);
     }
 }
 
@@ -87,13 +87,13 @@ static int tell(const struct supervise_call *self, size_t unfinished)
     if (session->shared.json) {
         weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
         weir_output_open(&json, NULL, "{");
-        weir_flow_supervision_append_json(&self->supervision, &json);
+        weir_execution_supervision_append_json(&self->supervision, &json);
         weir_output_add_number(&json, "unfinished", (int64_t)unfinished);
         weir_buf_append_text(&json, "}");
         code = weir_output_text(session->command, &json);
         weir_buf_fini(&json);
     } else if (!session->shared.quiet) {
-        code = weir_flow_supervision_print(&self->supervision);
+        code = weir_execution_supervision_print(&self->supervision);
     }
     if (unfinished > 0)
         code = weir_command_fail(session->command,
@@ -110,14 +110,14 @@ static int supervise(struct supervise_call *self)
     size_t unfinished;
 
     if (status == WEIR_OK)
-        status =
-            weir_flow_supervision_start(&self->supervision, self->session.flow, &error);
+        status = weir_execution_supervision_start(&self->supervision,
+                                                  self->session.executions, &error);
     weir_interrupt_admit();
     if (status != WEIR_OK)
-        return weir_flow_session_fail(&self->session, &error);
+        return weir_execution_session_fail(&self->session, &error);
     while (weir_interrupt_wait(LOOK_PERIOD))
-        weir_flow_supervision_watch(&self->supervision);
-    unfinished = weir_flow_supervision_stop(&self->supervision, self->grace_ns);
+        weir_execution_supervision_watch(&self->supervision);
+    unfinished = weir_execution_supervision_stop(&self->supervision, self->grace_ns);
     return tell(self, unfinished);
 }
 
@@ -126,7 +126,7 @@ static int run(const struct weir_command *self, int argc, char **argv)
     static struct supervise_call supervise_call; /* too large for a stack */
     int code;
 
-    weir_flow_supervision_init(&supervise_call.supervision, self);
+    weir_execution_supervision_init(&supervise_call.supervision, self);
     supervise_call.grace_ns = GRACE_DEFAULT;
     code = weir_command_take_options(self, argc, argv, take_option, &supervise_call);
     if (code >= 0)
@@ -134,14 +134,14 @@ static int run(const struct weir_command *self, int argc, char **argv)
     code = weir_command_no_operands(self, argc, argv);
     if (code != WEIR_EXIT_DONE)
         return code;
-    code =
-        weir_flow_session_open(&supervise_call.session, self, WEIR_FLOW_SESSION_TELLING,
-                               &(struct weir_flow_session_wishes){
-                                   .partitions = (uint32_t)supervise_call.partitions,
-                               });
+    code = weir_execution_session_open(
+        &supervise_call.session, self, WEIR_EXECUTION_SESSION_TELLING,
+        &(struct weir_execution_session_wishes){
+            .partitions = (uint32_t)supervise_call.partitions,
+        });
     if (code == WEIR_EXIT_DONE)
         code = supervise(&supervise_call);
-    weir_flow_supervision_close(&supervise_call.supervision);
-    weir_flow_session_close(&supervise_call.session);
+    weir_execution_supervision_close(&supervise_call.supervision);
+    weir_execution_session_close(&supervise_call.session);
     return code;
 }

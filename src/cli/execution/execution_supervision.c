@@ -22,17 +22,17 @@ enum { INTERVAL_MS_MIN = 100, NAME_SIZE = 64 };
 
 #define INTERVAL_MS_MAX (WEIR_DURATION_MAX / WEIR_MILLISECONDS(1))
 
-void weir_flow_supervision_init(struct weir_flow_supervision *self,
-                                const struct weir_command *command)
+void weir_execution_supervision_init(struct weir_execution_supervision *self,
+                                     const struct weir_command *command)
 {
-    *self = (struct weir_flow_supervision){.command = command};
-    weir_flow_supervisor_options_init(&self->options);
+    *self = (struct weir_execution_supervision){.command = command};
+    weir_execution_supervisor_options_init(&self->options);
 }
 
 /* ---- options ------------------------------------------------------------------------------ */
 
 /* NAME=D; the word is cut in two. */
-static int take_interval(struct weir_flow_supervision *self, char *value)
+static int take_interval(struct weir_execution_supervision *self, char *value)
 {
     const char *names[WEIR_RECONCILER_COUNT];
     const char *nearest;
@@ -48,8 +48,9 @@ static int take_interval(struct weir_flow_supervision *self, char *value)
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++) {
         names[i] = weir_reconciler_name((enum weir_reconciler)i);
         if (strcmp(names[i], value) == 0)
-            return weir_flow_take_ms(self->command, option, equals + 1, INTERVAL_MS_MIN,
-                                     INTERVAL_MS_MAX, &self->options.interval_ms[i]);
+            return weir_execution_take_ms(self->command, option, equals + 1,
+                                          INTERVAL_MS_MIN, INTERVAL_MS_MAX,
+                                          &self->options.interval_ms[i]);
     }
     nearest = weir_nearest_find(value, names, WEIR_RECONCILER_COUNT);
     return weir_command_misuse(self->command, "there is no reconciler '%s'%s%s%s", value,
@@ -58,20 +59,21 @@ static int take_interval(struct weir_flow_supervision *self, char *value)
                                nearest != NULL ? "'?" : "");
 }
 
-int weir_flow_supervision_take(struct weir_flow_supervision *self, int option,
-                               char *value)
+int weir_execution_supervision_take(struct weir_execution_supervision *self, int option,
+                                    char *value)
 {
     int code;
 
     switch (option) {
-    case WEIR_FLOW_RETENTION:
-        return weir_flow_take_ms(self->command, "retention", value, 0,
-                                 WEIR_FLOW_DURATION_MS_MAX, &self->options.retention_ms);
-    case WEIR_FLOW_NAMESPACE:
+    case WEIR_EXECUTION_RETENTION:
+        return weir_execution_take_ms(self->command, "retention", value, 0,
+                                      WEIR_EXECUTION_DURATION_MS_MAX,
+                                      &self->options.retention_ms);
+    case WEIR_EXECUTION_NAMESPACE:
         self->options.name_space = value;
         return WEIR_EXIT_DONE;
-    case WEIR_FLOW_TAG:
-        code = weir_flow_take_tag(self->command, value, &self->tag);
+    case WEIR_EXECUTION_TAG:
+        code = weir_execution_take_tag(self->command, value, &self->tag);
         self->options.tag_key = self->tag.key;
         self->options.tag_value = self->tag.value;
         return code;
@@ -82,47 +84,48 @@ int weir_flow_supervision_take(struct weir_flow_supervision *self, int option,
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-enum weir_status weir_flow_supervision_start(struct weir_flow_supervision *self,
-                                             struct weir_flow *flow,
-                                             struct weir_error *error)
+enum weir_status weir_execution_supervision_start(struct weir_execution_supervision *self,
+                                                  struct weir_executions *executions,
+                                                  struct weir_error *error)
 {
     enum weir_status status;
 
-    self->options.flow = flow;
-    status = weir_flow_supervisor_create(&self->options, &self->supervisor, error);
+    self->options.executions = executions;
+    status = weir_execution_supervisor_create(&self->options, &self->supervisor, error);
     if (status == WEIR_OK)
-        status = weir_flow_supervisor_start(self->supervisor, error);
+        status = weir_execution_supervisor_start(self->supervisor, error);
     return status;
 }
 
-static void look(struct weir_flow_supervision *self)
+static void look(struct weir_execution_supervision *self)
 {
-    size_t count =
-        weir_flow_supervisor_read(self->supervisor, self->infos, WEIR_RECONCILER_COUNT);
+    size_t count = weir_execution_supervisor_read(self->supervisor, self->infos,
+                                                  WEIR_RECONCILER_COUNT);
 
     self->count = count < WEIR_RECONCILER_COUNT ? count : WEIR_RECONCILER_COUNT;
 }
 
-size_t weir_flow_supervision_stop(struct weir_flow_supervision *self, int64_t grace_ns)
+size_t weir_execution_supervision_stop(struct weir_execution_supervision *self,
+                                       int64_t grace_ns)
 {
     size_t unfinished;
 
     if (self->supervisor == NULL)
         return 0;
-    unfinished = weir_flow_supervisor_stop(self->supervisor, grace_ns);
+    unfinished = weir_execution_supervisor_stop(self->supervisor, grace_ns);
     look(self);
     return unfinished;
 }
 
-void weir_flow_supervision_close(struct weir_flow_supervision *self)
+void weir_execution_supervision_close(struct weir_execution_supervision *self)
 {
-    weir_flow_supervisor_destroy(self->supervisor);
+    weir_execution_supervisor_destroy(self->supervisor);
     self->supervisor = NULL;
 }
 
 /* ---- trouble ------------------------------------------------------------------------------ */
 
-static bool is_failing(struct weir_flow_supervised *seen,
+static bool is_failing(struct weir_executions_supervised *seen,
                        const struct weir_scan_info *info)
 {
     if (info->ticks_failed > seen->ticks_failed) {
@@ -135,7 +138,7 @@ static bool is_failing(struct weir_flow_supervised *seen,
     return seen->failing;
 }
 
-void weir_flow_supervision_watch(struct weir_flow_supervision *self)
+void weir_execution_supervision_watch(struct weir_execution_supervision *self)
 {
     char text[WEIR_ERROR_TEXT_SIZE] = "";
 
@@ -171,8 +174,8 @@ void weir_flow_supervision_watch(struct weir_flow_supervision *self)
 
 /* ---- report ------------------------------------------------------------------------------- */
 
-void weir_flow_supervision_append_json(const struct weir_flow_supervision *self,
-                                       struct weir_buf *json)
+void weir_execution_supervision_append_json(const struct weir_execution_supervision *self,
+                                            struct weir_buf *json)
 {
     weir_output_open(json, "reconcilers", "[");
     for (size_t i = 0; i < self->count; i++) {
@@ -199,7 +202,7 @@ static const struct weir_table_column COLUMNS[] = {
     {.title = "last error", .cut_to = 16},
 };
 
-int weir_flow_supervision_print(const struct weir_flow_supervision *self)
+int weir_execution_supervision_print(const struct weir_execution_supervision *self)
 {
     struct weir_table table;
     int code;

@@ -7,8 +7,8 @@
  *
  * Threads  The main thread; start() between weir_interrupt_listen() and admit().
  */
-#ifndef WEIR_CLI_EXECUTION_FLOW_SUPERVISION_H
-#define WEIR_CLI_EXECUTION_FLOW_SUPERVISION_H
+#ifndef WEIR_CLI_EXECUTION_EXECUTION_SUPERVISION_H
+#define WEIR_CLI_EXECUTION_EXECUTION_SUPERVISION_H
 
 #include "cli/execution/execution_session.h"
 #include "cli/output.h"
@@ -17,57 +17,60 @@
 #include "weir/scanner.h"
 
 enum {
-    WEIR_FLOW_RETENTION = 350,
-    WEIR_FLOW_NAMESPACE,
-    WEIR_FLOW_TAG,
-    WEIR_FLOW_INTERVAL,
+    WEIR_EXECUTION_RETENTION = 350,
+    WEIR_EXECUTION_NAMESPACE,
+    WEIR_EXECUTION_TAG,
+    WEIR_EXECUTION_INTERVAL,
 };
 
-#define WEIR_FLOW_RETENTION_OPTION                                                       \
+#define WEIR_EXECUTION_RETENTION_OPTION                                                  \
     {                                                                                    \
-        WEIR_FLOW_RETENTION, "retention", "D",                                           \
+        WEIR_EXECUTION_RETENTION, "retention", "D",                                      \
             "how long what has ended is kept; default 1d, 0: for ever"                   \
     }
 
 /* One reconciler, as it was when it was last looked at. */
-struct weir_flow_supervised {
+struct weir_executions_supervised {
     bool failing;
     uint64_t ticks_failed;
     int64_t clean_ns;
 };
 
-struct weir_flow_supervision {
+struct weir_execution_supervision {
     const struct weir_command *command;
-    struct weir_flow_supervisor_options options;
+    struct weir_execution_supervisor_options options;
     struct weir_tag tag;
-    struct weir_flow_supervisor *supervisor; /* NULL: not started */
+    struct weir_execution_supervisor *supervisor; /* NULL: not started */
     struct weir_scan_info infos[WEIR_RECONCILER_COUNT];
     size_t count;
-    struct weir_flow_supervised seen[WEIR_RECONCILER_COUNT];
+    struct weir_executions_supervised seen[WEIR_RECONCILER_COUNT];
     struct weir_trouble trouble;
 };
 
-void weir_flow_supervision_init(struct weir_flow_supervision *self,
-                                const struct weir_command *command);
+void weir_execution_supervision_init(struct weir_execution_supervision *self,
+                                     const struct weir_command *command);
 
 /* One of the options above. The exit code. */
-WEIR_CHECKED int weir_flow_supervision_take(struct weir_flow_supervision *self,
-                                            int option, char *value);
+WEIR_CHECKED int weir_execution_supervision_take(struct weir_execution_supervision *self,
+                                                 int option, char *value);
 
 WEIR_CHECKED enum weir_status
-weir_flow_supervision_start(struct weir_flow_supervision *self, struct weir_flow *flow,
-                            struct weir_error *error);
+weir_execution_supervision_start(struct weir_execution_supervision *self,
+                                 struct weir_executions *executions,
+                                 struct weir_error *error);
 
 /* Look, and tell what fails. Nothing before start(), as stop() and close(). */
-void weir_flow_supervision_watch(struct weir_flow_supervision *self);
+void weir_execution_supervision_watch(struct weir_execution_supervision *self);
 
 /* How many have not finished. What they did stays to be reported. */
-size_t weir_flow_supervision_stop(struct weir_flow_supervision *self, int64_t grace_ns);
-void weir_flow_supervision_close(struct weir_flow_supervision *self);
+size_t weir_execution_supervision_stop(struct weir_execution_supervision *self,
+                                       int64_t grace_ns);
+void weir_execution_supervision_close(struct weir_execution_supervision *self);
 
 /* `"reconcilers":[...]` to the end of an object; and a table on standard output. */
-void weir_flow_supervision_append_json(const struct weir_flow_supervision *self,
-                                       struct weir_buf *json);
-WEIR_CHECKED int weir_flow_supervision_print(const struct weir_flow_supervision *self);
+void weir_execution_supervision_append_json(const struct weir_execution_supervision *self,
+                                            struct weir_buf *json);
+WEIR_CHECKED int
+weir_execution_supervision_print(const struct weir_execution_supervision *self);
 
 #endif

@@ -27,7 +27,7 @@ static const struct weir_table_column COLUMNS[] = {
     {.title = "why", .cut_to = 16},
 };
 
-void weir_flow_view_init(struct weir_flow_view *self, int64_t now_us)
+void weir_execution_view_init(struct weir_execution_view *self, int64_t now_us)
 {
     weir_table_init(&self->table, weir_heap_system(), COLUMNS,
                     sizeof COLUMNS / sizeof COLUMNS[0]);
@@ -36,7 +36,7 @@ void weir_flow_view_init(struct weir_flow_view *self, int64_t now_us)
     self->count = 0;
 }
 
-void weir_flow_view_fini(struct weir_flow_view *self)
+void weir_execution_view_fini(struct weir_execution_view *self)
 {
     weir_table_fini(&self->table);
     weir_buf_fini(&self->json);
@@ -59,11 +59,11 @@ static void spell_delay(const struct weir_execution_info *info, int64_t now_us, 
     char age[WEIR_AGE_SIZE];
 
     if (left_us > 0)
-        weir_text_format(out, WEIR_FLOW_WHY_SIZE, "%s in %s%s%s", delayed_what(info),
+        weir_text_format(out, WEIR_EXECUTION_WHY_SIZE, "%s in %s%s%s", delayed_what(info),
                          weir_output_age(left_us > 1000 ? left_us : 1000, age),
                          retry ? "; before: " : "", info->failure);
     else
-        weir_text_format(out, WEIR_FLOW_WHY_SIZE, "due %s ago%s",
+        weir_text_format(out, WEIR_EXECUTION_WHY_SIZE, "due %s ago%s",
                          weir_output_age(left_us < -1000 ? -left_us : 1000, age),
                          -left_us > LATE_US ? NO_SUPERVISOR : "");
 }
@@ -76,15 +76,15 @@ static void spell_lease(const struct weir_execution_info *info, int64_t now_us, 
     char age[WEIR_AGE_SIZE];
 
     if (late_us > LATE_US)
-        weir_text_format(out, WEIR_FLOW_WHY_SIZE,
+        weir_text_format(out, WEIR_EXECUTION_WHY_SIZE,
                          "the time limit of its attempt passed %s ago" NO_SUPERVISOR,
                          weir_output_age(late_us, age));
     else if (left_us > 0)
-        weir_text_format(out, WEIR_FLOW_WHY_SIZE, "held by %s for another %s",
+        weir_text_format(out, WEIR_EXECUTION_WHY_SIZE, "held by %s for another %s",
                          info->instance,
                          weir_output_age(left_us > 1000 ? left_us : 1000, age));
     else
-        weir_text_format(out, WEIR_FLOW_WHY_SIZE, "the lease of %s ended %s ago%s",
+        weir_text_format(out, WEIR_EXECUTION_WHY_SIZE, "the lease of %s ended %s ago%s",
                          info->instance,
                          weir_output_age(left_us < -1000 ? -left_us : 1000, age),
                          -left_us > LATE_US ? NO_SUPERVISOR : "");
@@ -99,7 +99,8 @@ static bool spell_deadline(const struct weir_execution_info *info, int64_t now_u
     if (info->ended_us != 0 || info->deadline_us == 0 ||
         now_us - info->deadline_us <= LATE_US)
         return false;
-    weir_text_format(out, WEIR_FLOW_WHY_SIZE, "its deadline passed %s ago" NO_SUPERVISOR,
+    weir_text_format(out, WEIR_EXECUTION_WHY_SIZE,
+                     "its deadline passed %s ago" NO_SUPERVISOR,
                      weir_output_age(now_us - info->deadline_us, age));
     return true;
 }
@@ -107,7 +108,7 @@ static bool spell_deadline(const struct weir_execution_info *info, int64_t now_u
 /* "waiting_for_signal" is said with blanks. */
 static void spell_block(const struct weir_execution_info *info, char *out)
 {
-    weir_text_format(out, WEIR_FLOW_WHY_SIZE, "%s", info->blocked_by);
+    weir_text_format(out, WEIR_EXECUTION_WHY_SIZE, "%s", info->blocked_by);
     for (char *at = out; *at != '\0'; at++)
         *at = *at == '_' ? ' ' : *at;
 }
@@ -119,7 +120,7 @@ static void spell_suspension(const struct weir_execution_info *info, int64_t now
     char age[WEIR_AGE_SIZE];
 
     if (info->due_us != 0 && now_us - info->due_us > LATE_US)
-        weir_text_format(out, WEIR_FLOW_WHY_SIZE,
+        weir_text_format(out, WEIR_EXECUTION_WHY_SIZE,
                          "its timeout passed %s ago" NO_SUPERVISOR,
                          weir_output_age(now_us - info->due_us, age));
     else
@@ -131,16 +132,16 @@ static void spell_waiting(const struct weir_execution_info *info, char *out)
     if (strcmp(info->blocked_by, "waiting_for_worker") != 0)
         spell_block(info, out);
     else if (info->state == WEIR_STATE_RESUMABLE)
-        weir_text_format(out, WEIR_FLOW_WHY_SIZE, "no worker goes on with it yet");
+        weir_text_format(out, WEIR_EXECUTION_WHY_SIZE, "no worker goes on with it yet");
     else
-        weir_text_format(out, WEIR_FLOW_WHY_SIZE, "no worker%s%s has claimed it yet%s%s",
-                         info->capabilities[0] != '\0' ? " with " : "",
-                         info->capabilities, info->failure[0] != '\0' ? "; before: " : "",
-                         info->failure);
+        weir_text_format(
+            out, WEIR_EXECUTION_WHY_SIZE, "no worker%s%s has claimed it yet%s%s",
+            info->capabilities[0] != '\0' ? " with " : "", info->capabilities,
+            info->failure[0] != '\0' ? "; before: " : "", info->failure);
 }
 
-const char *weir_flow_spell_why(const struct weir_execution_info *info, int64_t now_us,
-                                char *out)
+const char *weir_execution_spell_why(const struct weir_execution_info *info,
+                                     int64_t now_us, char *out)
 {
     out[0] = '\0';
     if (spell_deadline(info, now_us, out))
@@ -157,44 +158,45 @@ const char *weir_flow_spell_why(const struct weir_execution_info *info, int64_t 
         spell_lease(info, now_us, out);
         break;
     case WEIR_STATE_RATE_LIMITED:
-        weir_text_format(out, WEIR_FLOW_WHY_SIZE, "waiting for budget '%s'",
+        weir_text_format(out, WEIR_EXECUTION_WHY_SIZE, "waiting for budget '%s'",
                          info->budget);
         break;
     case WEIR_STATE_WAITING_CHILDREN:
-        weir_text_format(out, WEIR_FLOW_WHY_SIZE,
+        weir_text_format(out, WEIR_EXECUTION_WHY_SIZE,
                          "for other members of its flow, see 'weir flow show'");
         break;
     case WEIR_STATE_SUSPENDED:
         spell_suspension(info, now_us, out);
         break;
     default:
-        weir_text_format(out, WEIR_FLOW_WHY_SIZE, "%s", info->failure);
+        weir_text_format(out, WEIR_EXECUTION_WHY_SIZE, "%s", info->failure);
         break;
     }
     return out;
 }
 
-const char *weir_flow_spell_truth(const struct weir_truth *truth, int64_t now_us,
-                                  char *out)
+const char *weir_execution_spell_status(const struct weir_execution_status *current,
+                                        int64_t now_us, char *out)
 {
-    int64_t left_us = truth->lease_us - now_us;
+    int64_t left_us = current->lease_us - now_us;
     char age[WEIR_AGE_SIZE];
 
-    if (truth->lease_us > 0 && left_us > 0)
-        weir_text_format(out, WEIR_FLOW_TRUTH_SIZE,
+    if (current->lease_us > 0 && left_us > 0)
+        weir_text_format(out, WEIR_EXECUTION_STATUS_SIZE,
                          "it is %s, held for another %s (epoch %" PRId64 ")",
-                         weir_public_state_name(truth->state),
-                         weir_output_age(left_us, age), truth->epoch);
+                         weir_public_state_name(current->state),
+                         weir_output_age(left_us, age), current->epoch);
     else
-        weir_text_format(out, WEIR_FLOW_TRUTH_SIZE, "it is %s%s (epoch %" PRId64 ")",
-                         weir_public_state_name(truth->state),
-                         truth->lease_us > 0 ? ", its lease is over" : "", truth->epoch);
+        weir_text_format(
+            out, WEIR_EXECUTION_STATUS_SIZE, "it is %s%s (epoch %" PRId64 ")",
+            weir_public_state_name(current->state),
+            current->lease_us > 0 ? ", its lease is over" : "", current->epoch);
     return out;
 }
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-enum weir_tone weir_flow_state_tone(enum weir_public_state state)
+enum weir_tone weir_execution_state_tone(enum weir_public_state state)
 {
     switch (state) {
     case WEIR_STATE_COMPLETED:
@@ -209,18 +211,18 @@ enum weir_tone weir_flow_state_tone(enum weir_public_state state)
     }
 }
 
-void weir_flow_view_add(void *state, const struct weir_execution_info *info)
+void weir_execution_view_add(void *state, const struct weir_execution_info *info)
 {
-    struct weir_flow_view *self = state;
+    struct weir_execution_view *self = state;
     struct weir_table *table = &self->table;
     int64_t age_us = self->now_us - info->created_us;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
     char age[WEIR_AGE_SIZE];
-    char why[WEIR_FLOW_WHY_SIZE];
+    char why[WEIR_EXECUTION_WHY_SIZE];
 
     self->count++;
     weir_table_add(table, WEIR_TONE_PLAIN, "%s", weir_execution_id_format(&info->id, id));
-    weir_table_add(table, weir_flow_state_tone(info->state), "%s",
+    weir_table_add(table, weir_execution_state_tone(info->state), "%s",
                    weir_public_state_name(info->state));
     weir_table_add(table, WEIR_TONE_PLAIN, "%s", info->lane);
     weir_table_add(table, WEIR_TONE_PLAIN, "%s", info->kind);
@@ -229,7 +231,7 @@ void weir_flow_view_add(void *state, const struct weir_execution_info *info)
     weir_table_add(table, WEIR_TONE_PLAIN, "%s",
                    weir_output_age(age_us > 1000 ? age_us : 1000, age));
     weir_table_add(table, WEIR_TONE_PLAIN, "%s",
-                   weir_flow_spell_why(info, self->now_us, why));
+                   weir_execution_spell_why(info, self->now_us, why));
     weir_output_open(&self->json, NULL, "{");
     weir_flow_append_members(&self->json, info, self->now_us);
     weir_buf_append_text(&self->json, "}");
@@ -237,7 +239,8 @@ void weir_flow_view_add(void *state, const struct weir_execution_info *info)
 
 /* ---- JSON --------------------------------------------------------------------------------- */
 
-void weir_flow_view_append_json(const struct weir_flow_view *self, struct weir_buf *json)
+void weir_execution_view_append_json(const struct weir_execution_view *self,
+                                     struct weir_buf *json)
 {
     weir_output_open(json, "executions", "[");
     weir_buf_append(json, weir_buf_text(&self->json), self->json.size);
@@ -259,9 +262,9 @@ static void append_progress(struct weir_buf *json, const struct weir_execution_i
 void weir_flow_append_members(struct weir_buf *json,
                               const struct weir_execution_info *info, int64_t now_us)
 {
-    char why[WEIR_FLOW_WHY_SIZE];
+    char why[WEIR_EXECUTION_WHY_SIZE];
 
-    weir_flow_append_members_why(json, info, weir_flow_spell_why(info, now_us, why));
+    weir_flow_append_members_why(json, info, weir_execution_spell_why(info, now_us, why));
 }
 
 void weir_flow_append_members_why(struct weir_buf *json,
@@ -271,8 +274,8 @@ void weir_flow_append_members_why(struct weir_buf *json,
 
     weir_output_add_text(json, "id", weir_execution_id_format(&info->id, id));
     weir_output_add_text(json, "namespace", info->name_space);
-    if (info->has_graph)
-        weir_output_add_text(json, "flow", weir_graph_id_format(&info->graph, id));
+    if (info->has_flow)
+        weir_output_add_text(json, "flow", weir_flow_id_format(&info->flow, id));
     else
         weir_output_open(json, "flow", "null");
     weir_output_add_text(json, "name", info->name);
@@ -318,28 +321,29 @@ static void add_numbers(struct weir_buf *text, const struct weir_execution_info 
     weir_buf_append_text(text, "\n");
 }
 
-void weir_flow_append_state(struct weir_buf *text, const struct weir_execution_info *info,
-                            int64_t now_us)
+void weir_execution_append_state(struct weir_buf *text,
+                                 const struct weir_execution_info *info, int64_t now_us)
 {
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
-    char why[WEIR_FLOW_WHY_SIZE];
+    char why[WEIR_EXECUTION_WHY_SIZE];
 
     weir_output_line(text, "execution", weir_execution_id_format(&info->id, id));
-    weir_flow_spell_why(info, now_us, why);
+    weir_execution_spell_why(info, now_us, why);
     weir_buf_append_format(text, "%-13s %s%s%s\n", "state",
                            weir_public_state_name(info->state),
                            why[0] != '\0' ? ": " : "", why);
 }
 
-void weir_flow_append_facts(struct weir_buf *text, const struct weir_execution_info *info)
+void weir_execution_append_facts(struct weir_buf *text,
+                                 const struct weir_execution_info *info)
 {
-    char flow[WEIR_GRAPH_ID_TEXT_SIZE];
+    char flow[WEIR_FLOW_ID_TEXT_SIZE];
 
     weir_output_line(text, "lane", info->lane);
     weir_output_line(text, "kind", info->kind);
     weir_output_line(text, "namespace", info->name_space);
-    if (info->has_graph)
-        weir_output_line(text, "flow", weir_graph_id_format(&info->graph, flow));
+    if (info->has_flow)
+        weir_output_line(text, "flow", weir_flow_id_format(&info->flow, flow));
     if (info->name[0] != '\0')
         weir_output_line(text, "name", info->name);
     if (info->capabilities[0] != '\0')

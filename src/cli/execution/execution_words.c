@@ -14,11 +14,11 @@
 /* "{fp:65535}:" and 36 characters, with the zero: ids that were written down earlier. */
 enum { OLD_ID_TEXT_SIZE = 48 };
 
-const char *weir_flow_token_format(const struct weir_claim *claim, char *out)
+const char *weir_execution_token_format(const struct weir_claim *claim, char *out)
 {
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
 
-    weir_text_format(out, WEIR_FLOW_TOKEN_SIZE, "%s/%" PRId64 "/%" PRId64,
+    weir_text_format(out, WEIR_EXECUTION_TOKEN_SIZE, "%s/%" PRId64 "/%" PRId64,
                      weir_execution_id_format(&claim->id, id), claim->no, claim->epoch);
     return out;
 }
@@ -38,7 +38,7 @@ static const char *take_part(const char *text, int64_t *out)
 
 /* At most 5 digits, since a uuid has 8 before its first dash. What has a colon is not repeated in an
  * error: it may be the token of a waitpoint, "KEY:HEX", and KEY may begin with such a number. */
-bool weir_flow_is_execution(const char *word)
+bool weir_execution_is_id(const char *word)
 {
     size_t digits = strspn(word, "0123456789");
 
@@ -46,8 +46,8 @@ bool weir_flow_is_execution(const char *word)
                               strchr(word, ':') == NULL);
 }
 
-int weir_flow_take_token(const struct weir_command *command, const char *word,
-                         struct weir_claim *out)
+int weir_execution_take_token(const struct weir_command *command, const char *word,
+                              struct weir_claim *out)
 {
     char id[OLD_ID_TEXT_SIZE];
     size_t size = strcspn(word, "/");
@@ -63,7 +63,7 @@ int weir_flow_take_token(const struct weir_command *command, const char *word,
         if (weir_execution_id_parse(id, &out->id, &error) == WEIR_OK)
             return WEIR_EXIT_DONE;
     }
-    if (!weir_flow_is_execution(word))
+    if (!weir_execution_is_id(word))
         return weir_command_misuse(command,
                                    "this is no token of a claim, as in "
                                    "151-0193.../42/3: 'weir execution claim' prints it");
@@ -72,14 +72,14 @@ int weir_flow_take_token(const struct weir_command *command, const char *word,
         word);
 }
 
-int weir_flow_take_id(const struct weir_command *command, const char *word,
-                      struct weir_execution_id *out)
+int weir_execution_take_id(const struct weir_command *command, const char *word,
+                           struct weir_execution_id *out)
 {
     struct weir_error error = {0};
 
     if (weir_execution_id_parse(word, out, &error) == WEIR_OK)
         return WEIR_EXIT_DONE;
-    if (!weir_flow_is_execution(word))
+    if (!weir_execution_is_id(word))
         return weir_command_misuse(command,
                                    "an id of an execution must be a partition and "
                                    "a uuid, as in 151-0193...; 'weir execution list' "
@@ -87,8 +87,8 @@ int weir_flow_take_id(const struct weir_command *command, const char *word,
     return weir_command_misuse(command, "%s", error.text);
 }
 
-int weir_flow_take_tag(const struct weir_command *command, char *word,
-                       struct weir_tag *out)
+int weir_execution_take_tag(const struct weir_command *command, char *word,
+                            struct weir_tag *out)
 {
     char *equals = strchr(word, '=');
 
@@ -100,8 +100,8 @@ int weir_flow_take_tag(const struct weir_command *command, char *word,
     return WEIR_EXIT_DONE;
 }
 
-int weir_flow_take_amount(const struct weir_command *command, const char *option,
-                          char *word, const char **name, int64_t *out)
+int weir_execution_take_amount(const struct weir_command *command, const char *option,
+                               char *word, const char **name, int64_t *out)
 {
     char *equals = strrchr(word, '=');
     const char *digits = equals != NULL ? equals + 1 : "";
@@ -119,9 +119,9 @@ int weir_flow_take_amount(const struct weir_command *command, const char *option
     return WEIR_EXIT_DONE;
 }
 
-int weir_flow_take_name(const struct weir_command *command, const char *option,
-                        const char *value, const char *const *names, size_t count,
-                        size_t *out)
+int weir_execution_take_name(const struct weir_command *command, const char *option,
+                             const char *value, const char *const *names, size_t count,
+                             size_t *out)
 {
     const char *nearest = weir_nearest_find(value, names, count);
 
@@ -135,8 +135,9 @@ int weir_flow_take_name(const struct weir_command *command, const char *option,
                                nearest != NULL ? "'?" : "");
 }
 
-int weir_flow_take_ms(const struct weir_command *command, const char *option,
-                      const char *value, int64_t min_ms, int64_t max_ms, int64_t *out)
+int weir_execution_take_ms(const struct weir_command *command, const char *option,
+                           const char *value, int64_t min_ms, int64_t max_ms,
+                           int64_t *out)
 {
     int64_t ns = 0;
     int code =

@@ -9,46 +9,47 @@
  *
  * Memory   The caller's; `tag` points into the word.
  */
-#ifndef WEIR_CLI_EXECUTION_FLOW_WORDS_H
-#define WEIR_CLI_EXECUTION_FLOW_WORDS_H
+#ifndef WEIR_CLI_EXECUTION_EXECUTION_WORDS_H
+#define WEIR_CLI_EXECUTION_EXECUTION_WORDS_H
 
 #include "cli/command.h"
 #include "weir/execution.h"
 
-enum { WEIR_FLOW_TOKEN_SIZE = WEIR_EXECUTION_ID_TEXT_SIZE + 2 * 21 };
+enum { WEIR_EXECUTION_TOKEN_SIZE = WEIR_EXECUTION_ID_TEXT_SIZE + 2 * 21 };
 
 /* Ids or tokens that one command line may have. */
-enum { WEIR_FLOW_WORDS_MAX = 1000 };
+enum { WEIR_EXECUTION_WORDS_MAX = 1000 };
 
-/* Returns `out`, of WEIR_FLOW_TOKEN_SIZE bytes. */
-const char *weir_flow_token_format(const struct weir_claim *claim, char *out);
+/* Returns `out`, of WEIR_EXECUTION_TOKEN_SIZE bytes. */
+const char *weir_execution_token_format(const struct weir_claim *claim, char *out);
 
 /* Does it begin as ids of executions do, in either form, and is no uuid? */
-bool weir_flow_is_execution(const char *word);
+bool weir_execution_is_id(const char *word);
 
 /* The exit code, as all that follow. */
-WEIR_CHECKED int weir_flow_take_token(const struct weir_command *command,
-                                      const char *word, struct weir_claim *out);
-WEIR_CHECKED int weir_flow_take_id(const struct weir_command *command, const char *word,
-                                   struct weir_execution_id *out);
+WEIR_CHECKED int weir_execution_take_token(const struct weir_command *command,
+                                           const char *word, struct weir_claim *out);
+WEIR_CHECKED int weir_execution_take_id(const struct weir_command *command,
+                                        const char *word, struct weir_execution_id *out);
 
 /* The word is cut in two at its '='. */
-WEIR_CHECKED int weir_flow_take_tag(const struct weir_command *command, char *word,
-                                    struct weir_tag *out);
+WEIR_CHECKED int weir_execution_take_tag(const struct weir_command *command, char *word,
+                                         struct weir_tag *out);
 
 /* "dimension=7": a name and a whole number from 0 on; the word is cut in two at its last '='. */
-WEIR_CHECKED int weir_flow_take_amount(const struct weir_command *command,
-                                       const char *option, char *word, const char **name,
-                                       int64_t *out);
+WEIR_CHECKED int weir_execution_take_amount(const struct weir_command *command,
+                                            const char *option, char *word,
+                                            const char **name, int64_t *out);
 
 /* One of `names`, by its place; a mistake is told with the nearest. */
-WEIR_CHECKED int weir_flow_take_name(const struct weir_command *command,
-                                     const char *option, const char *value,
-                                     const char *const *names, size_t count, size_t *out);
+WEIR_CHECKED int weir_execution_take_name(const struct weir_command *command,
+                                          const char *option, const char *value,
+                                          const char *const *names, size_t count,
+                                          size_t *out);
 
 /* Duration of an option, in milliseconds, from `min_ms` to `max_ms`. */
-WEIR_CHECKED int weir_flow_take_ms(const struct weir_command *command, const char *option,
-                                   const char *value, int64_t min_ms, int64_t max_ms,
-                                   int64_t *out);
+WEIR_CHECKED int weir_execution_take_ms(const struct weir_command *command,
+                                        const char *option, const char *value,
+                                        int64_t min_ms, int64_t max_ms, int64_t *out);
 
 #endif

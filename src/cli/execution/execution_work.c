@@ -54,18 +54,18 @@ static int run(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option OPTIONS[] = {
     {'x', "exec", "COMMAND", "a process for each, see above; needed"},
-    WEIR_FLOW_CLAIMANT_OPTIONS,
+    WEIR_EXECUTION_CLAIMANT_OPTIONS,
     {'c', "concurrency", "N", "processes at once, 1 to 512; default 4"},
     {OPTION_PREFETCH, "prefetch", "N", "claimed beyond these, up to 512; default 0"},
     {OPTION_DELAY, "delay", "D", "of exit code 75; default 10s"},
     {'d', "drain", NULL, "end when nothing or only suspended work is left"},
     {OPTION_GRACE, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h"},
     {OPTION_NO_SUPERVISE, "no-supervise", NULL, "only work: others supervise"},
-    WEIR_FLOW_RETENTION_OPTION,
+    WEIR_EXECUTION_RETENTION_OPTION,
     {OPTION_PARTITIONS, "partitions", "N", "as all processes have it; default 256"},
 };
 
-const struct weir_command weir_cli_flow_work = {
+const struct weir_command weir_cli_work = {
     .name = "work",
     .summary = "run a process for each execution of some lanes",
     .usage = "--lane LANE --exec COMMAND [OPTION...]",
@@ -100,24 +100,24 @@ const struct weir_command weir_cli_flow_work = {
 };
 
 struct work_call {
-    struct weir_flow_session session;
-    struct weir_flow_claimant claimant;
-    struct weir_flow_exec exec;
-    struct weir_flow_supervision supervision;
-    struct weir_flow_worker *worker;
+    struct weir_execution_session session;
+    struct weir_execution_claimant claimant;
+    struct weir_execution_exec exec;
+    struct weir_execution_supervision supervision;
+    struct weir_execution_worker *worker;
     int64_t concurrency, prefetch, partitions; /* 0: the library's default */
     int64_t grace_ns;
     bool drain;
     bool no_supervise;
 
-    struct weir_flow_worker_stats stats;
+    struct weir_execution_worker_stats stats;
     struct weir_progress progress;
     struct weir_trouble database;
     int64_t ask_ns; /* when to ask the database again */
     bool drained;
-    struct weir_flow_left left;   /* with --drain: what is left */
-    bool told_left;               /* and that was told */
-    int64_t done_before, done_ns; /* how much was done, and since when it is no more */
+    struct weir_execution_left left; /* with --drain: what is left */
+    bool told_left;                  /* and that was told */
+    int64_t done_before, done_ns;    /* how much was done, and since when it is no more */
     size_t unfinished;
     int64_t elapsed_ns;
 };
@@ -133,14 +133,14 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
         out->exec.command = value;
         break;
     case 'c':
-        return weir_command_number(self, "concurrency", value, 1, WEIR_FLOW_PERMITS_MAX,
-                                   &out->concurrency);
+        return weir_command_number(self, "concurrency", value, 1,
+                                   WEIR_EXECUTION_PERMITS_MAX, &out->concurrency);
     case OPTION_PREFETCH:
-        return weir_command_number(self, "prefetch", value, 0, WEIR_FLOW_PREFETCH_MAX,
-                                   &out->prefetch);
+        return weir_command_number(self, "prefetch", value, 0,
+                                   WEIR_EXECUTION_PREFETCH_MAX, &out->prefetch);
     case OPTION_DELAY:
-        return weir_flow_take_ms(self, "delay", value, 0, WEIR_FLOW_DURATION_MS_MAX,
-                                 &out->exec.delay_ms);
+        return weir_execution_take_ms(
+            self, "delay", value, 0, WEIR_EXECUTION_DURATION_MS_MAX, &out->exec.delay_ms);
     case 'd':
         out->drain = true;
         break;
@@ -152,10 +152,10 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
     case OPTION_PARTITIONS:
         return weir_command_number(self, "partitions", value, 1, PARTITIONS_MAX,
                                    &out->partitions);
-    case WEIR_FLOW_RETENTION:
-        return weir_flow_supervision_take(&out->supervision, id, value);
+    case WEIR_EXECUTION_RETENTION:
+        return weir_execution_supervision_take(&out->supervision, id, value);
     default:
-        return weir_flow_claimant_take(&out->claimant, self, id, value);
+        return weir_execution_claimant_take(&out->claimant, self, id, value);
     }
     return WEIR_EXIT_DONE;
 }
@@ -172,7 +172,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     command = out->exec.command;
     code = weir_command_no_operands(self, argc, argv);
     if (code == WEIR_EXIT_DONE)
-        code = weir_flow_claimant_check(&out->claimant, self);
+        code = weir_execution_claimant_check(&out->claimant, self);
     if (code == WEIR_EXIT_DONE &&
         (command == NULL || command[strspn(command, " \t\r\n")] == '\0'))
         code = weir_command_misuse(self, "what is to be run? --exec COMMAND is needed");
@@ -183,21 +183,21 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 
 static enum weir_status start_worker(struct work_call *self, struct weir_error *error)
 {
-    struct weir_flow_worker_options options;
+    struct weir_execution_worker_options options;
     enum weir_status status;
 
-    weir_flow_worker_options_init(&options);
-    options.flow = self->session.flow;
+    weir_execution_worker_options_init(&options);
+    options.executions = self->session.executions;
     options.claim = self->claimant.options;
     if (self->concurrency > 0)
         options.permits = (uint32_t)self->concurrency;
     options.prefetch = (uint32_t)self->prefetch;
-    status = weir_flow_worker_create(&options, &self->worker, error);
+    status = weir_execution_worker_create(&options, &self->worker, error);
     if (status == WEIR_OK)
-        status = weir_flow_worker_add(self->worker, NULL, weir_flow_exec_run, &self->exec,
-                                      error);
+        status = weir_execution_worker_add(self->worker, NULL, weir_execution_exec_run,
+                                           &self->exec, error);
     if (status == WEIR_OK)
-        status = weir_flow_worker_start(self->worker, error);
+        status = weir_execution_worker_start(self->worker, error);
     return status;
 }
 
@@ -206,8 +206,8 @@ static enum weir_status start(struct work_call *self, struct weir_error *error)
     enum weir_status status = weir_interrupt_listen(error);
 
     if (status == WEIR_OK && !self->no_supervise)
-        status =
-            weir_flow_supervision_start(&self->supervision, self->session.flow, error);
+        status = weir_execution_supervision_start(&self->supervision,
+                                                  self->session.executions, error);
     if (status == WEIR_OK)
         status = start_worker(self, error);
     weir_interrupt_admit();
@@ -225,7 +225,7 @@ static uint64_t ended_so_far(const struct work_call *self)
 /* Answers of any kind: something happens. */
 static int64_t done_so_far(const struct work_call *self)
 {
-    const struct weir_flow_worker_stats *stats = &self->stats;
+    const struct weir_execution_worker_stats *stats = &self->stats;
 
     return (int64_t)(ended_so_far(self) + stats->retried + stats->delayed +
                      stats->suspended);
@@ -237,7 +237,7 @@ static bool is_idle(const struct work_call *self)
 }
 
 /* Once, when nothing has been done for a while: why it does not end. */
-static void tell_left(struct work_call *self, const struct weir_flow_left *left)
+static void tell_left(struct work_call *self, const struct weir_execution_left *left)
 {
     int64_t now_ns = weir_clock_now_ns();
 
@@ -255,13 +255,13 @@ static void tell_left(struct work_call *self, const struct weir_flow_left *left)
 static enum weir_status read_drained(struct work_call *self, struct weir_error *error)
 {
     const struct weir_claim_options *claim = &self->claimant.options;
-    struct weir_flow_left *left = &self->left;
+    struct weir_execution_left *left = &self->left;
     enum weir_status status =
-        weir_flow_session_read_clock(&self->session, &left->now_us, error);
+        weir_execution_session_read_clock(&self->session, &left->now_us, error);
 
     if (status == WEIR_OK)
-        status = weir_flow_left_read(self->session.flow, claim->lanes, claim->lane_count,
-                                     left, error);
+        status = weir_execution_left_read(self->session.executions, claim->lanes,
+                                          claim->lane_count, left, error);
     self->drained = status == WEIR_OK && !left->moves;
     if (status == WEIR_OK && left->moves)
         tell_left(self, left);
@@ -276,7 +276,7 @@ static void ask_database(struct work_call *self)
     struct weir_error error = {0};
     enum weir_status status =
         self->drain ? read_drained(self, &error)
-                    : weir_flow_session_read_clock(&self->session, &now_us, &error);
+                    : weir_execution_session_read_clock(&self->session, &now_us, &error);
 
     switch (weir_trouble_note(&self->database, status == WEIR_OK ? NULL : error.text,
                               weir_clock_now_ns())) {
@@ -300,9 +300,9 @@ static void ask_database(struct work_call *self)
 /* Returns whether to go on. */
 static bool look(struct work_call *self)
 {
-    weir_flow_worker_read(self->worker, &self->stats);
+    weir_execution_worker_read(self->worker, &self->stats);
     weir_progress_note(&self->progress, (int64_t)ended_so_far(self), 0);
-    weir_flow_supervision_watch(&self->supervision);
+    weir_execution_supervision_watch(&self->supervision);
     if (weir_clock_now_ns() >= self->ask_ns && (!self->drain || is_idle(self)) &&
         (self->drain || self->no_supervise)) /* a supervisor asks by itself */
         ask_database(self);
@@ -326,15 +326,15 @@ static void stop(struct work_call *self)
     if (self->progress.shown && !self->drained)
         weir_command_note(self->session.session.command,
                           "stopping; again ends it at once");
-    self->unfinished = weir_flow_worker_stop(self->worker, self->grace_ns);
-    (void)weir_flow_supervision_stop(&self->supervision, SUPERVISOR_GRACE);
-    weir_flow_worker_read(self->worker, &self->stats);
+    self->unfinished = weir_execution_worker_stop(self->worker, self->grace_ns);
+    (void)weir_execution_supervision_stop(&self->supervision, SUPERVISOR_GRACE);
+    weir_execution_worker_read(self->worker, &self->stats);
     self->elapsed_ns = weir_progress_elapsed_ns(&self->progress);
 }
 
 static int tell_json(const struct work_call *self)
 {
-    const struct weir_flow_worker_stats *stats = &self->stats;
+    const struct weir_execution_worker_stats *stats = &self->stats;
     struct weir_buf json;
     int code;
 
@@ -362,7 +362,7 @@ static int tell_json(const struct work_call *self)
     }
     weir_output_add_number(&json, "unfinished", (int64_t)self->unfinished);
     if (!self->no_supervise)
-        weir_flow_supervision_append_json(&self->supervision, &json);
+        weir_execution_supervision_append_json(&self->supervision, &json);
     weir_buf_append_text(&json, "}");
     code = weir_output_text(self->session.session.command, &json);
     weir_buf_fini(&json);
@@ -378,7 +378,7 @@ static void add_count(struct weir_buf *text, uint64_t count, const char *what)
 
 static void append_counts(const struct work_call *self, struct weir_buf *text)
 {
-    const struct weir_flow_worker_stats *stats = &self->stats;
+    const struct weir_execution_worker_stats *stats = &self->stats;
 
     add_count(text, stats->completed, "completed");
     add_count(text, stats->failed, "failed");
@@ -393,7 +393,7 @@ static void append_counts(const struct work_call *self, struct weir_buf *text)
 /* Why it has ended. */
 static void append_end(const struct work_call *self, struct weir_buf *text)
 {
-    const struct weir_flow_left *left = &self->left;
+    const struct weir_execution_left *left = &self->left;
 
     if (!self->drained) {
         weir_buf_append_text(text, "stopped");
@@ -450,7 +450,7 @@ static int work(struct work_call *self)
     struct weir_error error = {0};
 
     if (start(self, &error) != WEIR_OK)
-        return weir_flow_session_fail(&self->session, &error);
+        return weir_execution_session_fail(&self->session, &error);
     watch(self);
     stop(self);
     return tell(self);
@@ -462,24 +462,25 @@ static int run(const struct weir_command *self, int argc, char **argv)
     const struct weir_command_shared *shared = &work_call.session.session.shared;
     int code;
 
-    weir_flow_claimant_init(&work_call.claimant, getpid());
-    weir_flow_supervision_init(&work_call.supervision, self);
+    weir_execution_claimant_init(&work_call.claimant, getpid());
+    weir_execution_supervision_init(&work_call.supervision, self);
     work_call.exec.delay_ms = DELAY_MS_DEFAULT;
     work_call.grace_ns = GRACE_DEFAULT;
     work_call.done_before = -1; /* not even nothing */
     code = parse(self, argc, argv, &work_call);
     if (code >= 0)
         return code;
-    code = weir_flow_session_open(
-        &work_call.session, self, WEIR_FLOW_SESSION_TELLING,
-        &(struct weir_flow_session_wishes){.partitions = (uint32_t)work_call.partitions});
+    code = weir_execution_session_open(&work_call.session, self,
+                                       WEIR_EXECUTION_SESSION_TELLING,
+                                       &(struct weir_execution_session_wishes){
+                                           .partitions = (uint32_t)work_call.partitions});
     work_call.exec.db = shared->db;
     work_call.exec.prefix = shared->prefix != NULL ? shared->prefix : "";
     work_call.exec.lease_ms = work_call.claimant.options.lease_ms;
     if (code == WEIR_EXIT_DONE)
         code = work(&work_call);
-    weir_flow_worker_destroy(work_call.worker);
-    weir_flow_supervision_close(&work_call.supervision);
-    weir_flow_session_close(&work_call.session);
+    weir_execution_worker_destroy(work_call.worker);
+    weir_execution_supervision_close(&work_call.supervision);
+    weir_execution_session_close(&work_call.session);
     return code;
 }

@@ -16,8 +16,8 @@ static const struct weir_table_column COLUMNS[] = {
     {.title = "token"},
 };
 
-int weir_flow_take_waitpoint(const struct weir_command *command, char *word,
-                             struct weir_waitpoint *out)
+int weir_execution_take_waitpoint(const struct weir_command *command, char *word,
+                                  struct weir_waitpoint *out)
 {
     char *equals = strchr(word, '=');
 
@@ -52,8 +52,8 @@ static void add_row(struct weir_table *table, const struct weir_waitpoint *waitp
     weir_table_add(table, WEIR_TONE_PLAIN, "%s", waitpoint->token);
 }
 
-int weir_flow_print_waitpoints(const struct weir_session *session,
-                               const struct weir_waitpoint *waitpoints, size_t count)
+int weir_execution_print_waitpoints(const struct weir_session *session,
+                                    const struct weir_waitpoint *waitpoints, size_t count)
 {
     struct weir_table table;
     size_t shown = 0;
@@ -76,8 +76,9 @@ int weir_flow_print_waitpoints(const struct weir_session *session,
     return code;
 }
 
-void weir_flow_append_waitpoints(struct weir_buf *json,
-                                 const struct weir_waitpoint *waitpoints, size_t count)
+void weir_execution_append_waitpoints(struct weir_buf *json,
+                                      const struct weir_waitpoint *waitpoints,
+                                      size_t count)
 {
     char uuid[WEIR_UUID_TEXT_SIZE];
 
@@ -94,19 +95,21 @@ void weir_flow_append_waitpoints(struct weir_buf *json,
     weir_buf_append_text(json, "]");
 }
 
-int weir_flow_wait_fail(const struct weir_flow_session *session,
-                        const struct weir_claim *claim, const struct weir_truth *truth,
-                        const struct weir_error *error)
+int weir_execution_wait_fail(const struct weir_execution_session *session,
+                             const struct weir_claim *claim,
+                             const struct weir_execution_status *current,
+                             const struct weir_error *error)
 {
     const struct weir_command *command = session->session.command;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
-    char words[WEIR_FLOW_TRUTH_SIZE];
+    char words[WEIR_EXECUTION_STATUS_SIZE];
 
     weir_execution_id_format(&claim->id, id);
     switch (error->status) {
     case WEIR_FENCED:
-        return weir_command_fail(command, "%s: the claim has been lost; %s", id,
-                                 weir_flow_spell_truth(truth, session->now_us, words));
+        return weir_command_fail(
+            command, "%s: the claim has been lost; %s", id,
+            weir_execution_spell_status(current, session->now_us, words));
     case WEIR_EXISTS:
         return weir_command_fail(command,
                                  "%s: %s; one made before is named with its id, as "
@@ -116,7 +119,7 @@ int weir_flow_wait_fail(const struct weir_flow_session *session,
     case WEIR_FULL:
         return weir_command_fail(command, "%s: %s", id, error->text);
     default:
-        return weir_flow_session_fail(session, error);
+        return weir_execution_session_fail(session, error);
     }
 }
 
@@ -136,8 +139,8 @@ static const char *spell_end(enum weir_on_timeout on_timeout)
     return WORDS[on_timeout];
 }
 
-void weir_flow_append_suspension(struct weir_buf *text,
-                                 const struct weir_suspension_info *info)
+void weir_execution_append_suspension(struct weir_buf *text,
+                                      const struct weir_suspension_info *info)
 {
     char time[WEIR_OUTPUT_TIME_SIZE];
 
@@ -154,8 +157,8 @@ void weir_flow_append_suspension(struct weir_buf *text,
                                spell_end(info->on_timeout));
 }
 
-void weir_flow_append_suspension_json(struct weir_buf *json,
-                                      const struct weir_suspension_info *info)
+void weir_execution_append_suspension_json(struct weir_buf *json,
+                                           const struct weir_suspension_info *info)
 {
     weir_output_open(json, "suspension", "{");
     weir_output_add_text(json, "until", info->until);

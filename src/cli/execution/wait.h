@@ -13,27 +13,29 @@
 #include "weir/suspension.h"
 
 /* "KEY" or "KEY=UUID", of one made before. The word is cut in two. */
-WEIR_CHECKED int weir_flow_take_waitpoint(const struct weir_command *command, char *word,
-                                          struct weir_waitpoint *out);
+WEIR_CHECKED int weir_execution_take_waitpoint(const struct weir_command *command,
+                                               char *word, struct weir_waitpoint *out);
 
 /* Those that have a token: a table, or with --quiet a line each, "KEY UUID TOKEN". The exit code. */
-WEIR_CHECKED int weir_flow_print_waitpoints(const struct weir_session *session,
-                                            const struct weir_waitpoint *waitpoints,
-                                            size_t count);
+WEIR_CHECKED int weir_execution_print_waitpoints(const struct weir_session *session,
+                                                 const struct weir_waitpoint *waitpoints,
+                                                 size_t count);
 
 /* `"waitpoints":[...]`, with their tokens. */
-void weir_flow_append_waitpoints(struct weir_buf *json,
-                                 const struct weir_waitpoint *waitpoints, size_t count);
+void weir_execution_append_waitpoints(struct weir_buf *json,
+                                      const struct weir_waitpoint *waitpoints,
+                                      size_t count);
 
 /* Tell what a worker's call about a waitpoint answered. Returns the exit code. */
-int weir_flow_wait_fail(const struct weir_flow_session *session,
-                        const struct weir_claim *claim, const struct weir_truth *truth,
-                        const struct weir_error *error);
+int weir_execution_wait_fail(const struct weir_execution_session *session,
+                             const struct weir_claim *claim,
+                             const struct weir_execution_status *current,
+                             const struct weir_error *error);
 
 /* What an execution waits for: lines for people, and `"suspension":{...}`. */
-void weir_flow_append_suspension(struct weir_buf *text,
-                                 const struct weir_suspension_info *info);
-void weir_flow_append_suspension_json(struct weir_buf *json,
+void weir_execution_append_suspension(struct weir_buf *text,
                                       const struct weir_suspension_info *info);
+void weir_execution_append_suspension_json(struct weir_buf *json,
+                                           const struct weir_suspension_info *info);
 
 #endif

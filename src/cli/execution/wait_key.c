@@ -24,9 +24,9 @@ enum { JSON_SIZE_MAX = 4096, SECRET_FILE_SIZE_MAX = 256, OPTION_SECRET_FILE = 25
 
 static int run_rotate(const struct weir_command *self, int argc, char **argv);
 
-static const struct weir_command *const MEMBERS[] = {&weir_cli_flow_key_rotate};
+static const struct weir_command *const MEMBERS[] = {&weir_cli_key_rotate};
 
-const struct weir_command weir_cli_flow_key = {
+const struct weir_command weir_cli_key = {
     .name = "key",
     .summary = "the secret that tokens of waitpoints are made with",
     .usage = "COMMAND [OPTION...]",
@@ -43,7 +43,7 @@ static const struct weir_command_option ROTATE_OPTIONS[] = {
     {'g', "grace", "D", "tokens of the old key are good for; default 24h"},
 };
 
-const struct weir_command weir_cli_flow_key_rotate = {
+const struct weir_command weir_cli_key_rotate = {
     .name = "key rotate",
     .summary = "make new tokens with another secret",
     .usage = "KEY [--secret-file FILE] [--grace D]",
@@ -60,7 +60,7 @@ const struct weir_command weir_cli_flow_key_rotate = {
 };
 
 struct rotate_call {
-    struct weir_flow_session session;
+    struct weir_execution_session session;
     const char *key;
     const char *file; /* NULL: none */
     int64_t grace_ms;
@@ -75,8 +75,8 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
         out->file = value;
         return WEIR_EXIT_DONE;
     }
-    return weir_flow_take_ms(self, "grace", value, 0, WEIR_FLOW_DURATION_MS_MAX,
-                             &out->grace_ms);
+    return weir_execution_take_ms(self, "grace", value, 0, WEIR_EXECUTION_DURATION_MS_MAX,
+                                  &out->grace_ms);
 }
 
 /* 64 digits, and white space behind them. */
@@ -157,16 +157,16 @@ static int tell(const struct rotate_call *self)
 static int rotate(const struct weir_command *command, struct rotate_call *self)
 {
     struct weir_error error = {0};
-    int code =
-        weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_SILENT, NULL);
+    int code = weir_execution_session_open(&self->session, command,
+                                           WEIR_EXECUTION_SESSION_SILENT, NULL);
 
     if (code == WEIR_EXIT_DONE)
-        code = weir_flow_rotate_key(self->session.flow, self->key,
-                                    self->file != NULL ? self->secret : NULL,
-                                    self->grace_ms, &error) == WEIR_OK
+        code = weir_executions_rotate_key(self->session.executions, self->key,
+                                          self->file != NULL ? self->secret : NULL,
+                                          self->grace_ms, &error) == WEIR_OK
                    ? tell(self)
-                   : weir_flow_session_fail(&self->session, &error);
-    weir_flow_session_close(&self->session);
+                   : weir_execution_session_fail(&self->session, &error);
+    weir_execution_session_close(&self->session);
     return code;
 }
 

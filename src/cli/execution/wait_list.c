@@ -16,7 +16,7 @@ enum { JSON_SIZE_MAX = 1 << 30, PAYLOAD_SHOWN = 200 };
 static int run_waitpoints(const struct weir_command *self, int argc, char **argv);
 static int run_signals(const struct weir_command *self, int argc, char **argv);
 
-const struct weir_command weir_cli_flow_waitpoints = {
+const struct weir_command weir_cli_execution_waitpoints = {
     .name = "execution waitpoints",
     .summary = "show the waitpoints of an execution",
     .usage = "ID",
@@ -30,7 +30,7 @@ const struct weir_command weir_cli_flow_waitpoints = {
     .run = run_waitpoints,
 };
 
-const struct weir_command weir_cli_flow_signals = {
+const struct weir_command weir_cli_execution_signals = {
     .name = "execution signals",
     .summary = "show the signals that an execution has got",
     .usage = "ID",
@@ -60,7 +60,7 @@ static const struct weir_table_column SIGNAL_COLUMNS[] = {
 };
 
 struct list_call {
-    struct weir_flow_session session;
+    struct weir_execution_session session;
     struct weir_execution_id id;
     struct weir_table table;
     struct weir_buf json; /* a list that is not closed yet */
@@ -204,7 +204,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     }
     code = weir_command_one_operand(self, argc, argv, "ID", &word);
     if (code == WEIR_EXIT_DONE)
-        code = weir_flow_take_id(self, word, out);
+        code = weir_execution_take_id(self, word, out);
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
@@ -235,30 +235,31 @@ typedef enum weir_status (*list_fn)(struct list_call *self, struct weir_error *e
 
 static enum weir_status list_waitpoints(struct list_call *self, struct weir_error *error)
 {
-    return weir_flow_waitpoints(self->session.flow, &self->id, add_waitpoint, self,
-                                error);
+    return weir_execution_waitpoints(self->session.executions, &self->id, add_waitpoint,
+                                     self, error);
 }
 
 static enum weir_status list_signals(struct list_call *self, struct weir_error *error)
 {
-    return weir_flow_signals(self->session.flow, &self->id, add_signal, self, error);
+    return weir_execution_signals(self->session.executions, &self->id, add_signal, self,
+                                  error);
 }
 
 static int list(const struct weir_command *command, struct list_call *self, list_fn call,
                 const char *what)
 {
     struct weir_error error = {0};
-    int code =
-        weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_SILENT, NULL);
+    int code = weir_execution_session_open(&self->session, command,
+                                           WEIR_EXECUTION_SESSION_SILENT, NULL);
 
     weir_buf_init(&self->json, weir_heap_system(), JSON_SIZE_MAX);
     if (code == WEIR_EXIT_DONE)
         code = call(self, &error) == WEIR_OK
                    ? print(self, what)
-                   : weir_flow_session_fail(&self->session, &error);
+                   : weir_execution_session_fail(&self->session, &error);
     weir_buf_fini(&self->json);
     weir_table_fini(&self->table);
-    weir_flow_session_close(&self->session);
+    weir_execution_session_close(&self->session);
     return code;
 }
 

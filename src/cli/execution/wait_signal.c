@@ -45,7 +45,7 @@ static const struct weir_command_option APPROVE_OPTIONS[] = {
     SIGNAL_OPTIONS_SHARED,
 };
 
-const struct weir_command weir_cli_flow_signal = {
+const struct weir_command weir_cli_execution_signal = {
     .name = "execution signal",
     .summary = "answer an execution that waits, by a token",
     .usage = "ID WAITPOINT --name NAME --token TOKEN [OPTION...]",
@@ -70,7 +70,7 @@ const struct weir_command weir_cli_flow_signal = {
     .run = run_signal,
 };
 
-const struct weir_command weir_cli_flow_approve = {
+const struct weir_command weir_cli_execution_approve = {
     .name = "execution approve",
     .summary = "answer an execution that waits, as an operator",
     .usage = "ID KEY [OPTION...]",
@@ -88,7 +88,7 @@ const struct weir_command weir_cli_flow_approve = {
 };
 
 struct signal_call {
-    struct weir_flow_session session;
+    struct weir_execution_session session;
     struct weir_signal signal;
     const char *waitpoint;  /* its id or key, as it was given */
     const char *token_file; /* "-": standard input; NULL: none */
@@ -151,7 +151,7 @@ static int take_operands(const struct weir_command *self, int argc, char **argv,
     if (argc - optind > 2)
         return weir_command_misuse(self, "more than two words; a token is an option");
     out->waitpoint = argv[optind + 1];
-    return weir_flow_take_id(self, argv[optind], &out->signal.id);
+    return weir_execution_take_id(self, argv[optind], &out->signal.id);
 }
 
 static int check_together(const struct weir_command *self, const struct signal_call *out)
@@ -160,7 +160,7 @@ static int check_together(const struct weir_command *self, const struct signal_c
 
     if (out->signal.name == NULL)
         return weir_command_misuse(self, "what is said? --name NAME is needed");
-    if (self == &weir_cli_flow_signal && out->signal.token == NULL &&
+    if (self == &weir_cli_execution_signal && out->signal.token == NULL &&
         out->token_file == NULL)
         return weir_command_misuse(
             self, "by what right? --token or --token-file is needed; operators have "
@@ -226,17 +226,18 @@ static enum weir_status send_signal(struct signal_call *self, struct weir_error 
     enum weir_status status = WEIR_OK;
 
     if (!weir_uuid_parse(self->waitpoint, self->signal.waitpoint))
-        status = weir_flow_waitpoints(self->session.flow, &self->signal.id, match_key,
-                                      self, error);
+        status = weir_execution_waitpoints(self->session.executions, &self->signal.id,
+                                           match_key, self, error);
     if (status != WEIR_OK && status != WEIR_NOT_FOUND)
         return status;
-    return weir_flow_signal(self->session.flow, &self->signal, &self->effect, error);
+    return weir_execution_signal(self->session.executions, &self->signal, &self->effect,
+                                 error);
 }
 
 static enum weir_status approve(struct signal_call *self, struct weir_error *error)
 {
-    return weir_flow_approve(self->session.flow, &self->signal.id, self->waitpoint,
-                             &self->signal, &self->effect, error);
+    return weir_execution_approve(self->session.executions, &self->signal.id,
+                                  self->waitpoint, &self->signal, &self->effect, error);
 }
 
 /* ---- telling ------------------------------------------------------------------------------ */
@@ -300,19 +301,19 @@ static int tell_failure(const struct signal_call *self, const struct weir_error 
     default:
         break;
     }
-    return weir_flow_session_fail(&self->session, error);
+    return weir_execution_session_fail(&self->session, error);
 }
 
 static int call(const struct weir_command *command, struct signal_call *self,
                 signal_fn send)
 {
     struct weir_error error = {0};
-    int code =
-        weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_TELLING, NULL);
+    int code = weir_execution_session_open(&self->session, command,
+                                           WEIR_EXECUTION_SESSION_TELLING, NULL);
 
     if (code == WEIR_EXIT_DONE)
         code = send(self, &error) == WEIR_OK ? tell(self) : tell_failure(self, &error);
-    weir_flow_session_close(&self->session);
+    weir_execution_session_close(&self->session);
     return code;
 }
 

@@ -34,7 +34,7 @@ static const struct weir_command_option WAITPOINT_OPTIONS[] = {
     {'e', "expires", "D", "without a suspension it is gone then; default 24h"},
 };
 
-const struct weir_command weir_cli_flow_suspend = {
+const struct weir_command weir_cli_execution_suspend = {
     .name = "execution suspend",
     .summary = "give a claimed execution back until somebody answers",
     .usage = "TOKEN --until CONDITION [OPTION...]",
@@ -70,7 +70,7 @@ const struct weir_command weir_cli_flow_suspend = {
     .run = run_suspend,
 };
 
-const struct weir_command weir_cli_flow_waitpoint = {
+const struct weir_command weir_cli_execution_waitpoint = {
     .name = "execution waitpoint",
     .summary = "make a waitpoint before suspending on it",
     .usage = "TOKEN KEY [--expires D]",
@@ -85,7 +85,7 @@ const struct weir_command weir_cli_flow_waitpoint = {
 };
 
 struct suspend_call {
-    struct weir_flow_session session;
+    struct weir_execution_session session;
     struct weir_claim claim;
     struct weir_waitpoint waitpoints[WEIR_WAITPOINTS_MAX];
     struct weir_suspend_options options;
@@ -96,7 +96,7 @@ struct suspend_call {
     char text[WEIR_CONDITION_SIZE_MAX + 1]; /* the condition; keys end in zeros */
 
     bool satisfied;
-    struct weir_truth truth;
+    struct weir_execution_status current;
 };
 
 static struct suspend_call suspend_call; /* too large for a stack */
@@ -112,7 +112,8 @@ static int take_reason(const struct weir_command *self, const char *value,
 
     for (int i = 0; i < WEIR_SUSPEND_REASON_COUNT; i++)
         names[i] = weir_suspend_reason_name((enum weir_suspend_reason)i);
-    code = weir_flow_take_name(self, "reason", value, names, COUNT_OF(names), &number);
+    code =
+        weir_execution_take_name(self, "reason", value, names, COUNT_OF(names), &number);
     *out = (enum weir_suspend_reason)number;
     return code;
 }
@@ -126,8 +127,8 @@ static int take_on_timeout(const struct weir_command *self, const char *value,
 
     for (int i = 0; i < WEIR_ON_TIMEOUT_COUNT; i++)
         names[i] = weir_on_timeout_name((enum weir_on_timeout)i);
-    code =
-        weir_flow_take_name(self, "on-timeout", value, names, COUNT_OF(names), &number);
+    code = weir_execution_take_name(self, "on-timeout", value, names, COUNT_OF(names),
+                                    &number);
     *out = (enum weir_on_timeout)number;
     return code;
 }
@@ -137,8 +138,8 @@ static int add_waitpoint(const struct weir_command *self, struct suspend_call *o
 {
     if (out->options.waitpoint_count == WEIR_WAITPOINTS_MAX)
         return weir_command_misuse(self, "more than %d waitpoints", WEIR_WAITPOINTS_MAX);
-    return weir_flow_take_waitpoint(self, word,
-                                    &out->waitpoints[out->options.waitpoint_count++]);
+    return weir_execution_take_waitpoint(
+        self, word, &out->waitpoints[out->options.waitpoint_count++]);
 }
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
@@ -152,20 +153,21 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
     case 'w':
         return add_waitpoint(self, out, value);
     case 't':
-        return weir_flow_take_ms(self, "timeout", value, 1, WEIR_FLOW_DURATION_MS_MAX,
-                                 &out->options.timeout_ms);
+        return weir_execution_take_ms(self, "timeout", value, 1,
+                                      WEIR_EXECUTION_DURATION_MS_MAX,
+                                      &out->options.timeout_ms);
     case OPTION_ON_TIMEOUT:
         out->on_timeout_given = true;
         return take_on_timeout(self, value, &out->options.on_timeout);
     case 'R':
         return take_reason(self, value, &out->options.reason);
     case OPTION_RESUME_DELAY:
-        return weir_flow_take_ms(self, "resume-delay", value, 0,
-                                 WEIR_FLOW_DURATION_MS_MAX,
-                                 &out->options.resume_delay_ms);
+        return weir_execution_take_ms(self, "resume-delay", value, 0,
+                                      WEIR_EXECUTION_DURATION_MS_MAX,
+                                      &out->options.resume_delay_ms);
     case 'e':
-        return weir_flow_take_ms(self, "expires", value, 1, WEIR_FLOW_DURATION_MS_MAX,
-                                 &out->expires_ms);
+        return weir_execution_take_ms(self, "expires", value, 1,
+                                      WEIR_EXECUTION_DURATION_MS_MAX, &out->expires_ms);
     default:
         return WEIR_EXIT_MISUSE;
     }
@@ -232,7 +234,7 @@ static int parse_suspend(const struct weir_command *self, int argc, char **argv,
         return code;
     code = weir_command_one_operand(self, argc, argv, "TOKEN of a claim", &token);
     if (code == WEIR_EXIT_DONE)
-        code = weir_flow_take_token(self, token, &out->claim);
+        code = weir_execution_take_token(self, token, &out->claim);
     if (code == WEIR_EXIT_DONE && out->options.until == NULL)
         code = weir_command_misuse(self, "until when? --until CONDITION is needed");
     if (code == WEIR_EXIT_DONE && out->on_timeout_given && out->options.timeout_ms == 0)
@@ -252,7 +254,7 @@ static int parse_waitpoint(const struct weir_command *self, int argc, char **arg
         return code;
     if (optind >= argc)
         return weir_command_misuse(self, "no TOKEN of a claim given");
-    code = weir_flow_take_token(self, argv[optind++], &out->claim);
+    code = weir_execution_take_token(self, argv[optind++], &out->claim);
     if (code == WEIR_EXIT_DONE)
         code = weir_command_one_operand(self, argc, argv, "KEY", &key);
     out->waitpoints[0].key = key;
@@ -265,8 +267,8 @@ static int parse_waitpoint(const struct weir_command *self, int argc, char **arg
 static void append_answer(struct weir_buf *json, const struct suspend_call *self)
 {
     weir_output_add_flag(json, "satisfied", self->satisfied);
-    weir_output_add_text(json, "state", weir_public_state_name(self->truth.state));
-    weir_output_add_number(json, "epoch", self->truth.epoch);
+    weir_output_add_text(json, "state", weir_public_state_name(self->current.state));
+    weir_output_add_number(json, "epoch", self->current.epoch);
 }
 
 static int print_json(const struct suspend_call *self, const struct weir_command *command)
@@ -280,7 +282,8 @@ static int print_json(const struct suspend_call *self, const struct weir_command
     weir_output_add_text(&json, "id", weir_execution_id_format(&self->claim.id, id));
     if (self->options.until != NULL)
         append_answer(&json, self);
-    weir_flow_append_waitpoints(&json, self->waitpoints, self->options.waitpoint_count);
+    weir_execution_append_waitpoints(&json, self->waitpoints,
+                                     self->options.waitpoint_count);
     weir_buf_append_text(&json, "}");
     code = weir_output_text(command, &json);
     weir_buf_fini(&json);
@@ -300,8 +303,8 @@ static int tell(struct suspend_call *self)
     if (self->options.until != NULL && !session->shared.quiet)
         printf("%s %s\n", weir_execution_id_format(&self->claim.id, id),
                self->satisfied ? "goes on: what came before suffices" : "suspended");
-    return weir_flow_print_waitpoints(session, self->waitpoints,
-                                      self->options.waitpoint_count);
+    return weir_execution_print_waitpoints(session, self->waitpoints,
+                                           self->options.waitpoint_count);
 }
 
 /* ---- the commands ------------------------------------------------------------------------- */
@@ -310,30 +313,31 @@ typedef enum weir_status (*wait_fn)(struct suspend_call *self, struct weir_error
 
 static enum weir_status suspend(struct suspend_call *self, struct weir_error *error)
 {
-    return weir_flow_suspend(self->session.flow, &self->claim, &self->options,
-                             &self->satisfied, &self->truth, error);
+    return weir_execution_suspend(self->session.executions, &self->claim, &self->options,
+                                  &self->satisfied, &self->current, error);
 }
 
 static enum weir_status make_waitpoint(struct suspend_call *self,
                                        struct weir_error *error)
 {
-    return weir_flow_waitpoint(self->session.flow, &self->claim, &self->waitpoints[0],
-                               self->expires_ms, &self->truth, error);
+    return weir_execution_waitpoint(self->session.executions, &self->claim,
+                                    &self->waitpoints[0], self->expires_ms,
+                                    &self->current, error);
 }
 
 static int call(const struct weir_command *command, struct suspend_call *self,
                 wait_fn wait)
 {
     struct weir_error error = {0};
-    int code =
-        weir_flow_session_open(&self->session, command, WEIR_FLOW_SESSION_TELLING, NULL);
+    int code = weir_execution_session_open(&self->session, command,
+                                           WEIR_EXECUTION_SESSION_TELLING, NULL);
 
     if (code == WEIR_EXIT_DONE)
-        code =
-            wait(self, &error) == WEIR_OK
-                ? tell(self)
-                : weir_flow_wait_fail(&self->session, &self->claim, &self->truth, &error);
-    weir_flow_session_close(&self->session);
+        code = wait(self, &error) == WEIR_OK
+                   ? tell(self)
+                   : weir_execution_wait_fail(&self->session, &self->claim,
+                                              &self->current, &error);
+    weir_execution_session_close(&self->session);
     return code;
 }
 

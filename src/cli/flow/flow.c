@@ -4,11 +4,11 @@
 #include "cli/command.h"
 
 static const struct weir_command *const MEMBERS[] = {
-    &weir_cli_flow_create, &weir_cli_flow_add,    &weir_cli_flow_edge,
-    &weir_cli_flow_show,   &weir_cli_flow_graphs, &weir_cli_graph_cancel,
+    &weir_cli_flow_create, &weir_cli_flow_add,  &weir_cli_flow_edge,
+    &weir_cli_flow_show,   &weir_cli_flow_list, &weir_cli_flow_cancel,
 };
 
-const struct weir_command weir_cli_graph = {
+const struct weir_command weir_cli_flow = {
     .name = "flow",
     .summary = "make flows of executions, show, list and cancel them",
     .usage = "COMMAND [OPTION...]",

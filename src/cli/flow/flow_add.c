@@ -102,9 +102,9 @@ const struct weir_command weir_cli_flow_edge = {
 };
 
 struct add_call {
-    struct weir_flow_session session;
-    struct weir_graph_id graph;
-    struct weir_graph_plan plan;
+    struct weir_execution_session session;
+    struct weir_flow_id flow;
+    struct weir_flow_plan plan;
     struct weir_drafting drafting;
     bool drafted; /* an option of a draft was given */
     struct weir_plan_ties ties;
@@ -169,10 +169,10 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     code = weir_command_take_options(self, argc, argv, take_option, out);
     if (code >= 0)
         return code;
-    weir_graph_plan_init(&out->plan, self, out->partitions);
+    weir_flow_plan_init(&out->plan, self, out->partitions);
     if (optind >= argc)
         return weir_command_misuse(self, "which flow? a FLOW is needed");
-    code = weir_flow_take_graph(self, argv[optind++], &out->graph);
+    code = weir_flow_take_id(self, argv[optind++], &out->flow);
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
@@ -180,57 +180,57 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 
 static int tell_refused(struct add_call *self, struct weir_error *error)
 {
-    const char *name = weir_graph_plan_name_in(&self->plan, error->text);
+    const char *name = weir_flow_plan_name_in(&self->plan, error->text);
     char text[sizeof error->text];
 
     if (name != NULL) {
         weir_text_format(text, sizeof text, "%s (\"%s\")", error->text, name);
         memcpy(error->text, text, sizeof text);
     }
-    return weir_flow_graph_fail(&self->session, error);
+    return weir_flow_fail(&self->session, error);
 }
 
 /* Members are of the namespace of their flow. Whoever may add to it need not be allowed to see how its
- * members stand, which weir_graph_get() tells. */
+ * members stand, which weir_flow_get() tells. */
 static enum weir_status read_name_space(struct add_call *self, struct weir_error *error)
 {
     struct weir_db *db = self->session.session.db;
     struct weir_connection *connection = NULL;
     struct weir_flow_row row;
-    char id[WEIR_GRAPH_ID_TEXT_SIZE];
+    char id[WEIR_FLOW_ID_TEXT_SIZE];
     enum weir_status status = weir_db_acquire(db, &connection, error);
 
     if (status == WEIR_OK)
-        status = weir_graph_find(connection, &self->graph, WEIR_GRAPH_UNLOCKED,
-                                 &self->plan.arena, &row, error);
+        status = weir_flow_find(connection, &self->flow, WEIR_FLOW_UNLOCKED,
+                                &self->plan.arena, &row, error);
     if (status == WEIR_OK)
         self->name_space = row.name_space.data; /* copies end in a zero */
     if (status == WEIR_NO_ROW)
         status = weir_error_set(error, WEIR_NOT_FOUND, "there is no flow %s",
-                                weir_graph_id_format(&self->graph, id));
+                                weir_flow_id_format(&self->flow, id));
     weir_db_release(db, connection);
     return status;
 }
 
 static int extend(struct add_call *self, int64_t *revision)
 {
-    struct weir_flow *flow = self->session.flow;
-    struct weir_graph_extension extension;
+    struct weir_executions *executions = self->session.executions;
+    struct weir_flow_extension extension;
     struct weir_error error = {0};
     enum weir_status status;
     int code;
 
     if (read_name_space(self, &error) != WEIR_OK)
-        return weir_flow_graph_fail(&self->session, &error);
-    code = weir_graph_plan_settle(&self->plan, flow, &self->graph, self->name_space,
-                                  &extension);
+        return weir_flow_fail(&self->session, &error);
+    code = weir_flow_plan_settle(&self->plan, executions, &self->flow, self->name_space,
+                                 &extension);
     if (code != WEIR_EXIT_DONE)
         return code;
     extension.revision = self->revision;
     /* After a lost answer a revision may be what this call has made of it. */
     for (int tries = 1;; tries++) {
         status =
-            weir_graph_extend(flow, NULL, &self->graph, &extension, revision, &error);
+            weir_flow_extend(executions, NULL, &self->flow, &extension, revision, &error);
         if (status != WEIR_IN_DOUBT || tries == TRIES_MAX || self->revision >= 0)
             break;
     }
@@ -244,8 +244,8 @@ static void print_ids(const struct add_call *self)
     bool names = !self->session.session.shared.quiet;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
 
-    for (size_t i = 0; i < weir_graph_plan_member_count(&self->plan); i++) {
-        const struct weir_plan_member *member = weir_graph_plan_member(&self->plan, i);
+    for (size_t i = 0; i < weir_flow_plan_member_count(&self->plan); i++) {
+        const struct weir_plan_member *member = weir_flow_plan_member(&self->plan, i);
 
         weir_execution_id_format(&member->id, id);
         if (names && member->name != NULL)
@@ -263,11 +263,11 @@ static int print_json(const struct add_call *self, int64_t revision)
 
     weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
     weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "flow", weir_graph_id_format(&self->graph, id));
+    weir_output_add_text(&json, "flow", weir_flow_id_format(&self->flow, id));
     weir_output_add_number(&json, "revision", revision);
     weir_output_open(&json, "members", "[");
-    for (size_t i = 0; i < weir_graph_plan_member_count(&self->plan); i++) {
-        const struct weir_plan_member *member = weir_graph_plan_member(&self->plan, i);
+    for (size_t i = 0; i < weir_flow_plan_member_count(&self->plan); i++) {
+        const struct weir_plan_member *member = weir_flow_plan_member(&self->plan, i);
 
         weir_output_open(&json, NULL, "{");
         weir_output_add_text(&json, "id", weir_execution_id_format(&member->id, id));
@@ -284,9 +284,9 @@ static int print_json(const struct add_call *self, int64_t revision)
 static int add(struct add_call *self, const struct weir_command *command)
 {
     int64_t revision = 0;
-    int code = weir_flow_session_open(
-        &self->session, command, WEIR_FLOW_SESSION_SILENT,
-        &(struct weir_flow_session_wishes){.partitions = self->partitions});
+    int code = weir_execution_session_open(
+        &self->session, command, WEIR_EXECUTION_SESSION_SILENT,
+        &(struct weir_execution_session_wishes){.partitions = self->partitions});
 
     if (code == WEIR_EXIT_DONE)
         code = extend(self, &revision);
@@ -294,7 +294,7 @@ static int add(struct add_call *self, const struct weir_command *command)
         code = print_json(self, revision);
     else if (code == WEIR_EXIT_DONE)
         print_ids(self);
-    weir_flow_session_close(&self->session);
+    weir_execution_session_close(&self->session);
     return code;
 }
 
@@ -306,7 +306,7 @@ static int plan_one(const struct weir_command *command, struct add_call *self)
     int code = weir_drafting_finish(drafting, command, self->partitions);
 
     if (code == WEIR_EXIT_DONE)
-        code = weir_graph_plan_add_member(&self->plan, drafting, &self->ties);
+        code = weir_flow_plan_add_member(&self->plan, drafting, &self->ties);
     if (code == WEIR_EXIT_DONE && drafting->input != NULL)
         code = weir_content_take(&self->content, command, "input", drafting->input,
                                  WEIR_INPUT_SIZE_MAX);
@@ -328,8 +328,8 @@ static int plan_many(const struct weir_command *command, struct add_call *self)
                              FROM_SIZE_MAX, "; add them in several calls");
     if (code != WEIR_EXIT_DONE)
         return code;
-    return weir_graph_plan_read(
-        &self->plan, (struct weir_str){self->content.data, self->content.size});
+    return weir_flow_plan_read(&self->plan,
+                               (struct weir_str){self->content.data, self->content.size});
 }
 
 static struct add_call add_call; /* too large for a stack */
@@ -346,7 +346,7 @@ static int run_add(const struct weir_command *self, int argc, char **argv)
                                      : plan_one(self, &add_call);
     if (code == WEIR_EXIT_DONE)
         code = add(&add_call, self);
-    weir_graph_plan_fini(&add_call.plan);
+    weir_flow_plan_fini(&add_call.plan);
     weir_content_fini(&add_call.content);
     return code;
 }
@@ -363,18 +363,17 @@ static int plan_edges(const struct weir_command *command, struct add_call *self,
     if (from == NULL || optind >= argc)
         return weir_command_misuse(command,
                                    "from where to where? FROM and TO are needed");
-    code = weir_flow_take_id(command, from, &id);
+    code = weir_execution_take_id(command, from, &id);
     for (; optind < argc && code == WEIR_EXIT_DONE; optind++) {
         struct weir_plan_end to = {.word = argv[optind]};
 
-        code = weir_flow_take_id(command, to.word, &id);
+        code = weir_execution_take_id(command, to.word, &id);
         if (code == WEIR_EXIT_DONE)
-            code =
-                weir_graph_plan_add_edge(&self->plan, from, to, self->ties.passes_data);
+            code = weir_flow_plan_add_edge(&self->plan, from, to, self->ties.passes_data);
         if (code == WEIR_EXIT_DONE &&
             (self->ties.join != NULL || self->ties.cancel_remaining))
-            code = weir_graph_plan_add_join(&self->plan, to, self->ties.join,
-                                            self->ties.cancel_remaining);
+            code = weir_flow_plan_add_join(&self->plan, to, self->ties.join,
+                                           self->ties.cancel_remaining);
     }
     return code;
 }
@@ -388,6 +387,6 @@ static int run_edge(const struct weir_command *self, int argc, char **argv)
     code = plan_edges(self, &add_call, argc, argv);
     if (code == WEIR_EXIT_DONE)
         code = add(&add_call, self);
-    weir_graph_plan_fini(&add_call.plan);
+    weir_flow_plan_fini(&add_call.plan);
     return code;
 }

@@ -18,7 +18,7 @@ static const struct weir_command_option OPTIONS[] = {
     {OPTION_MEMBERS, "members", "all|pending|none", "which of them; default all"},
 };
 
-const struct weir_command weir_cli_graph_cancel = {
+const struct weir_command weir_cli_flow_cancel = {
     .name = "flow cancel",
     .summary = "cancel a flow, and its members",
     .usage = "FLOW [--members WHO] [--reason TEXT]",
@@ -51,7 +51,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
 }
 
 static int take_members(const struct weir_command *command, const char *word,
-                        enum weir_graph_cancel_policy *out)
+                        enum weir_flow_cancel_policy *out)
 {
     static const char *const WORDS[] = {
         [WEIR_CANCEL_FLOW_ONLY] = "none",
@@ -65,7 +65,7 @@ static int take_members(const struct weir_command *command, const char *word,
         return WEIR_EXIT_DONE;
     for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
         if (strcmp(WORDS[i], word) == 0) {
-            *out = (enum weir_graph_cancel_policy)i;
+            *out = (enum weir_flow_cancel_policy)i;
             return WEIR_EXIT_DONE;
         }
     }
@@ -76,9 +76,9 @@ static int take_members(const struct weir_command *command, const char *word,
         nearest != NULL ? "'?" : "");
 }
 
-static void keep_state(void *state, const struct weir_graph_info *info)
+static void keep_state(void *state, const struct weir_flow_info *info)
 {
-    *(enum weir_graph_state *)state = info->state;
+    *(enum weir_flow_state *)state = info->state;
 }
 
 static int print_json(const struct weir_command *command, const char *id, size_t members)
@@ -89,7 +89,7 @@ static int print_json(const struct weir_command *command, const char *id, size_t
     weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
     weir_output_open(&json, NULL, "{");
     weir_output_add_text(&json, "flow", id);
-    weir_output_add_text(&json, "state", weir_graph_state_name(WEIR_GRAPH_CANCELLED));
+    weir_output_add_text(&json, "state", weir_flow_state_name(WEIR_FLOW_CANCELLED));
     weir_output_add_number(&json, "members_cancelled", (int64_t)members);
     weir_buf_append_text(&json, "}");
     code = weir_output_text(command, &json);
@@ -97,27 +97,27 @@ static int print_json(const struct weir_command *command, const char *id, size_t
     return code;
 }
 
-static int cancel(const struct weir_flow_session *session,
-                  const struct weir_graph_id *graph, enum weir_graph_cancel_policy policy,
+static int cancel(const struct weir_execution_session *session,
+                  const struct weir_flow_id *flow, enum weir_flow_cancel_policy policy,
                   const char *reason)
 {
     const struct weir_session *shared = &session->session;
-    enum weir_graph_state state = WEIR_GRAPH_OPEN;
-    char id[WEIR_GRAPH_ID_TEXT_SIZE];
+    enum weir_flow_state state = WEIR_FLOW_OPEN;
+    char id[WEIR_FLOW_ID_TEXT_SIZE];
     struct weir_error error = {0};
     size_t members = 0;
 
-    weir_graph_id_format(graph, id);
-    if (weir_graph_cancel(session->flow, graph, policy, reason, &members, &error) !=
+    weir_flow_id_format(flow, id);
+    if (weir_flow_cancel(session->executions, flow, policy, reason, &members, &error) !=
             WEIR_OK ||
-        weir_graph_get(session->flow, graph, keep_state, &state, &error) != WEIR_OK)
-        return weir_flow_graph_fail(session, &error);
-    if (state != WEIR_GRAPH_CANCELLED)
+        weir_flow_get(session->executions, flow, keep_state, &state, &error) != WEIR_OK)
+        return weir_flow_fail(session, &error);
+    if (state != WEIR_FLOW_CANCELLED)
         return weir_command_fail(
             shared->command,
             "flow %s is %s and is left as it is; 'weir execution replay' "
             "runs members once more",
-            id, weir_graph_state_name(state));
+            id, weir_flow_state_name(state));
     if (shared->shared.json)
         return print_json(shared->command, id, members);
     if (!shared->shared.quiet)
@@ -128,24 +128,25 @@ static int cancel(const struct weir_flow_session *session,
 static int run(const struct weir_command *self, int argc, char **argv)
 {
     struct cancel_call call = {NULL, NULL};
-    enum weir_graph_cancel_policy policy;
-    struct weir_flow_session session;
-    struct weir_graph_id graph;
-    const char *flow = NULL;
+    enum weir_flow_cancel_policy policy;
+    struct weir_execution_session session;
+    struct weir_flow_id flow;
+    const char *executions = NULL;
     int code = weir_command_take_options(self, argc, argv, take_option, &call);
 
     if (code >= 0)
         return code;
-    code = weir_command_one_operand(self, argc, argv, "FLOW", &flow);
+    code = weir_command_one_operand(self, argc, argv, "FLOW", &executions);
     if (code == WEIR_EXIT_DONE)
-        code = weir_flow_take_graph(self, flow, &graph);
+        code = weir_flow_take_id(self, executions, &flow);
     if (code == WEIR_EXIT_DONE)
         code = take_members(self, call.members, &policy);
     if (code != WEIR_EXIT_DONE)
         return code;
-    code = weir_flow_session_open(&session, self, WEIR_FLOW_SESSION_TELLING, NULL);
+    code =
+        weir_execution_session_open(&session, self, WEIR_EXECUTION_SESSION_TELLING, NULL);
     if (code == WEIR_EXIT_DONE)
-        code = cancel(&session, &graph, policy, call.reason);
-    weir_flow_session_close(&session);
+        code = cancel(&session, &flow, policy, call.reason);
+    weir_execution_session_close(&session);
     return code;
 }

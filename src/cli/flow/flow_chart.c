@@ -57,7 +57,7 @@ static const char *keep(struct collection *self, const char *text)
     return copy != NULL ? copy : "";
 }
 
-static void keep_flow(void *state, const struct weir_graph_info *info)
+static void keep_flow(void *state, const struct weir_flow_info *info)
 {
     struct collection *self = state;
 
@@ -125,11 +125,12 @@ static void settle_members(struct collection *self)
     chart->member_count = members != NULL ? count : 0;
 }
 
-static enum weir_status read_members(struct collection *self, struct weir_flow *flow,
-                                     const struct weir_graph_id *graph,
+static enum weir_status read_members(struct collection *self,
+                                     struct weir_executions *executions,
+                                     const struct weir_flow_id *flow,
                                      struct weir_error *error)
 {
-    struct weir_execution_filter filter = {.graph = graph, .count = PAGE};
+    struct weir_execution_filter filter = {.flow = flow, .count = PAGE};
     enum weir_status status;
     int64_t next = 0;
 
@@ -140,7 +141,8 @@ static enum weir_status read_members(struct collection *self, struct weir_flow *
                               WEIR_NOUN(self->chart->info.members, "member", "members"),
                               WEIR_CHART_MEMBERS_MAX);
     do {
-        status = weir_flow_list(flow, &filter, keep_member, self, &next, error);
+        status =
+            weir_execution_list(executions, &filter, keep_member, self, &next, error);
         filter.before = next;
     } while (status == WEIR_OK && next > 0);
     settle_members(self);
@@ -179,7 +181,7 @@ static void settle_edges(struct collection *self)
     }
     chart->edge_count = count;
     for (size_t i = 0; i < count; i++) {
-        const struct weir_graph_edge *edge = &chart->edge_infos[i].edge;
+        const struct weir_flow_edge *edge = &chart->edge_infos[i].edge;
 
         chart->edges[i] =
             (struct weir_draw_edge){.from = (uint32_t)find_member(self, &edge->from),
@@ -210,11 +212,12 @@ static void sort_edges(struct collection *self)
         chart->leading[begin[chart->edges[i].to + 1]++] = (uint32_t)i;
 }
 
-static void keep_group(void *state, const struct weir_group_info *info)
+static void keep_group(void *state, const struct weir_flow_join_info *info)
 {
     struct collection *self = state;
     size_t member = find_member(self, &info->join.to);
-    struct weir_group_info *copy = weir_arena_alloc(&self->chart->arena, sizeof *copy);
+    struct weir_flow_join_info *copy =
+        weir_arena_alloc(&self->chart->arena, sizeof *copy);
 
     if (copy == NULL) {
         self->failed = true;
@@ -294,15 +297,17 @@ static void note_budget(void *state, const struct weir_budget_info *info)
 }
 
 /* What there is to know beyond its row; that it is gone meanwhile is no failure. */
-static enum weir_status note_one(struct collection *self, struct weir_flow *flow,
+static enum weir_status note_one(struct collection *self,
+                                 struct weir_executions *executions,
                                  struct weir_chart_member *member,
                                  struct weir_error *error)
 {
     struct note note = {.now_us = self->chart->now_us, .text = ""};
     enum weir_status status =
         member->info.state == WEIR_STATE_SUSPENDED
-            ? weir_flow_suspension(flow, &member->info.id, note_suspension, &note, error)
-            : weir_budget_get(flow, member->info.budget, note_budget, &note, error);
+            ? weir_execution_suspension(executions, &member->info.id, note_suspension,
+                                        &note, error)
+            : weir_budget_get(executions, member->info.budget, note_budget, &note, error);
 
     if (status == WEIR_NO_ROW || status == WEIR_NOT_FOUND)
         return WEIR_OK;
@@ -311,7 +316,8 @@ static enum weir_status note_one(struct collection *self, struct weir_flow *flow
     return status;
 }
 
-static enum weir_status read_notes(struct collection *self, struct weir_flow *flow,
+static enum weir_status read_notes(struct collection *self,
+                                   struct weir_executions *executions,
                                    struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
@@ -324,37 +330,38 @@ static enum weir_status read_notes(struct collection *self, struct weir_flow *fl
             continue;
         if (count++ == NOTES_MAX)
             break;
-        status = note_one(self, flow, member, error);
+        status = note_one(self, executions, member, error);
     }
     return status;
 }
 
 /* ---- all ---------------------------------------------------------------------------------- */
 
-static enum weir_status read_all(struct collection *self, struct weir_flow *flow,
-                                 const struct weir_graph_id *graph,
+static enum weir_status read_all(struct collection *self,
+                                 struct weir_executions *executions,
+                                 const struct weir_flow_id *flow,
                                  struct weir_error *error)
 {
-    enum weir_status status = weir_graph_get(flow, graph, keep_flow, self, error);
+    enum weir_status status = weir_flow_get(executions, flow, keep_flow, self, error);
 
     if (status == WEIR_OK)
-        status = read_members(self, flow, graph, error);
+        status = read_members(self, executions, flow, error);
     if (status == WEIR_OK && !self->failed)
-        status = weir_graph_edges(flow, graph, keep_edge, self, error);
+        status = weir_flow_edges(executions, flow, keep_edge, self, error);
     if (status == WEIR_OK && !self->failed)
         settle_edges(self);
     if (status == WEIR_OK && !self->failed)
         sort_edges(self);
     if (status == WEIR_OK && !self->failed)
-        status = weir_graph_groups(flow, graph, keep_group, self, error);
+        status = weir_flow_joins(executions, flow, keep_group, self, error);
     if (status == WEIR_OK && !self->failed)
-        status = read_notes(self, flow, error);
+        status = read_notes(self, executions, error);
     return status == WEIR_OK && self->failed ? no_memory(error) : status;
 }
 
 enum weir_status weir_flow_chart_read(struct weir_flow_chart *self,
-                                      const struct weir_flow_session *session,
-                                      const struct weir_graph_id *graph,
+                                      const struct weir_execution_session *session,
+                                      const struct weir_flow_id *flow,
                                       struct weir_error *error)
 {
     struct collection collection = {.chart = self};
@@ -365,9 +372,9 @@ enum weir_status weir_flow_chart_read(struct weir_flow_chart *self,
     self->edge_count = 0;
     weir_map_init(&collection.index, weir_heap_system(), 2 * WEIR_CHART_MEMBERS_MAX);
     weir_buf_init(&collection.list, weir_heap_system(), LIST_SIZE_MAX);
-    status = weir_flow_session_read_clock(session, &self->now_us, error);
+    status = weir_execution_session_read_clock(session, &self->now_us, error);
     if (status == WEIR_OK)
-        status = read_all(&collection, session->flow, graph, error);
+        status = read_all(&collection, session->executions, flow, error);
     weir_map_fini(&collection.index);
     weir_buf_fini(&collection.list);
     return status;
@@ -375,7 +382,7 @@ enum weir_status weir_flow_chart_read(struct weir_flow_chart *self,
 
 /* ---- why ---------------------------------------------------------------------------------- */
 
-static uint32_t needed(const struct weir_group_info *group)
+static uint32_t needed(const struct weir_flow_join_info *group)
 {
     return group->join.policy == WEIR_JOIN_ALL   ? group->total
            : group->join.policy == WEIR_JOIN_ANY ? 1
@@ -413,22 +420,22 @@ static void append_missing(const struct weir_flow_chart *self, size_t member,
 }
 
 static void spell_group(const struct weir_flow_chart *self, size_t member,
-                        const struct weir_group_info *group, char *out)
+                        const struct weir_flow_join_info *group, char *out)
 {
     struct weir_buf text;
 
-    weir_buf_init(&text, weir_heap_system(), WEIR_FLOW_WHY_SIZE - 1);
+    weir_buf_init(&text, weir_heap_system(), WEIR_EXECUTION_WHY_SIZE - 1);
     weir_buf_append_format(&text, "%" PRIu32 " of %" PRIu32 ", needs %" PRIu32,
                            group->succeeded, group->total, needed(group));
     if (group->failed > 0)
         weir_buf_append_format(&text, "; failed: %" PRIu32, group->failed);
     if (group->skipped > 0)
         weir_buf_append_format(&text, "; skipped: %" PRIu32, group->skipped);
-    if (group->state != WEIR_GROUP_PENDING)
+    if (group->state != WEIR_FLOW_JOIN_PENDING)
         weir_buf_append_text(&text, ", which is decided; does 'weir supervise' run?");
     else
         append_missing(self, member, &text);
-    weir_text_format(out, WEIR_FLOW_WHY_SIZE, "%s", weir_buf_text(&text));
+    weir_text_format(out, WEIR_EXECUTION_WHY_SIZE, "%s", weir_buf_text(&text));
     weir_buf_fini(&text);
 }
 
@@ -440,9 +447,9 @@ const char *weir_flow_chart_why(const struct weir_flow_chart *self, size_t membe
     if (one->info.state == WEIR_STATE_WAITING_CHILDREN && one->group != NULL)
         spell_group(self, member, one->group, out);
     else if (one->note != NULL)
-        weir_text_format(out, WEIR_FLOW_WHY_SIZE, "%s", one->note);
+        weir_text_format(out, WEIR_EXECUTION_WHY_SIZE, "%s", one->note);
     else
-        weir_flow_spell_why(&one->info, self->now_us, out);
+        weir_execution_spell_why(&one->info, self->now_us, out);
     return out;
 }
 
@@ -455,7 +462,7 @@ static const char *edge_state_name(enum weir_edge_state state)
     return NAMES[state];
 }
 
-static const char *group_state_name(enum weir_group_state state)
+static const char *group_state_name(enum weir_flow_join_state state)
 {
     static const char *const NAMES[] = {"pending", "satisfied", "impossible"};
 
@@ -465,7 +472,7 @@ static const char *group_state_name(enum weir_group_state state)
 static void append_member(const struct weir_flow_chart *self, size_t member,
                           struct weir_buf *json)
 {
-    char why[WEIR_FLOW_WHY_SIZE];
+    char why[WEIR_EXECUTION_WHY_SIZE];
 
     weir_output_open(json, NULL, "{");
     weir_flow_append_members_why(json, &self->members[member].info,
@@ -485,7 +492,7 @@ static void append_edge(const struct weir_edge_info *info, struct weir_buf *json
     weir_buf_append_text(json, "}");
 }
 
-static void append_group(const struct weir_group_info *info, struct weir_buf *json)
+static void append_group(const struct weir_flow_join_info *info, struct weir_buf *json)
 {
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
     char join[WEIR_JOIN_TEXT_SIZE];
@@ -508,7 +515,7 @@ void weir_flow_chart_append_json(const struct weir_flow_chart *self,
                                  struct weir_buf *json)
 {
     weir_output_open(json, NULL, "{");
-    weir_flow_append_graph(json, &self->info);
+    weir_flow_append_summary(json, &self->info);
     weir_output_open(json, "members", "[");
     for (size_t i = 0; i < self->member_count; i++)
         append_member(self, i, json);

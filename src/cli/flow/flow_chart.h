@@ -19,7 +19,7 @@ enum { WEIR_CHART_MEMBERS_MAX = 100000 };
 
 struct weir_chart_member {
     struct weir_execution_info info;
-    const struct weir_group_info
+    const struct weir_flow_join_info
         *group;       /* of the edges that lead to it; NULL: there are none */
     const char *note; /* of a suspension or a budget, in words; NULL: none */
     uint32_t number;  /* in the drawing, from 1; 0: it has none yet */
@@ -30,7 +30,7 @@ const char *weir_chart_member_label(const struct weir_chart_member *self);
 
 struct weir_flow_chart {
     struct weir_arena arena;
-    struct weir_graph_info info;
+    struct weir_flow_info info;
     struct weir_chart_member *members; /* oldest first */
     size_t member_count;
     struct weir_draw_edge *edges; /* by their index */
@@ -48,11 +48,11 @@ void weir_flow_chart_fini(struct weir_flow_chart *self);
  * shown. */
 WEIR_CHECKED enum weir_status
 weir_flow_chart_read(struct weir_flow_chart *self,
-                     const struct weir_flow_session *session,
-                     const struct weir_graph_id *graph, struct weir_error *error);
+                     const struct weir_execution_session *session,
+                     const struct weir_flow_id *flow, struct weir_error *error);
 
 /* Why a member is not done, or how it ended: "2 of 3, needs 3; missing: 4 charge". Returns `out`, of
- * WEIR_FLOW_WHY_SIZE bytes. */
+ * WEIR_EXECUTION_WHY_SIZE bytes. */
 const char *weir_flow_chart_why(const struct weir_flow_chart *self, size_t member,
                                 char *out);
 

@@ -174,27 +174,27 @@ static void append_time(struct sheet *self, const char *name, int64_t us)
         append_value(self, name, WEIR_TONE_PLAIN, weir_output_time(us, text));
 }
 
-static void append_state(struct sheet *self, const struct weir_graph_info *info)
+static void append_state(struct sheet *self, const struct weir_flow_info *info)
 {
     char text[WEIR_FAILURE_SIZE_MAX + 64];
     bool reason = info->cancel_reason[0] != '\0';
 
-    weir_text_format(text, sizeof text, "%s%s%s", weir_graph_state_name(info->state),
+    weir_text_format(text, sizeof text, "%s%s%s", weir_flow_state_name(info->state),
                      reason ? ": " : "", reason ? info->cancel_reason : "");
-    append_value(self, "state", weir_flow_graph_tone(info->state), text);
+    append_value(self, "state", weir_flow_tone(info->state), text);
 }
 
 static void append_flow(struct sheet *self)
 {
-    const struct weir_graph_info *info = &self->chart->info;
-    char text[WEIR_GRAPH_ID_TEXT_SIZE];
+    const struct weir_flow_info *info = &self->chart->info;
+    char text[WEIR_FLOW_ID_TEXT_SIZE];
     struct weir_buf members;
 
     weir_buf_init(&members, weir_heap_system(), TEXT_SIZE_MAX);
     weir_buf_append_format(&members, "%" PRIu32 "%s", info->members,
                            info->members > 0 ? ": " : "");
     weir_flow_append_states(&members, info);
-    append_value(self, "flow", WEIR_TONE_PLAIN, weir_graph_id_format(&info->id, text));
+    append_value(self, "flow", WEIR_TONE_PLAIN, weir_flow_id_format(&info->id, text));
     append_value(self, "kind", WEIR_TONE_PLAIN, info->kind);
     append_value(self, "namespace", WEIR_TONE_PLAIN, info->name_space);
     append_state(self, info);
@@ -373,9 +373,9 @@ static void spell_many(const struct sheet *self, uint32_t item, struct weir_buf 
                        char *why)
 {
     const struct weir_draw_item *one = &self->layers.items[item];
-    struct weir_graph_info counts = {.members = one->count};
+    struct weir_flow_info counts = {.members = one->count};
     uint32_t left = one->count;
-    char reason[WEIR_FLOW_WHY_SIZE];
+    char reason[WEIR_EXECUTION_WHY_SIZE];
 
     why[0] = '\0';
     for (size_t i = one->first; left > 0; i++) {
@@ -386,7 +386,7 @@ static void spell_many(const struct sheet *self, uint32_t item, struct weir_buf 
         left--;
         counts.in_state[info->state]++;
         if (why[0] == '\0' && info->ended_us == 0 && info->state != WEIR_STATE_ACTIVE)
-            weir_text_format(why, WEIR_FLOW_WHY_SIZE, "%" PRIu32 " is %s: %s",
+            weir_text_format(why, WEIR_EXECUTION_WHY_SIZE, "%" PRIu32 " is %s: %s",
                              self->chart->members[i].number,
                              weir_public_state_name(info->state),
                              weir_flow_chart_why(self->chart, i, reason));
@@ -418,12 +418,12 @@ static bool append_row(struct sheet *self, const struct weir_draw_line *line)
     const struct weir_draw_item *item = &self->layers.items[line->item];
     const struct weir_execution_info *info = &self->chart->members[item->first].info;
     enum weir_tone tone =
-        item->count > 1 ? WEIR_TONE_PLAIN : weir_flow_state_tone(info->state);
+        item->count > 1 ? WEIR_TONE_PLAIN : weir_execution_state_tone(info->state);
     struct margin margin = {.prefix = weir_drawing_text(&self->drawing, line->below),
                             .indent = self->drawing_width + GAP + self->number_width + 1,
                             .width = self->options->width};
     char label[LABEL_SIZE];
-    char why[WEIR_FLOW_WHY_SIZE];
+    char why[WEIR_EXECUTION_WHY_SIZE];
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
     struct weir_buf state;
 

@@ -1,5 +1,5 @@
 /*
- * flow_chart_text.h - a flow for people: what it is, its graph, and why each member waits.
+ * flow_chart_text.h - a flow for people: what it is, its flow, and why each member waits.
  *
  *   flow          0193...
  *   kind          order

@@ -17,14 +17,14 @@ enum {
 };
 
 static int run_create(const struct weir_command *self, int argc, char **argv);
-static int run_graphs(const struct weir_command *self, int argc, char **argv);
+static int run_flows(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option CREATE_OPTIONS[] = {
     {'k', "kind", "KIND", "what it is for; needed"},
     {'n', "namespace", "NAME", "whose it is; default 'default'"},
     {OPTION_ID, "id", "UUID", "its id; default a new one"},
 };
-static const struct weir_command_option GRAPHS_OPTIONS[] = {
+static const struct weir_command_option FLOWS_OPTIONS[] = {
     {'n', "namespace", "NAME", "only of this namespace"},
     {'m', "limit", "N", "at most so many, 1 to 10000; default 100"},
     {OPTION_AFTER, "after", "MARK", "the next page, behind the one that ended there"},
@@ -44,7 +44,7 @@ const struct weir_command weir_cli_flow_create = {
     .run = run_create,
 };
 
-const struct weir_command weir_cli_flow_graphs = {
+const struct weir_command weir_cli_flow_list = {
     .name = "flow list",
     .summary = "list flows, newest first",
     .usage = "[--namespace NAME] [--limit N] [--after MARK]",
@@ -57,17 +57,17 @@ const struct weir_command weir_cli_flow_graphs = {
         "\n"
         "When there are more, the last line has the MARK of --after, and so has JSON.\n"
         "With --quiet only the ids are printed, one per line.\n",
-    .options = GRAPHS_OPTIONS,
-    .option_count = sizeof GRAPHS_OPTIONS / sizeof GRAPHS_OPTIONS[0],
+    .options = FLOWS_OPTIONS,
+    .option_count = sizeof FLOWS_OPTIONS / sizeof FLOWS_OPTIONS[0],
     .uses_db = true,
-    .run = run_graphs,
+    .run = run_flows,
 };
 
 /* ---- create ------------------------------------------------------------------------------- */
 
 struct create_call {
-    struct weir_graph_draft draft;
-    struct weir_graph_id id;
+    struct weir_flow_draft draft;
+    struct weir_flow_id id;
 };
 
 static int take_create_option(const struct weir_command *self, void *state, int id,
@@ -84,27 +84,27 @@ static int take_create_option(const struct weir_command *self, void *state, int 
         break;
     case OPTION_ID:
         out->draft.id = &out->id;
-        return weir_flow_take_graph(self, value, &out->id);
+        return weir_flow_take_id(self, value, &out->id);
     default:
         return WEIR_EXIT_MISUSE;
     }
     return WEIR_EXIT_DONE;
 }
 
-static int create(const struct weir_flow_session *session,
+static int create(const struct weir_execution_session *session,
                   const struct create_call *wanted)
 {
     struct weir_error error = {0};
-    struct weir_graph_id id;
-    char text[WEIR_GRAPH_ID_TEXT_SIZE];
+    struct weir_flow_id id;
+    char text[WEIR_FLOW_ID_TEXT_SIZE];
     struct weir_buf json;
     int code;
 
-    if (weir_graph_create(session->flow, &wanted->draft, &id, &error) != WEIR_OK)
+    if (weir_flow_create(session->executions, &wanted->draft, &id, &error) != WEIR_OK)
         return error.status == WEIR_MISMATCH
                    ? weir_command_fail(session->session.command, "%s", error.text)
-                   : weir_flow_graph_fail(session, &error);
-    weir_graph_id_format(&id, text);
+                   : weir_flow_fail(session, &error);
+    weir_flow_id_format(&id, text);
     if (!session->session.shared.json)
         return puts(text) < 0 ? WEIR_EXIT_FAILED : WEIR_EXIT_DONE;
     weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
@@ -119,7 +119,7 @@ static int create(const struct weir_flow_session *session,
 static int run_create(const struct weir_command *self, int argc, char **argv)
 {
     struct create_call create_call = {.draft = {.kind = NULL}};
-    struct weir_flow_session session;
+    struct weir_execution_session session;
     int code =
         weir_command_take_options(self, argc, argv, take_create_option, &create_call);
 
@@ -130,14 +130,15 @@ static int run_create(const struct weir_command *self, int argc, char **argv)
         code = weir_command_misuse(self, "what is it for? --kind KIND is needed");
     if (code != WEIR_EXIT_DONE)
         return code;
-    code = weir_flow_session_open(&session, self, WEIR_FLOW_SESSION_SILENT, NULL);
+    code =
+        weir_execution_session_open(&session, self, WEIR_EXECUTION_SESSION_SILENT, NULL);
     if (code == WEIR_EXIT_DONE)
         code = create(&session, &create_call);
-    weir_flow_session_close(&session);
+    weir_execution_session_close(&session);
     return code;
 }
 
-/* ---- graphs ------------------------------------------------------------------------------- */
+/* ---- flows ------------------------------------------------------------------------------- */
 
 static const struct weir_table_column COLUMNS[] = {
     {.title = "flow"},
@@ -150,16 +151,16 @@ static const struct weir_table_column COLUMNS[] = {
 };
 
 struct list_call {
-    struct weir_flow_session session;
-    struct weir_graph_filter filter;
+    struct weir_execution_session session;
+    struct weir_flow_filter filter;
     size_t limit;
     size_t count;
     struct weir_table table;
     struct weir_buf json; /* a list that is not closed yet */
 };
 
-static int take_graphs_option(const struct weir_command *self, void *state, int id,
-                              char *value)
+static int take_flows_option(const struct weir_command *self, void *state, int id,
+                             char *value)
 {
     struct list_call *out = state;
     int64_t number = 0;
@@ -181,19 +182,19 @@ static int take_graphs_option(const struct weir_command *self, void *state, int 
     }
 }
 
-static void add_row(struct list_call *self, const struct weir_graph_info *info)
+static void add_row(struct list_call *self, const struct weir_flow_info *info)
 {
     struct weir_table *table = &self->table;
     int64_t age_us = self->session.now_us - info->created_us;
-    char id[WEIR_GRAPH_ID_TEXT_SIZE];
+    char id[WEIR_FLOW_ID_TEXT_SIZE];
     char age[WEIR_AGE_SIZE];
     struct weir_buf states;
 
     weir_buf_init(&states, weir_heap_system(), JSON_SIZE_MAX);
     weir_flow_append_states(&states, info);
-    weir_table_add(table, WEIR_TONE_PLAIN, "%s", weir_graph_id_format(&info->id, id));
-    weir_table_add(table, weir_flow_graph_tone(info->state), "%s",
-                   weir_graph_state_name(info->state));
+    weir_table_add(table, WEIR_TONE_PLAIN, "%s", weir_flow_id_format(&info->id, id));
+    weir_table_add(table, weir_flow_tone(info->state), "%s",
+                   weir_flow_state_name(info->state));
     weir_table_add(table, WEIR_TONE_PLAIN, "%s", info->kind);
     weir_table_add(table, WEIR_TONE_PLAIN, "%s", info->name_space);
     weir_table_add(table, WEIR_TONE_PLAIN, "%" PRIu32, info->members);
@@ -203,19 +204,19 @@ static void add_row(struct list_call *self, const struct weir_graph_info *info)
     weir_buf_fini(&states);
 }
 
-static void visit(void *state, const struct weir_graph_info *info)
+static void visit(void *state, const struct weir_flow_info *info)
 {
     struct list_call *self = state;
     const struct weir_command_shared *shared = &self->session.session.shared;
-    char id[WEIR_GRAPH_ID_TEXT_SIZE];
+    char id[WEIR_FLOW_ID_TEXT_SIZE];
 
     self->count++;
     if (shared->json) {
         weir_output_open(&self->json, NULL, "{");
-        weir_flow_append_graph(&self->json, info);
+        weir_flow_append_summary(&self->json, info);
         weir_buf_append_text(&self->json, "}");
     } else if (shared->quiet) {
-        puts(weir_graph_id_format(&info->id, id));
+        puts(weir_flow_id_format(&info->id, id));
     } else {
         add_row(self, info);
     }
@@ -269,19 +270,18 @@ static int list(struct list_call *self)
         size_t left = self->limit - self->count;
 
         self->filter.count = left < PAGE_MAX ? left : PAGE_MAX;
-        if (weir_graph_list(self->session.flow, &self->filter, visit, self, &next,
-                            &error) != WEIR_OK)
-            return weir_flow_graph_fail(&self->session, &error);
+        if (weir_flow_list(self->session.executions, &self->filter, visit, self, &next,
+                           &error) != WEIR_OK)
+            return weir_flow_fail(&self->session, &error);
         self->filter.before = next;
     } while (next > 0 && self->count < self->limit);
     return print_page(self);
 }
 
-static int run_graphs(const struct weir_command *self, int argc, char **argv)
+static int run_flows(const struct weir_command *self, int argc, char **argv)
 {
     struct list_call list_call = {.limit = LIMIT_DEFAULT};
-    int code =
-        weir_command_take_options(self, argc, argv, take_graphs_option, &list_call);
+    int code = weir_command_take_options(self, argc, argv, take_flows_option, &list_call);
 
     if (code >= 0)
         return code;
@@ -291,11 +291,11 @@ static int run_graphs(const struct weir_command *self, int argc, char **argv)
     weir_table_init(&list_call.table, weir_heap_system(), COLUMNS,
                     sizeof COLUMNS / sizeof COLUMNS[0]);
     weir_buf_init(&list_call.json, weir_heap_system(), JSON_SIZE_MAX);
-    code =
-        weir_flow_session_open(&list_call.session, self, WEIR_FLOW_SESSION_SILENT, NULL);
+    code = weir_execution_session_open(&list_call.session, self,
+                                       WEIR_EXECUTION_SESSION_SILENT, NULL);
     if (code == WEIR_EXIT_DONE)
         code = list(&list_call);
-    weir_flow_session_close(&list_call.session);
+    weir_execution_session_close(&list_call.session);
     weir_table_fini(&list_call.table);
     weir_buf_fini(&list_call.json);
     return code;

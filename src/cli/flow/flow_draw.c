@@ -48,7 +48,7 @@ static const char *const MARKS[][WEIR_DRAW_MARK_COUNT] = {
     [WEIR_DRAW_BOXES] = {"○", "◉", "●", "✗", "◌", "■"},
 };
 
-struct graph_painter {
+struct flow_painter {
     struct weir_drawing *drawing;
     const struct weir_draw_layers *layers;
     enum weir_draw_style style;
@@ -61,7 +61,7 @@ struct graph_painter {
 
 /* ---- lines -------------------------------------------------------------------------------- */
 
-static const char *glyph(const struct graph_painter *self, unsigned ways)
+static const char *glyph(const struct flow_painter *self, unsigned ways)
 {
     if (self->style == WEIR_DRAW_BOXES)
         return BOXES[ways];
@@ -72,13 +72,13 @@ static const char *glyph(const struct graph_painter *self, unsigned ways)
     return (ways & (UP | DOWN)) == 0 ? "-" : "+";
 }
 
-static void end_text(struct graph_painter *self)
+static void end_text(struct flow_painter *self)
 {
     weir_buf_append(&self->drawing->text, "", 1);
 }
 
 /* Columns straight down, `mark` in one of them unless it is NULL, which hides nothing. */
-static size_t draw_columns(struct graph_painter *self, size_t column, const char *mark)
+static size_t draw_columns(struct flow_painter *self, size_t column, const char *mark)
 {
     struct weir_buf *text = &self->drawing->text;
     size_t offset = text->size;
@@ -107,7 +107,7 @@ struct links {
     size_t left, right;
 };
 
-static void draw_links(struct graph_painter *self, const struct links *links)
+static void draw_links(struct flow_painter *self, const struct links *links)
 {
     struct weir_buf *text = &self->drawing->text;
     struct weir_draw_line line = {.what = WEIR_DRAW_LINKS, .offset = text->size};
@@ -152,7 +152,7 @@ static void finish_ways(struct links *self)
 
 /* ---- columns ------------------------------------------------------------------------------ */
 
-static size_t find_column(const struct graph_painter *self, uint32_t item)
+static size_t find_column(const struct flow_painter *self, uint32_t item)
 {
     size_t column = 0;
 
@@ -162,14 +162,14 @@ static size_t find_column(const struct graph_painter *self, uint32_t item)
 }
 
 /* A free column, from `from` on; at most one behind the last. */
-static size_t find_free(const struct graph_painter *self, size_t from)
+static size_t find_free(const struct flow_painter *self, size_t from)
 {
     while (from < self->column_count && self->columns[from] != NOBODY)
         from++;
     return from;
 }
 
-static enum weir_status lead(struct graph_painter *self, size_t column, uint32_t item)
+static enum weir_status lead(struct flow_painter *self, size_t column, uint32_t item)
 {
     if (column >= self->columns_max)
         return WEIR_OUT_OF_RANGE;
@@ -179,7 +179,7 @@ static enum weir_status lead(struct graph_painter *self, size_t column, uint32_t
     return WEIR_OK;
 }
 
-static void trim(struct graph_painter *self)
+static void trim(struct flow_painter *self)
 {
     while (self->column_count > 0 && self->columns[self->column_count - 1] == NOBODY)
         self->column_count--;
@@ -188,7 +188,7 @@ static void trim(struct graph_painter *self)
 /* ---- items -------------------------------------------------------------------------------- */
 
 /* All columns that lead to it meet in the first. */
-static void meet(struct graph_painter *self, uint32_t item, size_t home)
+static void meet(struct flow_painter *self, uint32_t item, size_t home)
 {
     struct links links = {.left = home, .right = home};
 
@@ -206,7 +206,7 @@ static void meet(struct graph_painter *self, uint32_t item, size_t home)
 }
 
 /* Its ways out but for the first, which goes on in its own column. */
-static enum weir_status split(struct graph_painter *self,
+static enum weir_status split(struct flow_painter *self,
                               const struct weir_draw_edge *edges, size_t count,
                               size_t home, uint32_t kept)
 {
@@ -235,7 +235,7 @@ static enum weir_status split(struct graph_painter *self,
 }
 
 /* The one that nobody leads to yet, if there is one: it needs a column of its own anyway. */
-static uint32_t choose_way(const struct graph_painter *self,
+static uint32_t choose_way(const struct flow_painter *self,
                            const struct weir_draw_edge *edges, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -245,7 +245,7 @@ static uint32_t choose_way(const struct graph_painter *self,
     return edges[0].to;
 }
 
-static void draw_gap(struct graph_painter *self)
+static void draw_gap(struct flow_painter *self)
 {
     struct weir_draw_line line = {.what = WEIR_DRAW_GAP};
 
@@ -253,7 +253,7 @@ static void draw_gap(struct graph_painter *self)
     weir_buf_append(&self->drawing->lines, &line, sizeof line);
 }
 
-static enum weir_status draw_item(struct graph_painter *self, uint32_t item,
+static enum weir_status draw_item(struct flow_painter *self, uint32_t item,
                                   const char *mark, const struct weir_draw_edge *edges,
                                   size_t count)
 {
@@ -327,7 +327,7 @@ static size_t find_edges(const struct weir_draw_layers *layers, uint32_t item,
     return low - *out;
 }
 
-static enum weir_status draw_layer(struct graph_painter *self,
+static enum weir_status draw_layer(struct flow_painter *self,
                                    const enum weir_draw_mark *marks, struct place *places,
                                    size_t count)
 {
@@ -347,7 +347,7 @@ static enum weir_status draw_layer(struct graph_painter *self,
     return status;
 }
 
-static enum weir_status draw_layers(struct graph_painter *self,
+static enum weir_status draw_layers(struct flow_painter *self,
                                     const enum weir_draw_mark *marks,
                                     struct place *places)
 {
@@ -386,7 +386,7 @@ enum weir_status weir_drawing_make(struct weir_drawing *self,
                                    const enum weir_draw_mark *marks,
                                    enum weir_draw_style style, size_t columns_max)
 {
-    struct graph_painter graph_painter = {
+    struct flow_painter flow_painter = {
         .drawing = self, .layers = layers, .style = style, .columns_max = columns_max};
     struct place *places = calloc(layers->item_count + 1, sizeof *places);
     enum weir_status status = places != NULL ? WEIR_OK : WEIR_NO_MEMORY;
@@ -395,7 +395,7 @@ enum weir_status weir_drawing_make(struct weir_drawing *self,
     weir_buf_reset(&self->lines);
     self->columns = 0;
     if (status == WEIR_OK)
-        status = draw_layers(&graph_painter, marks, places);
+        status = draw_layers(&flow_painter, marks, places);
     free(places);
     if (status == WEIR_OK)
         status = weir_buf_status(&self->text);

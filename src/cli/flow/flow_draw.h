@@ -1,5 +1,5 @@
 /*
- * flow_draw.h - the lines of a graph, drawn from top to bottom in front of its rows.
+ * flow_draw.h - the lines of a flow, drawn from top to bottom in front of its rows.
  *
  *   *      reserve        a row has one item, marked in its column
  *   |

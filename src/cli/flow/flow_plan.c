@@ -33,7 +33,7 @@ struct edge {
 
 struct join {
     struct weir_plan_end to;
-    struct weir_graph_join join;
+    struct weir_flow_join join;
     size_t line; /* 0: none */
 };
 
@@ -43,12 +43,12 @@ struct object {
     struct weir_str *values; /* of each field, as it is written */
 };
 
-void weir_graph_plan_init(struct weir_graph_plan *self,
-                          const struct weir_command *command, uint32_t partitions)
+void weir_flow_plan_init(struct weir_flow_plan *self, const struct weir_command *command,
+                         uint32_t partitions)
 {
     const struct weir_heap *heap = weir_heap_system();
 
-    *self = (struct weir_graph_plan){.command = command, .partitions = partitions};
+    *self = (struct weir_flow_plan){.command = command, .partitions = partitions};
     weir_arena_init(&self->arena, heap, ARENA_SIZE_MAX);
     weir_map_init(&self->names, heap, WEIR_BATCH_MAX);
     weir_buf_init(&self->members, heap, LIST_SIZE_MAX);
@@ -56,7 +56,7 @@ void weir_graph_plan_init(struct weir_graph_plan *self,
     weir_buf_init(&self->joins, heap, LIST_SIZE_MAX);
 }
 
-void weir_graph_plan_fini(struct weir_graph_plan *self)
+void weir_flow_plan_fini(struct weir_flow_plan *self)
 {
     weir_arena_fini(&self->arena);
     weir_map_fini(&self->names);
@@ -65,31 +65,30 @@ void weir_graph_plan_fini(struct weir_graph_plan *self)
     weir_buf_fini(&self->joins);
 }
 
-size_t weir_graph_plan_member_count(const struct weir_graph_plan *self)
+size_t weir_flow_plan_member_count(const struct weir_flow_plan *self)
 {
     return self->members.size / sizeof(struct weir_plan_member);
 }
 
-static struct weir_plan_member *member_at(const struct weir_graph_plan *self,
-                                          size_t index)
+static struct weir_plan_member *member_at(const struct weir_flow_plan *self, size_t index)
 {
     return (struct weir_plan_member *)(void *)self->members.data + index;
 }
 
-const struct weir_plan_member *weir_graph_plan_member(const struct weir_graph_plan *self,
-                                                      size_t index)
+const struct weir_plan_member *weir_flow_plan_member(const struct weir_flow_plan *self,
+                                                     size_t index)
 {
     return member_at(self, index);
 }
 
-static int out_of_memory(const struct weir_graph_plan *self)
+static int out_of_memory(const struct weir_flow_plan *self)
 {
     return weir_command_fail(self->command, "out of memory");
 }
 
 /* ---- parts -------------------------------------------------------------------------------- */
 
-static int add_name(struct weir_graph_plan *self, const char *name, size_t index)
+static int add_name(struct weir_flow_plan *self, const char *name, size_t index)
 {
     struct weir_error error = {0};
 
@@ -104,7 +103,7 @@ static int add_name(struct weir_graph_plan *self, const char *name, size_t index
 }
 
 /* "a,b": one edge from each. */
-static int add_after(struct weir_graph_plan *self, const char *after,
+static int add_after(struct weir_flow_plan *self, const char *after,
                      struct weir_plan_end to, bool passes_data)
 {
     char *words = weir_arena_copy_text(&self->arena, after);
@@ -117,17 +116,16 @@ static int add_after(struct weir_graph_plan *self, const char *after,
 
         if (comma != NULL)
             *comma++ = '\0';
-        code = weir_graph_plan_add_edge(self, words, to, passes_data);
+        code = weir_flow_plan_add_edge(self, words, to, passes_data);
         words = comma;
     }
     return code;
 }
 
-int weir_graph_plan_add_member(struct weir_graph_plan *self,
-                               struct weir_drafting *drafting,
-                               const struct weir_plan_ties *ties)
+int weir_flow_plan_add_member(struct weir_flow_plan *self, struct weir_drafting *drafting,
+                              const struct weir_plan_ties *ties)
 {
-    struct weir_plan_end end = {.member = weir_graph_plan_member_count(self)};
+    struct weir_plan_end end = {.member = weir_flow_plan_member_count(self)};
     struct weir_plan_member member = {.name = ties->name, .drafting = drafting};
     int code = WEIR_EXIT_DONE;
 
@@ -145,12 +143,12 @@ int weir_graph_plan_add_member(struct weir_graph_plan *self,
     if (code == WEIR_EXIT_DONE && ties->after != NULL)
         code = add_after(self, ties->after, end, ties->passes_data);
     if (code == WEIR_EXIT_DONE && (ties->join != NULL || ties->cancel_remaining))
-        code = weir_graph_plan_add_join(self, end, ties->join, ties->cancel_remaining);
+        code = weir_flow_plan_add_join(self, end, ties->join, ties->cancel_remaining);
     return code;
 }
 
-int weir_graph_plan_add_edge(struct weir_graph_plan *self, const char *from,
-                             struct weir_plan_end to, bool passes_data)
+int weir_flow_plan_add_edge(struct weir_flow_plan *self, const char *from,
+                            struct weir_plan_end to, bool passes_data)
 {
     struct edge edge = {
         .from = from, .to = to, .passes_data = passes_data, .line = self->line};
@@ -159,8 +157,8 @@ int weir_graph_plan_add_edge(struct weir_graph_plan *self, const char *from,
     return WEIR_EXIT_DONE;
 }
 
-int weir_graph_plan_add_join(struct weir_graph_plan *self, struct weir_plan_end to,
-                             const char *join, bool cancel_remaining)
+int weir_flow_plan_add_join(struct weir_flow_plan *self, struct weir_plan_end to,
+                            const char *join, bool cancel_remaining)
 {
     struct join one = {
         .to = to, .join = {.cancel_remaining = cancel_remaining}, .line = self->line};
@@ -203,7 +201,7 @@ static const char *find_field(const struct object *object, const char *name,
     return NULL;
 }
 
-static int take_flag(const struct weir_graph_plan *self, const struct object *object,
+static int take_flag(const struct weir_flow_plan *self, const struct object *object,
                      const char *name, bool *out)
 {
     const char *text = find_field(object, name, NULL);
@@ -215,7 +213,7 @@ static int take_flag(const struct weir_graph_plan *self, const struct object *ob
                                name, text);
 }
 
-static int tell_unknown(const struct weir_graph_plan *self, const char *field,
+static int tell_unknown(const struct weir_flow_plan *self, const char *field,
                         const char *const *names, size_t count)
 {
     const char *nearest = weir_nearest_find(field, names, count);
@@ -226,7 +224,7 @@ static int tell_unknown(const struct weir_graph_plan *self, const char *field,
     return weir_command_misuse(self->command, "unknown field '%.64s'", field);
 }
 
-static int check_fields(const struct weir_graph_plan *self, const struct object *object,
+static int check_fields(const struct weir_flow_plan *self, const struct object *object,
                         const char *const *names, size_t count)
 {
     for (size_t i = 0; i < object->fields.count; i++) {
@@ -256,7 +254,7 @@ static bool may_repeat(int id)
            id == WEIR_DRAFTING_BUDGET;
 }
 
-static int check_member_fields(const struct weir_graph_plan *self,
+static int check_member_fields(const struct weir_flow_plan *self,
                                const struct object *object)
 {
     char words[FIELDS_MAX][WORD_SIZE];
@@ -274,7 +272,7 @@ static int check_member_fields(const struct weir_graph_plan *self,
     return check_fields(self, object, names, count);
 }
 
-static int take_options(const struct weir_graph_plan *self, const struct object *object,
+static int take_options(const struct weir_flow_plan *self, const struct object *object,
                         struct weir_drafting *drafting)
 {
     int code = WEIR_EXIT_DONE;
@@ -293,7 +291,7 @@ static int take_options(const struct weir_graph_plan *self, const struct object 
 }
 
 /* A list of texts, one option for each; or one text. */
-static int take_list(struct weir_graph_plan *self, const struct object *object,
+static int take_list(struct weir_flow_plan *self, const struct object *object,
                      const char *field, struct weir_drafting *drafting, int id)
 {
     struct weir_str list = {NULL, 0};
@@ -316,10 +314,10 @@ static int take_list(struct weir_graph_plan *self, const struct object *object,
     return code;
 }
 
-static int read_object(struct weir_graph_plan *self, struct weir_str json,
+static int read_object(struct weir_flow_plan *self, struct weir_str json,
                        struct object *out);
 
-static int take_tags(struct weir_graph_plan *self, const struct object *object,
+static int take_tags(struct weir_flow_plan *self, const struct object *object,
                      struct weir_drafting *drafting)
 {
     struct weir_str json = {NULL, 0};
@@ -343,7 +341,7 @@ static int take_tags(struct weir_graph_plan *self, const struct object *object,
 }
 
 /* "after" is a list of names, or one text with commas, which is what becomes of it. */
-static int take_after(struct weir_graph_plan *self, const struct object *object,
+static int take_after(struct weir_flow_plan *self, const struct object *object,
                       const char **out)
 {
     struct weir_str json = {NULL, 0};
@@ -369,7 +367,7 @@ static int take_after(struct weir_graph_plan *self, const struct object *object,
     return WEIR_EXIT_DONE;
 }
 
-static int read_draft(struct weir_graph_plan *self, const struct object *object,
+static int read_draft(struct weir_flow_plan *self, const struct object *object,
                       struct weir_drafting *drafting)
 {
     const char *id = find_field(object, "id", NULL);
@@ -393,7 +391,7 @@ static int read_draft(struct weir_graph_plan *self, const struct object *object,
                : code;
 }
 
-static int read_member(struct weir_graph_plan *self, const struct object *object)
+static int read_member(struct weir_flow_plan *self, const struct object *object)
 {
     struct weir_drafting *drafting = weir_arena_alloc(&self->arena, sizeof *drafting);
     struct weir_plan_ties ties = {.name = find_field(object, "name", NULL),
@@ -411,13 +409,13 @@ static int read_member(struct weir_graph_plan *self, const struct object *object
         code = take_after(self, object, &ties.after);
     if (code == WEIR_EXIT_DONE)
         code = read_draft(self, object, drafting);
-    return code == WEIR_EXIT_DONE ? weir_graph_plan_add_member(self, drafting, &ties)
+    return code == WEIR_EXIT_DONE ? weir_flow_plan_add_member(self, drafting, &ties)
                                   : code;
 }
 
 /* ---- JSON: edges, joins, lists of them ---------------------------------------------------- */
 
-static int read_edge(struct weir_graph_plan *self, const struct object *object)
+static int read_edge(struct weir_flow_plan *self, const struct object *object)
 {
     const char *from = find_field(object, "from", NULL);
     struct weir_plan_end to = {.word = find_field(object, "to", NULL)};
@@ -429,11 +427,11 @@ static int read_edge(struct weir_graph_plan *self, const struct object *object)
                                    from == NULL ? "from" : "to");
     if (code == WEIR_EXIT_DONE)
         code = take_flag(self, object, "pass_data", &passes_data);
-    return code == WEIR_EXIT_DONE ? weir_graph_plan_add_edge(self, from, to, passes_data)
+    return code == WEIR_EXIT_DONE ? weir_flow_plan_add_edge(self, from, to, passes_data)
                                   : code;
 }
 
-static int read_join(struct weir_graph_plan *self, const struct object *object)
+static int read_join(struct weir_flow_plan *self, const struct object *object)
 {
     struct weir_plan_end to = {.word = find_field(object, "to", NULL)};
     bool cancel_remaining = false;
@@ -444,14 +442,14 @@ static int read_join(struct weir_graph_plan *self, const struct object *object)
     if (code == WEIR_EXIT_DONE)
         code = take_flag(self, object, "cancel_remaining", &cancel_remaining);
     return code == WEIR_EXIT_DONE
-               ? weir_graph_plan_add_join(self, to, find_field(object, "join", NULL),
-                                          cancel_remaining)
+               ? weir_flow_plan_add_join(self, to, find_field(object, "join", NULL),
+                                         cancel_remaining)
                : code;
 }
 
-typedef int (*read_fn)(struct weir_graph_plan *self, const struct object *object);
+typedef int (*read_fn)(struct weir_flow_plan *self, const struct object *object);
 
-static int read_list(struct weir_graph_plan *self, const struct object *object,
+static int read_list(struct weir_flow_plan *self, const struct object *object,
                      const char *name, read_fn read)
 {
     struct weir_str json = {NULL, 0};
@@ -480,7 +478,7 @@ static int read_list(struct weir_graph_plan *self, const struct object *object,
     return code;
 }
 
-static int read_lists(struct weir_graph_plan *self, const struct object *object)
+static int read_lists(struct weir_flow_plan *self, const struct object *object)
 {
     int code = check_fields(self, object, LIST_FIELDS, COUNT_OF(LIST_FIELDS));
 
@@ -494,7 +492,7 @@ static int read_lists(struct weir_graph_plan *self, const struct object *object)
 /* ---- JSON --------------------------------------------------------------------------------- */
 
 /* The words of the reader are about headers; what it found wrong comes behind them. */
-static int refuse(const struct weir_graph_plan *self, const struct weir_error *error)
+static int refuse(const struct weir_flow_plan *self, const struct weir_error *error)
 {
     const char *colon = strstr(error->text, ": ");
 
@@ -502,7 +500,7 @@ static int refuse(const struct weir_graph_plan *self, const struct weir_error *e
                                colon != NULL ? colon + 2 : "it is not UTF-8");
 }
 
-static int read_object(struct weir_graph_plan *self, struct weir_str json,
+static int read_object(struct weir_flow_plan *self, struct weir_str json,
                        struct object *out)
 {
     struct weir_error error = {0};
@@ -532,7 +530,7 @@ static bool has_field(const struct object *object, const char *name)
     return find_field(object, name, NULL) != NULL;
 }
 
-static int read_any(struct weir_graph_plan *self, struct weir_str json)
+static int read_any(struct weir_flow_plan *self, struct weir_str json)
 {
     struct object object;
     int code = read_object(self, json, &object);
@@ -558,14 +556,14 @@ static bool is_blank(struct weir_str line)
 }
 
 /* Where a mistake is, if it is in a line. */
-static int tell_line(const struct weir_graph_plan *self, int code, size_t line)
+static int tell_line(const struct weir_flow_plan *self, int code, size_t line)
 {
     if (code != WEIR_EXIT_DONE && line > 0)
         weir_command_note(self->command, "that was line %zu; nothing was added", line);
     return code;
 }
 
-static int read_lines(struct weir_graph_plan *self, struct weir_str text)
+static int read_lines(struct weir_flow_plan *self, struct weir_str text)
 {
     int code = WEIR_EXIT_DONE;
 
@@ -586,7 +584,7 @@ static int read_lines(struct weir_graph_plan *self, struct weir_str text)
 }
 
 /* One object over all lines, if it is one. */
-int weir_graph_plan_read(struct weir_graph_plan *self, struct weir_str text)
+int weir_flow_plan_read(struct weir_flow_plan *self, struct weir_str text)
 {
     size_t size, count;
 
@@ -597,7 +595,7 @@ int weir_graph_plan_read(struct weir_graph_plan *self, struct weir_str text)
 
 /* ---- settling ----------------------------------------------------------------------------- */
 
-static int find_end(const struct weir_graph_plan *self, struct weir_plan_end end,
+static int find_end(const struct weir_flow_plan *self, struct weir_plan_end end,
                     struct weir_execution_id *out)
 {
     uintptr_t found;
@@ -607,7 +605,7 @@ static int find_end(const struct weir_graph_plan *self, struct weir_plan_end end
         return WEIR_EXIT_DONE;
     }
     if (end.word[0] == '{' || weir_execution_id_parse(end.word, out, NULL) == WEIR_OK)
-        return weir_flow_take_id(self->command, end.word, out);
+        return weir_execution_take_id(self->command, end.word, out);
     found = (uintptr_t)weir_map_find(&self->names, weir_str(end.word));
     if (found == 0)
         return weir_command_misuse(self->command,
@@ -620,28 +618,28 @@ static int find_end(const struct weir_graph_plan *self, struct weir_plan_end end
 
 /* Of a member that has a key: the same for the same key, so that a call may be repeated as a whole. It
  * is the uuid of a name, RFC 4122 version 3, with the flow for the space of names. */
-static void name_uuid(const struct weir_graph_id *graph, const char *key,
+static void name_uuid(const struct weir_flow_id *flow, const char *key,
                       uint8_t out[WEIR_UUID_SIZE])
 {
     uint8_t name[WEIR_UUID_SIZE + WEIR_IDEMPOTENCY_KEY_SIZE_MAX];
     size_t size = strnlen(key, WEIR_IDEMPOTENCY_KEY_SIZE_MAX);
 
-    memcpy(name, graph->uuid, WEIR_UUID_SIZE);
+    memcpy(name, flow->uuid, WEIR_UUID_SIZE);
     memcpy(name + WEIR_UUID_SIZE, key, size);
     weir_md5(name, WEIR_UUID_SIZE + size, out);
     out[6] = (uint8_t)((out[6] & 0x0f) | 0x30);
     out[8] = (uint8_t)((out[8] & 0x3f) | 0x80);
 }
 
-static int settle_members(struct weir_graph_plan *self, struct weir_flow *flow,
-                          const struct weir_graph_id *graph, const char *name_space)
+static int settle_members(struct weir_flow_plan *self, struct weir_executions *executions,
+                          const struct weir_flow_id *flow, const char *name_space)
 {
-    for (size_t i = 0; i < weir_graph_plan_member_count(self); i++) {
+    for (size_t i = 0; i < weir_flow_plan_member_count(self); i++) {
         struct weir_plan_member *member = member_at(self, i);
 
-        weir_graph_mint(flow, graph, &member->id, 1);
+        weir_flow_mint(executions, flow, &member->id, 1);
         if (member->drafting->draft.idempotency_key != NULL)
-            name_uuid(graph, member->drafting->draft.idempotency_key, member->id.uuid);
+            name_uuid(flow, member->drafting->draft.idempotency_key, member->id.uuid);
         if (member->drafting->draft.id != NULL)
             member->id = *member->drafting->draft.id;
         self->drafts[i] = member->drafting->draft;
@@ -653,7 +651,7 @@ static int settle_members(struct weir_graph_plan *self, struct weir_flow *flow,
     return WEIR_EXIT_DONE;
 }
 
-static int settle_edges(struct weir_graph_plan *self, size_t count)
+static int settle_edges(struct weir_flow_plan *self, size_t count)
 {
     const struct edge *edges = (const struct edge *)(const void *)self->edges.data;
     int code = WEIR_EXIT_DONE;
@@ -670,7 +668,7 @@ static int settle_edges(struct weir_graph_plan *self, size_t count)
     return code;
 }
 
-static int settle_joins(struct weir_graph_plan *self, size_t count)
+static int settle_joins(struct weir_flow_plan *self, size_t count)
 {
     const struct join *joins = (const struct join *)(const void *)self->joins.data;
     int code = WEIR_EXIT_DONE;
@@ -683,11 +681,11 @@ static int settle_joins(struct weir_graph_plan *self, size_t count)
     return code;
 }
 
-int weir_graph_plan_settle(struct weir_graph_plan *self, struct weir_flow *flow,
-                           const struct weir_graph_id *graph, const char *name_space,
-                           struct weir_graph_extension *out)
+int weir_flow_plan_settle(struct weir_flow_plan *self, struct weir_executions *executions,
+                          const struct weir_flow_id *flow, const char *name_space,
+                          struct weir_flow_extension *out)
 {
-    size_t member_count = weir_graph_plan_member_count(self);
+    size_t member_count = weir_flow_plan_member_count(self);
     size_t edge_count = self->edges.size / sizeof(struct edge);
     size_t join_count = self->joins.size / sizeof(struct join);
     int code;
@@ -703,26 +701,26 @@ int weir_graph_plan_settle(struct weir_graph_plan *self, struct weir_flow *flow,
         weir_buf_status(&self->edges) != WEIR_OK ||
         weir_buf_status(&self->joins) != WEIR_OK)
         return out_of_memory(self);
-    code = settle_members(self, flow, graph, name_space);
+    code = settle_members(self, executions, flow, name_space);
     if (code == WEIR_EXIT_DONE)
         code = settle_edges(self, edge_count);
     if (code == WEIR_EXIT_DONE)
         code = settle_joins(self, join_count);
-    *out = (struct weir_graph_extension){.members = self->drafts,
-                                         .member_count = member_count,
-                                         .edges = self->settled_edges,
-                                         .edge_count = edge_count,
-                                         .joins = self->settled_joins,
-                                         .join_count = join_count,
-                                         .revision = -1};
+    *out = (struct weir_flow_extension){.members = self->drafts,
+                                        .member_count = member_count,
+                                        .edges = self->settled_edges,
+                                        .edge_count = edge_count,
+                                        .joins = self->settled_joins,
+                                        .join_count = join_count,
+                                        .revision = -1};
     return code;
 }
 
-const char *weir_graph_plan_name_in(const struct weir_graph_plan *self, const char *text)
+const char *weir_flow_plan_name_in(const struct weir_flow_plan *self, const char *text)
 {
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
 
-    for (size_t i = 0; i < weir_graph_plan_member_count(self); i++) {
+    for (size_t i = 0; i < weir_flow_plan_member_count(self); i++) {
         const struct weir_plan_member *member = member_at(self, i);
 
         if (member->name != NULL &&

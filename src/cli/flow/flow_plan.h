@@ -50,7 +50,7 @@ struct weir_plan_ties {
     bool passes_data;
 };
 
-struct weir_graph_plan {
+struct weir_flow_plan {
     const struct weir_command *command;
     uint32_t partitions; /* 0: the default */
     struct weir_arena arena;
@@ -62,39 +62,39 @@ struct weir_graph_plan {
 
     /* of settle() */
     struct weir_execution_draft *drafts;
-    struct weir_graph_edge *settled_edges;
-    struct weir_graph_join *settled_joins;
+    struct weir_flow_edge *settled_edges;
+    struct weir_flow_join *settled_joins;
 };
 
-void weir_graph_plan_init(struct weir_graph_plan *self,
-                          const struct weir_command *command, uint32_t partitions);
-void weir_graph_plan_fini(struct weir_graph_plan *self);
+void weir_flow_plan_init(struct weir_flow_plan *self, const struct weir_command *command,
+                         uint32_t partitions);
+void weir_flow_plan_fini(struct weir_flow_plan *self);
 
 /* The exit code, as of all that follow. */
-WEIR_CHECKED int weir_graph_plan_read(struct weir_graph_plan *self, struct weir_str text);
+WEIR_CHECKED int weir_flow_plan_read(struct weir_flow_plan *self, struct weir_str text);
 
 /* `drafting` has been finished. */
-WEIR_CHECKED int weir_graph_plan_add_member(struct weir_graph_plan *self,
-                                            struct weir_drafting *drafting,
-                                            const struct weir_plan_ties *ties);
-WEIR_CHECKED int weir_graph_plan_add_edge(struct weir_graph_plan *self, const char *from,
-                                          struct weir_plan_end to, bool passes_data);
-WEIR_CHECKED int weir_graph_plan_add_join(struct weir_graph_plan *self,
-                                          struct weir_plan_end to, const char *join,
-                                          bool cancel_remaining);
+WEIR_CHECKED int weir_flow_plan_add_member(struct weir_flow_plan *self,
+                                           struct weir_drafting *drafting,
+                                           const struct weir_plan_ties *ties);
+WEIR_CHECKED int weir_flow_plan_add_edge(struct weir_flow_plan *self, const char *from,
+                                         struct weir_plan_end to, bool passes_data);
+WEIR_CHECKED int weir_flow_plan_add_join(struct weir_flow_plan *self,
+                                         struct weir_plan_end to, const char *join,
+                                         bool cancel_remaining);
 
-/* Names become ids, of `graph`; those of members with a key are made from it. Members without a namespace get this one. */
-WEIR_CHECKED int weir_graph_plan_settle(struct weir_graph_plan *self,
-                                        struct weir_flow *flow,
-                                        const struct weir_graph_id *graph,
-                                        const char *name_space,
-                                        struct weir_graph_extension *out);
+/* Names become ids, of `flow`; those of members with a key are made from it. Members without a namespace get this one. */
+WEIR_CHECKED int weir_flow_plan_settle(struct weir_flow_plan *self,
+                                       struct weir_executions *executions,
+                                       const struct weir_flow_id *flow,
+                                       const char *name_space,
+                                       struct weir_flow_extension *out);
 
-size_t weir_graph_plan_member_count(const struct weir_graph_plan *self);
-const struct weir_plan_member *weir_graph_plan_member(const struct weir_graph_plan *self,
-                                                      size_t index);
+size_t weir_flow_plan_member_count(const struct weir_flow_plan *self);
+const struct weir_plan_member *weir_flow_plan_member(const struct weir_flow_plan *self,
+                                                     size_t index);
 
 /* The name of the member whose id is in `text`; NULL: there is none. */
-const char *weir_graph_plan_name_in(const struct weir_graph_plan *self, const char *text);
+const char *weir_flow_plan_name_in(const struct weir_flow_plan *self, const char *text);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * flow_show.c - `weir flow show`: the graph of a flow, and why its members wait.
+ * flow_show.c - `weir flow show`: the flow of a flow, and why its members wait.
  */
 #include <stdio.h>
 
@@ -43,9 +43,9 @@ const struct weir_command weir_cli_flow_show = {
 };
 
 struct show_call {
-    struct weir_flow_session session;
+    struct weir_execution_session session;
     const char *word;
-    struct weir_graph_id graph;
+    struct weir_flow_id flow;
     int64_t watch_ns; /* 0: once */
     int64_t fold;
     bool ids;
@@ -81,16 +81,16 @@ static int find_flow_of(struct show_call *self)
     struct weir_execution_id id;
     struct weir_error error = {0};
     enum weir_status status;
-    int code = weir_flow_take_id(command, self->word, &id);
+    int code = weir_execution_take_id(command, self->word, &id);
 
     if (code != WEIR_EXIT_DONE)
         return code;
-    status = weir_graph_of(self->session.flow, &id, &self->graph, &error);
+    status = weir_flow_of(self->session.executions, &id, &self->flow, &error);
     if (status == WEIR_NO_ROW)
         return weir_command_fail(command, "%s is in no flow; see 'weir execution get'",
                                  self->word);
     return status == WEIR_OK ? WEIR_EXIT_DONE
-                             : weir_flow_session_fail(&self->session, &error);
+                             : weir_execution_session_fail(&self->session, &error);
 }
 
 /* Too large to be drawn is not too large to be listed. */
@@ -100,7 +100,7 @@ static int tell(const struct show_call *self, const struct weir_error *error)
         return weir_command_fail(self->session.session.command,
                                  "%s; 'weir execution list --flow %s' lists them",
                                  error->text, self->word);
-    return weir_flow_graph_fail(&self->session, error);
+    return weir_flow_fail(&self->session, error);
 }
 
 /* ---- printing ----------------------------------------------------------------------------- */
@@ -116,7 +116,7 @@ static enum weir_status compose(struct show_call *self, size_t width,
                                               .fold = (size_t)self->fold,
                                               .ids = self->ids};
     enum weir_status status =
-        weir_flow_chart_read(&self->chart, &self->session, &self->graph, error);
+        weir_flow_chart_read(&self->chart, &self->session, &self->flow, error);
 
     weir_buf_reset(frame);
     if (status != WEIR_OK)
@@ -127,7 +127,7 @@ static enum weir_status compose(struct show_call *self, size_t width,
         status = weir_buf_status(frame);
     } else if (shared->quiet) {
         weir_buf_append_format(frame, "%s\n",
-                               weir_graph_state_name(self->chart.info.state));
+                               weir_flow_state_name(self->chart.info.state));
     } else {
         status = weir_flow_chart_append_text(&self->chart, &options, frame);
     }
@@ -172,7 +172,7 @@ static int watch(struct show_call *self, struct weir_buf *frame)
 static int run_open(struct show_call *self)
 {
     struct weir_buf frame;
-    int code = weir_flow_is_execution(self->word) ? find_flow_of(self) : WEIR_EXIT_DONE;
+    int code = weir_execution_is_id(self->word) ? find_flow_of(self) : WEIR_EXIT_DONE;
 
     if (code != WEIR_EXIT_DONE)
         return code;
@@ -190,16 +190,16 @@ static int run(const struct weir_command *self, int argc, char **argv)
     if (code >= 0)
         return code;
     code = weir_command_one_operand(self, argc, argv, "FLOW", &show_call.word);
-    if (code == WEIR_EXIT_DONE && !weir_flow_is_execution(show_call.word))
-        code = weir_flow_take_graph(self, show_call.word, &show_call.graph);
+    if (code == WEIR_EXIT_DONE && !weir_execution_is_id(show_call.word))
+        code = weir_flow_take_id(self, show_call.word, &show_call.flow);
     if (code != WEIR_EXIT_DONE)
         return code;
     weir_flow_chart_init(&show_call.chart);
-    code =
-        weir_flow_session_open(&show_call.session, self, WEIR_FLOW_SESSION_SILENT, NULL);
+    code = weir_execution_session_open(&show_call.session, self,
+                                       WEIR_EXECUTION_SESSION_SILENT, NULL);
     if (code == WEIR_EXIT_DONE)
         code = run_open(&show_call);
-    weir_flow_session_close(&show_call.session);
+    weir_execution_session_close(&show_call.session);
     weir_flow_chart_fini(&show_call.chart);
     return code;
 }

@@ -12,14 +12,14 @@
 
 /* ---- words -------------------------------------------------------------------------------- */
 
-int weir_flow_take_graph(const struct weir_command *command, const char *word,
-                         struct weir_graph_id *out)
+int weir_flow_take_id(const struct weir_command *command, const char *word,
+                      struct weir_flow_id *out)
 {
     struct weir_error error = {0};
 
-    if (weir_graph_id_parse(word, out, &error) == WEIR_OK)
+    if (weir_flow_id_parse(word, out, &error) == WEIR_OK)
         return WEIR_EXIT_DONE;
-    if (weir_flow_is_execution(word))
+    if (weir_execution_is_id(word))
         return weir_command_misuse(command,
                                    "'%s' is an execution and no flow, which "
                                    "'weir flow create' prints",
@@ -28,7 +28,7 @@ int weir_flow_take_graph(const struct weir_command *command, const char *word,
 }
 
 int weir_flow_take_join(const struct weir_command *command, const char *word,
-                        struct weir_graph_join *out)
+                        struct weir_flow_join *out)
 {
     static const char QUORUM[] = "quorum:";
     size_t size = sizeof QUORUM - 1;
@@ -41,19 +41,19 @@ int weir_flow_take_join(const struct weir_command *command, const char *word,
         out->policy = WEIR_JOIN_ALL;
     } else if (strcmp(word, "any") == 0) {
         out->policy = WEIR_JOIN_ANY;
-    } else if (number >= 1 && number <= WEIR_GRAPH_UPSTREAMS_MAX) {
+    } else if (number >= 1 && number <= WEIR_FLOW_UPSTREAMS_MAX) {
         out->policy = WEIR_JOIN_QUORUM;
         out->quorum = (uint32_t)number;
     } else {
         return weir_command_misuse(command,
                                    "a join is '%s', must be all, any or quorum:K, with "
                                    "a K from 1 to %d",
-                                   word, WEIR_GRAPH_UPSTREAMS_MAX);
+                                   word, WEIR_FLOW_UPSTREAMS_MAX);
     }
     return WEIR_EXIT_DONE;
 }
 
-const char *weir_flow_join_format(const struct weir_graph_join *join, char *out)
+const char *weir_flow_join_format(const struct weir_flow_join *join, char *out)
 {
     if (join->policy == WEIR_JOIN_QUORUM)
         weir_text_format(out, WEIR_JOIN_TEXT_SIZE, "quorum:%" PRIu32, join->quorum);
@@ -85,8 +85,8 @@ static const char *remedy_of(enum weir_status status)
     }
 }
 
-int weir_flow_graph_fail(const struct weir_flow_session *self,
-                         const struct weir_error *error)
+int weir_flow_fail(const struct weir_execution_session *self,
+                   const struct weir_error *error)
 {
     const char *remedy = remedy_of(error->status);
 
@@ -97,14 +97,14 @@ int weir_flow_graph_fail(const struct weir_flow_session *self,
 
 /* ---- showing ------------------------------------------------------------------------------ */
 
-static const char *cancel_policy_name(enum weir_graph_cancel_policy policy)
+static const char *cancel_policy_name(enum weir_flow_cancel_policy policy)
 {
     return policy == WEIR_CANCEL_ALL       ? "all"
            : policy == WEIR_CANCEL_PENDING ? "pending"
                                            : "none";
 }
 
-static void append_counts(struct weir_buf *json, const struct weir_graph_info *info)
+static void append_counts(struct weir_buf *json, const struct weir_flow_info *info)
 {
     weir_output_open(json, "in_state", "{");
     for (int i = 0; i < WEIR_STATE_COUNT; i++) {
@@ -116,15 +116,15 @@ static void append_counts(struct weir_buf *json, const struct weir_graph_info *i
     weir_buf_append_text(json, "}");
 }
 
-void weir_flow_append_graph(struct weir_buf *json, const struct weir_graph_info *info)
+void weir_flow_append_summary(struct weir_buf *json, const struct weir_flow_info *info)
 {
-    char id[WEIR_GRAPH_ID_TEXT_SIZE];
+    char id[WEIR_FLOW_ID_TEXT_SIZE];
 
-    weir_output_add_text(json, "flow", weir_graph_id_format(&info->id, id));
+    weir_output_add_text(json, "flow", weir_flow_id_format(&info->id, id));
     weir_output_add_text(json, "namespace", info->name_space);
     weir_output_add_text(json, "kind", info->kind);
-    weir_output_add_text(json, "state", weir_graph_state_name(info->state));
-    if (info->state == WEIR_GRAPH_CANCELLED) {
+    weir_output_add_text(json, "state", weir_flow_state_name(info->state));
+    if (info->state == WEIR_FLOW_CANCELLED) {
         weir_output_add_text(json, "cancelled_members",
                              cancel_policy_name(info->cancel_policy));
         weir_output_add_text(json, "cancel_reason", info->cancel_reason);
@@ -137,7 +137,7 @@ void weir_flow_append_graph(struct weir_buf *json, const struct weir_graph_info 
     weir_output_add_time(json, "ended_at", info->ended_us);
 }
 
-void weir_flow_append_states(struct weir_buf *text, const struct weir_graph_info *info)
+void weir_flow_append_states(struct weir_buf *text, const struct weir_flow_info *info)
 {
     const char *comma = "";
 
@@ -150,14 +150,14 @@ void weir_flow_append_states(struct weir_buf *text, const struct weir_graph_info
     }
 }
 
-enum weir_tone weir_flow_graph_tone(enum weir_graph_state state)
+enum weir_tone weir_flow_tone(enum weir_flow_state state)
 {
     switch (state) {
-    case WEIR_GRAPH_COMPLETED:
+    case WEIR_FLOW_COMPLETED:
         return WEIR_TONE_GOOD;
-    case WEIR_GRAPH_FAILED:
+    case WEIR_FLOW_FAILED:
         return WEIR_TONE_BAD;
-    case WEIR_GRAPH_RUNNING:
+    case WEIR_FLOW_RUNNING:
         return WEIR_TONE_CAREFUL;
     default:
         return WEIR_TONE_PLAIN;

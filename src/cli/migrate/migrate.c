@@ -94,7 +94,7 @@ struct move {
 /* The tables of outbox and execution engine; of the latter all is 0 where it does not work. */
 struct outcome {
     struct move outbox;
-    struct move flow;
+    struct move executions;
     char no_functions[WEIR_PRODUCER_WHY_SIZE]; /* why; "": they are there */
     struct weir_creators creators;
     struct weir_roles_tally roles;
@@ -124,8 +124,8 @@ static void open_json(struct weir_buf *json, const struct weir_session *session,
     weir_output_add_text(json, "database", session->name);
     weir_output_add_number(json, "from", outcome->outbox.from);
     weir_output_add_number(json, "to", outcome->outbox.to);
-    weir_output_add_number(json, "executions_from", outcome->flow.from);
-    weir_output_add_number(json, "executions_to", outcome->flow.to);
+    weir_output_add_number(json, "executions_from", outcome->executions.from);
+    weir_output_add_number(json, "executions_to", outcome->executions.to);
 }
 
 static int close_json(struct weir_buf *json, const struct weir_session *session)
@@ -156,8 +156,8 @@ static int tell(const struct weir_session *session, const struct wishes *wishes,
         if (session->shared.quiet)
             return WEIR_EXIT_DONE;
         tell_move(session, "schema", &outcome->outbox);
-        if (outcome->flow.from != outcome->flow.to)
-            tell_move(session, "executions", &outcome->flow);
+        if (outcome->executions.from != outcome->executions.to)
+            tell_move(session, "executions", &outcome->executions);
         if (outcome->no_functions[0] != '\0')
             printf("no %s_enqueue() for producers in SQL: %s\n",
                    weir_db_prefix(session->db), outcome->no_functions);
@@ -265,13 +265,14 @@ static enum weir_status append_all(const struct weir_session *session,
     if (status == WEIR_OK && outcome->outbox.from != outcome->outbox.to)
         status = append_functions(session, sql, error);
     if (status == WEIR_OK && has_flow(session))
-        status = append_missing(session, &weir_flow_schema, &outcome->flow, sql, error);
-    if (status == WEIR_OK && outcome->flow.from != outcome->flow.to)
+        status = append_missing(session, &weir_executions_schema, &outcome->executions,
+                                sql, error);
+    if (status == WEIR_OK && outcome->executions.from != outcome->executions.to)
         weir_buf_append_text(sql,
                              "-- the engine makes its queues when it is first used, or "
                              "'weir migrate' does\n");
     complete = outcome->outbox.from == outcome->outbox.to &&
-               outcome->flow.from == outcome->flow.to;
+               outcome->executions.from == outcome->executions.to;
     if (wishes->payload_max > 0)
         weir_buf_append_format(
             sql, "UPDATE %s_meta SET value = '%" PRId64 "' WHERE name = 'payload_max';\n",
@@ -296,7 +297,7 @@ static int print_json(const struct weir_session *session, const struct outcome *
 
 static int print_sql(const struct weir_session *session, const struct wishes *wishes)
 {
-    struct outcome outcome = {.flow = {0, 0}};
+    struct outcome outcome = {.executions = {0, 0}};
     struct weir_error error = {0};
     struct weir_buf sql;
     int code;
@@ -345,8 +346,8 @@ static enum weir_status migrate_all(const struct weir_session *session,
     if (status == WEIR_OK)
         status = weir_producer_make(session->db, out->no_functions, error);
     if (status == WEIR_OK && has_flow(session))
-        status = weir_schema_migrate(&weir_flow_schema, session->db, &out->flow.from,
-                                     &out->flow.to, error);
+        status = weir_schema_migrate(&weir_executions_schema, session->db,
+                                     &out->executions.from, &out->executions.to, error);
     if (status == WEIR_OK && has_flow(session))
         status = weir_events_make_queues(session->db, error);
     if (status == WEIR_OK)
@@ -356,7 +357,7 @@ static enum weir_status migrate_all(const struct weir_session *session,
 
 static int migrate(const struct weir_session *session, const struct wishes *wishes)
 {
-    struct outcome outcome = {.flow = {0, 0}};
+    struct outcome outcome = {.executions = {0, 0}};
     struct weir_error error = {0};
     int code = WEIR_EXIT_DONE;
 

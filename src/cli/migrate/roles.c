@@ -24,8 +24,8 @@ int weir_roles_check_engine(const struct weir_session *session)
 
 void weir_roles_plan_init(struct weir_role_plan *self)
 {
-    weir_role_plan_init(self, weir_heap_system(), weir_flow_grants,
-                        weir_flow_right_count);
+    weir_role_plan_init(self, weir_heap_system(), weir_executions_grants,
+                        weir_executions_right_count);
 }
 
 static struct weir_roles_tally tally(const struct weir_role_plan *plan)

@@ -19,21 +19,21 @@ static const struct weir_table_column LANE_COLUMNS[] = {
     {.title = "active", .align = WEIR_TABLE_RIGHT},
 };
 
-void weir_executions_init(struct weir_executions *self)
+void weir_execution_summary_init(struct weir_execution_summary *self)
 {
-    *self = (struct weir_executions){.there = false};
+    *self = (struct weir_execution_summary){.there = false};
     weir_table_init(&self->lanes, weir_heap_system(), LANE_COLUMNS,
                     sizeof LANE_COLUMNS / sizeof LANE_COLUMNS[0]);
     weir_buf_init(&self->lanes_json, weir_heap_system(), JSON_SIZE_MAX);
 }
 
-void weir_executions_fini(struct weir_executions *self)
+void weir_execution_summary_fini(struct weir_execution_summary *self)
 {
     weir_table_fini(&self->lanes);
     weir_buf_fini(&self->lanes_json);
 }
 
-const char *weir_executions_count(int64_t count, int64_t most, char *out)
+const char *weir_execution_summary_count(int64_t count, int64_t most, char *out)
 {
     weir_text_format(out, WEIR_COUNT_SIZE, "%" PRId64 "%s", count,
                      count >= most ? "+" : "");
@@ -44,20 +44,20 @@ const char *weir_executions_count(int64_t count, int64_t most, char *out)
 
 static void add_lane(void *state, const struct weir_lane_stats *lane)
 {
-    struct weir_executions *self = state;
+    struct weir_execution_summary *self = state;
     struct weir_buf *json = &self->lanes_json;
     char text[WEIR_AGE_SIZE > WEIR_COUNT_SIZE ? WEIR_AGE_SIZE : WEIR_COUNT_SIZE];
 
     self->lane_count++;
     weir_table_add(&self->lanes, WEIR_TONE_PLAIN, "%s", lane->lane);
     weir_table_add(&self->lanes, WEIR_TONE_PLAIN, "%s",
-                   weir_executions_count(lane->ready, WEIR_STATS_LANE_MAX, text));
+                   weir_execution_summary_count(lane->ready, WEIR_STATS_LANE_MAX, text));
     weir_table_add(&self->lanes, WEIR_TONE_PLAIN, "%s",
                    weir_output_age(lane->oldest_us, text));
     weir_table_add(&self->lanes, WEIR_TONE_PLAIN, "%s",
-                   weir_executions_count(lane->delayed, WEIR_STATS_MAX, text));
+                   weir_execution_summary_count(lane->delayed, WEIR_STATS_MAX, text));
     weir_table_add(&self->lanes, WEIR_TONE_PLAIN, "%s",
-                   weir_executions_count(lane->active, WEIR_STATS_MAX, text));
+                   weir_execution_summary_count(lane->active, WEIR_STATS_MAX, text));
 
     weir_output_open(json, NULL, "{");
     weir_output_add_text(json, "lane", lane->lane);
@@ -69,8 +69,8 @@ static void add_lane(void *state, const struct weir_lane_stats *lane)
     weir_buf_append_text(json, "}");
 }
 
-enum weir_status weir_executions_read(struct weir_executions *self, struct weir_db *db,
-                                      struct weir_error *error)
+enum weir_status weir_execution_summary_read(struct weir_execution_summary *self,
+                                             struct weir_db *db, struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
     enum weir_status status = weir_db_acquire(db, &connection, error);
@@ -80,18 +80,18 @@ enum weir_status weir_executions_read(struct weir_executions *self, struct weir_
     self->lane_count = 0;
     self->there = false;
     if (status == WEIR_OK)
-        status = weir_flow_are_there(connection, &self->there, error);
+        status = weir_executions_are_there(connection, &self->there, error);
     if (status == WEIR_OK && self->there)
-        status = weir_flow_read_stats(connection, &self->stats, error);
+        status = weir_executions_read_stats(connection, &self->stats, error);
     if (status == WEIR_OK && self->there)
-        status = weir_flow_read_lanes(connection, add_lane, self, error);
+        status = weir_executions_read_lanes(connection, add_lane, self, error);
     weir_db_release(db, connection);
     return status;
 }
 
 /* ---- printing ----------------------------------------------------------------------------- */
 
-static int64_t latest(const struct weir_flow_stats *stats)
+static int64_t latest(const struct weir_execution_stats *stats)
 {
     const int64_t late_us[] = {stats->late_delay_us,   stats->late_lease_us,
                                stats->late_attempt_us, stats->late_deadline_us,
@@ -121,7 +121,7 @@ static void append_phrases(struct weir_buf *frame, const struct phrase *phrases,
             continue;
         weir_buf_append_format(
             frame, "%s%s %s", before,
-            weir_executions_count(phrases[i].count, WEIR_STATS_MAX, number),
+            weir_execution_summary_count(phrases[i].count, WEIR_STATS_MAX, number),
             phrases[i].words);
         before = ", ";
     }
@@ -129,7 +129,7 @@ static void append_phrases(struct weir_buf *frame, const struct phrase *phrases,
         weir_buf_append_text(frame, "\n");
 }
 
-static void append_waits(const struct weir_flow_stats *stats, struct weir_buf *frame)
+static void append_waits(const struct weir_execution_stats *stats, struct weir_buf *frame)
 {
     const struct phrase waits[] = {{stats->suspended, "suspended"},
                                    {stats->escalated, "of them escalated"},
@@ -141,13 +141,14 @@ static void append_waits(const struct weir_flow_stats *stats, struct weir_buf *f
     append_phrases(frame, flows, sizeof flows / sizeof flows[0]);
 }
 
-static bool waits(const struct weir_flow_stats *stats)
+static bool waits(const struct weir_execution_stats *stats)
 {
     return stats->suspended + stats->held + stats->flows + stats->cancelling > 0;
 }
 
-enum weir_status weir_executions_append_table(const struct weir_executions *self,
-                                              struct weir_buf *frame)
+enum weir_status
+weir_execution_summary_append_table(const struct weir_execution_summary *self,
+                                    struct weir_buf *frame)
 {
     char age[WEIR_AGE_SIZE];
     enum weir_status status = WEIR_OK;
@@ -165,8 +166,8 @@ enum weir_status weir_executions_append_table(const struct weir_executions *self
     return status;
 }
 
-void weir_executions_append_json(const struct weir_executions *self,
-                                 struct weir_buf *json)
+void weir_execution_summary_append_json(const struct weir_execution_summary *self,
+                                        struct weir_buf *json)
 {
     if (!self->there)
         return;

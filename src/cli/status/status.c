@@ -89,8 +89,8 @@ struct status {
     struct weir_table processes;
     struct weir_buf processes_json;
     size_t process_count;
-    struct weir_executions executions; /* of all queues only */
-    struct weir_sqlite_space space;    /* likewise; no pages: not SQLite */
+    struct weir_execution_summary executions; /* of all queues only */
+    struct weir_sqlite_space space;           /* likewise; no pages: not SQLite */
 };
 
 /* ---- partitions --------------------------------------------------------------------------- */
@@ -266,7 +266,7 @@ static enum weir_status read_all(struct status *self, struct weir_error *error)
         status =
             weir_outbox_read_processes(outbox, self->queue, add_process, self, error);
     if (status == WEIR_OK && self->queue == NULL)
-        status = weir_executions_read(&self->executions, self->session.db, error);
+        status = weir_execution_summary_read(&self->executions, self->session.db, error);
     if (status == WEIR_OK && self->queue == NULL)
         status = read_space(self, error);
     return status;
@@ -290,7 +290,7 @@ static void append_json(const struct status *self, struct weir_buf *frame)
     if (self->queue != NULL)
         append_list(frame, "partitions", &self->partitions_json);
     append_list(frame, "processes", &self->processes_json);
-    weir_executions_append_json(&self->executions, frame);
+    weir_execution_summary_append_json(&self->executions, frame);
     if (self->space.pages > 0) {
         weir_output_add_number(frame, "file_bytes",
                                self->space.pages * self->space.page_size);
@@ -339,7 +339,7 @@ static enum weir_status append_tables(const struct status *self, struct weir_buf
     if (self->queues.count == 0) {
         weir_buf_append_text(
             frame, "no queues; make one with 'weir queue add NAME --partitions N'\n");
-        return weir_executions_append_table(&self->executions, frame);
+        return weir_execution_summary_append_table(&self->executions, frame);
     }
     status = weir_output_append_table(&self->queues.table, frame);
     weir_queue_view_append_retained(&self->queues, frame);
@@ -351,7 +351,7 @@ static enum weir_status append_tables(const struct status *self, struct weir_buf
     else if (status == WEIR_OK)
         status = weir_output_append_table(&self->processes, frame);
     if (status == WEIR_OK)
-        status = weir_executions_append_table(&self->executions, frame);
+        status = weir_execution_summary_append_table(&self->executions, frame);
     return status;
 }
 
@@ -431,7 +431,7 @@ static void open_status(struct status *self)
                     sizeof PROCESS_COLUMNS / sizeof PROCESS_COLUMNS[0]);
     weir_buf_init(&self->partitions_json, heap, JSON_SIZE_MAX);
     weir_buf_init(&self->processes_json, heap, JSON_SIZE_MAX);
-    weir_executions_init(&self->executions);
+    weir_execution_summary_init(&self->executions);
 }
 
 static void close_status(struct status *self)
@@ -441,7 +441,7 @@ static void close_status(struct status *self)
     weir_table_fini(&self->processes);
     weir_buf_fini(&self->partitions_json);
     weir_buf_fini(&self->processes_json);
-    weir_executions_fini(&self->executions);
+    weir_execution_summary_fini(&self->executions);
 }
 
 static bool take_watch(const struct weir_command *self, struct status *out)

@@ -104,11 +104,11 @@ static enum weir_status check_draft(const struct weir_budget_draft *draft,
     if (status == WEIR_OK)
         status = check_scope("scope", draft->scope, error);
     if (status == WEIR_OK && draft->period_ms != 0 &&
-        (draft->period_ms < 1000 || draft->period_ms > WEIR_FLOW_DURATION_MS_MAX))
+        (draft->period_ms < 1000 || draft->period_ms > WEIR_EXECUTION_DURATION_MS_MAX))
         return weir_error_set(error, WEIR_INVALID,
                               "period_ms is %" PRId64 ", must be 0, or from 1000 to "
                               "%" PRId64 ", a hundred years",
-                              draft->period_ms, WEIR_FLOW_DURATION_MS_MAX);
+                              draft->period_ms, WEIR_EXECUTION_DURATION_MS_MAX);
     if (status == WEIR_OK &&
         (draft->limit_count < 1 || draft->limit_count > WEIR_BUDGET_DIMENSIONS_MAX))
         return weir_error_set(error, WEIR_INVALID, "limits are %zu, must be from 1 to %d",
@@ -124,7 +124,7 @@ static enum weir_status check_draft(const struct weir_budget_draft *draft,
 /* ---- one call ------------------------------------------------------------------------------ */
 
 struct budget_call {
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     weir_transact_fn body;
     struct weir_str name;
     const struct weir_budget_draft *draft;
@@ -151,11 +151,11 @@ static enum weir_status announce(struct budget_call *self,
 {
     struct weir_commit_batch *commit_batch = NULL;
     enum weir_status status =
-        weir_commit_batch_create(self->flow->heap, &commit_batch, error);
+        weir_commit_batch_create(self->executions->heap, &commit_batch, error);
 
     if (status != WEIR_OK)
         return status;
-    weir_pending_wakeups_announce(self->flow, connection, &self->pending_wakeups,
+    weir_pending_wakeups_announce(self->executions, connection, &self->pending_wakeups,
                                   self->now_us, commit_batch);
     weir_commit_batch_attach(commit_batch, connection);
     return WEIR_OK;
@@ -176,10 +176,10 @@ static enum weir_status run(struct budget_call *self, weir_transact_fn body,
     enum weir_status status;
 
     self->body = body;
-    weir_arena_init(&self->arena, self->flow->heap, ARENA_SIZE_MAX);
-    status = weir_transact(self->flow->db, act, self, error);
+    weir_arena_init(&self->arena, self->executions->heap, ARENA_SIZE_MAX);
+    status = weir_transact(self->executions->db, act, self, error);
     if (status == WEIR_OK)
-        weir_pending_wakeups_send(self->flow, &self->pending_wakeups);
+        weir_pending_wakeups_send(self->executions, &self->pending_wakeups);
     else
         weir_error_prefix(error, "budget \"%.*s\"", (int)self->name.size,
                           self->name.data);
@@ -288,7 +288,7 @@ static enum weir_status create(struct weir_connection *connection, void *argumen
         .scope_type = or_nothing(draft->scope_type),
         .scope = or_nothing(draft->scope),
         .period_us = draft->period_ms * 1000,
-        .hash = weir_flow_partition(self->name.data, self->name.size, UINT16_MAX),
+        .hash = weir_execution_partition(self->name.data, self->name.size, UINT16_MAX),
     };
     bool added = false;
     enum weir_status status = weir_connection_clock(connection, &row.created_us, error);
@@ -312,12 +312,12 @@ static enum weir_status create(struct weir_connection *connection, void *argumen
                                           "different");
 }
 
-enum weir_status weir_budget_create(struct weir_flow *self,
+enum weir_status weir_budget_create(struct weir_executions *self,
                                     const struct weir_budget_draft *draft, bool *existed,
                                     struct weir_error *error)
 {
     struct budget_call budget_call = {
-        .flow = self, .name = or_nothing(draft->name), .draft = draft};
+        .executions = self, .name = or_nothing(draft->name), .draft = draft};
     enum weir_status status = check_draft(draft, error);
 
     if (status == WEIR_OK)
@@ -347,12 +347,12 @@ static enum weir_status change(struct weir_connection *connection, void *argumen
     return status;
 }
 
-enum weir_status weir_budget_change(struct weir_flow *self,
+enum weir_status weir_budget_change(struct weir_executions *self,
                                     const struct weir_budget_draft *draft,
                                     struct weir_error *error)
 {
     struct budget_call budget_call = {
-        .flow = self, .name = or_nothing(draft->name), .draft = draft};
+        .executions = self, .name = or_nothing(draft->name), .draft = draft};
     enum weir_status status = check_draft(draft, error);
 
     return status == WEIR_OK ? run(&budget_call, change, error) : status;
@@ -363,7 +363,7 @@ enum weir_status weir_budget_change(struct weir_flow *self,
 /* Where tests plant bugs. */
 static struct weir_fault_points *points_of(const struct budget_call *self)
 {
-    return weir_db_config(self->flow->db)->points;
+    return weir_db_config(self->executions->db)->points;
 }
 
 /* As much of each as is asked for, the same one named twice together. */
@@ -520,8 +520,9 @@ static enum weir_status find_execution(struct budget_call *self,
     self->no = 0;
     if (self->id == NULL)
         return WEIR_OK;
-    weir_execution_records_init(&records, self->flow->heap, 1);
-    status = weir_store_get(&self->flow->store, connection, self->id, &records, error);
+    weir_execution_records_init(&records, self->executions->heap, 1);
+    status =
+        weir_store_get(&self->executions->store, connection, self->id, &records, error);
     if (status == WEIR_OK)
         self->no = records.rows[0].row.no;
     weir_execution_records_fini(&records);
@@ -584,13 +585,13 @@ static enum weir_status check_amounts(const struct weir_amount *amounts, size_t 
     return status;
 }
 
-enum weir_status weir_budget_report(struct weir_flow *self, const char *name,
+enum weir_status weir_budget_report(struct weir_executions *self, const char *name,
                                     const struct weir_execution_id *id,
                                     const struct weir_amount *amounts, size_t count,
                                     const char *key, struct weir_budget_answer *out,
                                     struct weir_error *error)
 {
-    struct budget_call budget_call = {.flow = self,
+    struct budget_call budget_call = {.executions = self,
                                       .name = or_nothing(name),
                                       .id = id,
                                       .amounts = amounts,
@@ -638,15 +639,16 @@ static enum weir_status release(struct weir_connection *connection, void *argume
     return status;
 }
 
-enum weir_status weir_budget_release(struct weir_flow *self, const char *name,
+enum weir_status weir_budget_release(struct weir_executions *self, const char *name,
                                      const struct weir_execution_id *id,
                                      struct weir_error *error)
 {
-    struct budget_call budget_call = {.flow = self, .name = or_nothing(name), .id = id};
+    struct budget_call budget_call = {
+        .executions = self, .name = or_nothing(name), .id = id};
     enum weir_status status = check_name(name, error);
 
     if (status == WEIR_OK)
-        status = weir_flow_check_given("id", id != NULL, error);
+        status = weir_execution_check_given("id", id != NULL, error);
     return status == WEIR_OK ? run(&budget_call, release, error) : status;
 }
 
@@ -662,10 +664,10 @@ static enum weir_status reset(struct weir_connection *connection, void *argument
     return status;
 }
 
-enum weir_status weir_budget_reset(struct weir_flow *self, const char *name,
+enum weir_status weir_budget_reset(struct weir_executions *self, const char *name,
                                    struct weir_error *error)
 {
-    struct budget_call budget_call = {.flow = self, .name = or_nothing(name)};
+    struct budget_call budget_call = {.executions = self, .name = or_nothing(name)};
     enum weir_status status = check_name(name, error);
 
     return status == WEIR_OK ? run(&budget_call, reset, error) : status;
@@ -675,7 +677,7 @@ enum weir_status weir_budget_reset(struct weir_flow *self, const char *name,
 
 /* One call that reads. */
 struct reading {
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     struct weir_connection *connection;
     struct weir_arena arena;
     weir_budget_visit_fn visit;
@@ -721,11 +723,11 @@ static enum weir_status show(struct reading *self, const struct weir_budget_row 
     return WEIR_OK;
 }
 
-enum weir_status weir_budget_get(struct weir_flow *self, const char *name,
+enum weir_status weir_budget_get(struct weir_executions *self, const char *name,
                                  weir_budget_visit_fn visit, void *state,
                                  struct weir_error *error)
 {
-    struct reading reading = {.flow = self, .visit = visit, .state = state};
+    struct reading reading = {.executions = self, .visit = visit, .state = state};
     struct weir_budget_row row;
     enum weir_status status = check_name(name, error);
 
@@ -745,11 +747,11 @@ enum weir_status weir_budget_get(struct weir_flow *self, const char *name,
     return status;
 }
 
-enum weir_status weir_budget_list(struct weir_flow *self, const char *after, size_t count,
-                                  weir_budget_visit_fn visit, void *state,
+enum weir_status weir_budget_list(struct weir_executions *self, const char *after,
+                                  size_t count, weir_budget_visit_fn visit, void *state,
                                   struct weir_error *error)
 {
-    struct reading reading = {.flow = self, .visit = visit, .state = state};
+    struct reading reading = {.executions = self, .visit = visit, .state = state};
     struct weir_budget_rows budgets = {.count = 0};
     enum weir_status status;
 
@@ -768,15 +770,15 @@ enum weir_status weir_budget_list(struct weir_flow *self, const char *after, siz
     return status;
 }
 
-enum weir_status weir_budget_of(struct weir_flow *self,
+enum weir_status weir_budget_of(struct weir_executions *self,
                                 const struct weir_execution_id *id,
                                 weir_budget_visit_fn visit, void *state,
                                 struct weir_error *error)
 {
-    struct reading reading = {.flow = self, .visit = visit, .state = state};
-    struct budget_call budget_call = {.flow = self, .id = id};
+    struct reading reading = {.executions = self, .visit = visit, .state = state};
+    struct budget_call budget_call = {.executions = self, .id = id};
     struct weir_budget_rows budgets = {.count = 0};
-    enum weir_status status = weir_flow_check_given("id", id != NULL, error);
+    enum weir_status status = weir_execution_check_given("id", id != NULL, error);
 
     if (status != WEIR_OK)
         return status;

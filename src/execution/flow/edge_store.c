@@ -13,7 +13,7 @@
 
 /* By the partial index of open edges. An edge that was opened again waits for another end than the one
  * that was known then: every end has an epoch of its own, and time is not asked. */
-const struct weir_sql weir_graph_sql_resolve[WEIR_ENGINE_COUNT] = {
+const struct weir_sql weir_flow_sql_resolve[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "resolve edges",
                      .text = "UPDATE {p}_edge SET state = {2} WHERE (upstream,"
                              " downstream) IN (SELECT upstream, downstream"
@@ -41,7 +41,7 @@ const struct weir_sql weir_graph_sql_resolve[WEIR_ENGINE_COUNT] = {
     " AND e.ended_us <= {1} AND ({3} = '' OR e.namespace = {3})"                         \
     " AND ({4} = '' OR (SELECT 1 FROM {p}_tag t WHERE t.no = e.no AND t.key = {4}"       \
     " AND t.value = {5} LIMIT 1) IS NOT NULL) LIMIT {2}"
-const struct weir_sql weir_graph_sql_left_open[WEIR_ENGINE_COUNT] = {
+const struct weir_sql weir_flow_sql_left_open[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "find edges that were left open",
                      .text = "SELECT DISTINCT e.no, e.uuid, e.part FROM {p}_edge d"
                              " JOIN {p}_execution e ON e.no = d.upstream"
@@ -112,7 +112,7 @@ static enum weir_status add_edge(struct weir_rows *rows, struct weir_arena *aren
     if (more == NULL)
         return no_memory(error);
     if (state < WEIR_EDGE_OPEN || state > WEIR_EDGE_SKIPPED)
-        return weir_graph_unknown("the state of an edge", state, error);
+        return weir_flow_unknown("the state of an edge", state, error);
     out->rows = more;
     out->rows[out->count++] = (struct weir_edge_row){
         .upstream = weir_rows_integer(rows, 0),
@@ -147,7 +147,7 @@ static enum weir_status resolve_each(struct weir_connection *connection,
         struct weir_rows rows;
 
         status = weir_connection_query(
-            connection, &weir_graph_sql_resolve[WEIR_SQLITE],
+            connection, &weir_flow_sql_resolve[WEIR_SQLITE],
             VALUES(weir_integer(ends[i].no), weir_integer(ends[i].state),
                    weir_integer(ends[i].epoch),
                    weir_integer((int64_t)(limit - out->count))),
@@ -174,7 +174,7 @@ static enum weir_status resolve_all(const struct weir_store *store,
     }
     if (status == WEIR_OK)
         status = weir_connection_query(
-            connection, &weir_graph_sql_resolve[WEIR_POSTGRESQL],
+            connection, &weir_flow_sql_resolve[WEIR_POSTGRESQL],
             VALUES(weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count),
                    weir_columns_array(&table, 1, WEIR_TYPE_INTEGER, 0, count),
                    weir_columns_array(&table, 2, WEIR_TYPE_INTEGER, 0, count),
@@ -207,7 +207,7 @@ enum weir_status weir_edges_left_open(struct weir_connection *connection,
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &weir_graph_sql_left_open[weir_connection_engine(connection)],
+        connection, &weir_flow_sql_left_open[weir_connection_engine(connection)],
         VALUES(weir_integer(until_us), weir_integer((int64_t)limit),
                weir_text(filter->name_space), weir_text(filter->tag_key),
                weir_text(filter->tag_value)),

@@ -39,9 +39,9 @@ static const struct weir_sql SQL_LOCK_MEMBERS = {
 
 /* One call. */
 struct cancel_call {
-    struct weir_flow *flow;
-    const struct weir_graph_id *graph;
-    enum weir_graph_cancel_policy policy;
+    struct weir_executions *executions;
+    const struct weir_flow_id *flow;
+    enum weir_flow_cancel_policy policy;
     struct weir_str reason;
 
     /* of one transaction */
@@ -83,8 +83,8 @@ static enum weir_status cancel_some(struct cancel_call *self,
                                     struct weir_error *error)
 {
     size_t changed = 0;
-    enum weir_status status = weir_store_load(&self->flow->store, connection, nos, count,
-                                              &self->records, error);
+    enum weir_status status = weir_store_load(&self->executions->store, connection, nos,
+                                              count, &self->records, error);
 
     for (size_t i = 0; i < self->records.count && status == WEIR_OK; i++) {
         struct weir_change change = {.stored = &self->records.rows[i]};
@@ -95,8 +95,9 @@ static enum weir_status cancel_some(struct cancel_call *self,
             self->changes[changed++] = change;
     }
     if (status == WEIR_OK)
-        status = weir_change_set_store(self->flow, connection, self->changes, changed,
-                                       self->now_us, &self->pending_wakeups, error);
+        status =
+            weir_change_set_store(self->executions, connection, self->changes, changed,
+                                  self->now_us, &self->pending_wakeups, error);
     self->cancelled += changed;
     return status;
 }
@@ -137,10 +138,10 @@ static enum weir_status cancel_members(struct cancel_call *self,
 }
 
 static enum weir_status find(struct cancel_call *self, struct weir_connection *connection,
-                             enum weir_graph_lock lock, struct weir_error *error)
+                             enum weir_flow_lock lock, struct weir_error *error)
 {
     enum weir_status status =
-        weir_graph_find(connection, self->graph, lock, &self->arena, &self->row, error);
+        weir_flow_find(connection, self->flow, lock, &self->arena, &self->row, error);
 
     return status == WEIR_NO_ROW
                ? weir_error_set(error, WEIR_NOT_FOUND, "there is no such flow")
@@ -156,8 +157,8 @@ static enum weir_status end(struct weir_connection *connection, void *argument,
     self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
     self->cancelled = 0;
     weir_arena_reset(&self->arena);
-    status = find(self, connection, WEIR_GRAPH_UNLOCKED, error);
-    if (status == WEIR_OK && self->row.state != WEIR_FLOW_OPEN)
+    status = find(self, connection, WEIR_FLOW_UNLOCKED, error);
+    if (status == WEIR_OK && self->row.state != WEIR_FLOW_ROW_OPEN)
         return WEIR_OK; /* it has ended, in whatever way */
     if (status == WEIR_OK)
         status = lock_many(self, connection, error);
@@ -166,36 +167,36 @@ static enum weir_status end(struct weir_connection *connection, void *argument,
     if (status == WEIR_OK)
         status = cancel_members(self, connection, error);
     if (status == WEIR_OK)
-        status = find(self, connection, WEIR_GRAPH_LOCKED, error);
-    if (status == WEIR_OK && self->row.state != WEIR_FLOW_OPEN && self->cancelled == 0)
+        status = find(self, connection, WEIR_FLOW_LOCKED, error);
+    if (status == WEIR_OK && self->row.state != WEIR_FLOW_ROW_OPEN &&
+        self->cancelled == 0)
         return WEIR_OK; /* it has ended meanwhile, and not by us */
     if (status == WEIR_OK)
         status = cancel_members(self, connection, error);
     if (status == WEIR_OK) /* with what its members have counted */
-        status = find(self, connection, WEIR_GRAPH_LOCKED, error);
+        status = find(self, connection, WEIR_FLOW_LOCKED, error);
     if (status != WEIR_OK)
         return status;
-    self->row.state = WEIR_FLOW_CANCELLED;
+    self->row.state = WEIR_FLOW_ROW_CANCELLED;
     self->row.cancel_policy = self->policy;
     self->row.cancel_reason = self->reason;
     self->row.ended_us = self->now_us;
-    status = weir_graph_write(connection, &self->row, NULL, error);
+    status = weir_flow_write(connection, &self->row, NULL, error);
     if (status == WEIR_OK)
-        status = weir_events_flow_cancelled(self->flow, connection, &self->row,
+        status = weir_events_flow_cancelled(self->executions, connection, &self->row,
                                             self->cancelled,
                                             &self->pending_wakeups.events, error);
     return status;
 }
 
-enum weir_status weir_graph_cancel(struct weir_flow *self,
-                                   const struct weir_graph_id *graph,
-                                   enum weir_graph_cancel_policy policy,
-                                   const char *reason, size_t *members,
-                                   struct weir_error *error)
+enum weir_status weir_flow_cancel(struct weir_executions *self,
+                                  const struct weir_flow_id *flow,
+                                  enum weir_flow_cancel_policy policy, const char *reason,
+                                  size_t *members, struct weir_error *error)
 {
     struct cancel_call *cancel_call;
     struct weir_str text;
-    enum weir_status status = weir_flow_reason(reason, &text, error);
+    enum weir_status status = weir_execution_reason(reason, &text, error);
 
     if (status != WEIR_OK)
         return status;
@@ -205,8 +206,8 @@ enum weir_status weir_graph_cancel(struct weir_flow *self,
     cancel_call = weir_heap_zalloc_array(self->heap, 1, sizeof *cancel_call);
     if (cancel_call == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "no memory to cancel a flow");
-    cancel_call->flow = self;
-    cancel_call->graph = graph;
+    cancel_call->executions = self;
+    cancel_call->flow = flow;
     cancel_call->policy = policy;
     cancel_call->reason = text;
     weir_arena_init(&cancel_call->arena, self->heap, ARENA_SIZE_MAX);
@@ -217,7 +218,7 @@ enum weir_status weir_graph_cancel(struct weir_flow *self,
         if (members != NULL)
             *members = cancel_call->cancelled;
     } else {
-        weir_graph_prefix(error, graph);
+        weir_flow_prefix(error, flow);
     }
     weir_execution_records_fini(&cancel_call->records);
     weir_arena_fini(&cancel_call->arena);

@@ -37,7 +37,8 @@ static enum weir_status find_old(struct weir_extending *self,
         if (!node->is_member)
             ids[count++] = node->id;
     }
-    status = weir_members_find(&self->flow->store, connection, ids, count, nos, error);
+    status =
+        weir_members_find(&self->executions->store, connection, ids, count, nos, error);
     for (size_t i = 0; i < self->node_count && status == WEIR_OK; i++) {
         if (!self->nodes[i].is_member)
             self->nodes[i].no = nos[at++];
@@ -72,19 +73,19 @@ static enum weir_status lock_all(struct weir_extending *self,
     if (old == NULL)
         return weir_extending_no_memory(error);
     count = list_old(self, true, old);
-    status = weir_joins_lock(&self->flow->store, connection, old, count, &self->arena,
-                             join_rows, error);
+    status = weir_joins_lock(&self->executions->store, connection, old, count,
+                             &self->arena, join_rows, error);
     count = list_old(self, false, old);
     weir_execution_records_reset(&self->records);
     if (status == WEIR_OK && count > 0)
-        status = weir_store_load(&self->flow->store, connection, old, count,
+        status = weir_store_load(&self->executions->store, connection, old, count,
                                  &self->records, error);
     for (size_t i = 0; i < self->records.count && status == WEIR_OK; i++)
         weir_extending_find(self, &self->records.rows[i].row.id)->stored =
             &self->records.rows[i];
     if (status == WEIR_OK)
-        status = weir_graph_find(connection, self->graph, WEIR_GRAPH_LOCKED, &self->arena,
-                                 &self->row, error);
+        status = weir_flow_find(connection, self->flow, WEIR_FLOW_LOCKED, &self->arena,
+                                &self->row, error);
     return status == WEIR_NO_ROW
                ? weir_error_set(error, WEIR_NOT_FOUND, "there is no such flow")
                : status;
@@ -95,7 +96,7 @@ static enum weir_status check_flow(const struct weir_extending *self,
 {
     int64_t wanted = self->extension->revision;
 
-    if (self->row.state == WEIR_FLOW_CANCELLED)
+    if (self->row.state == WEIR_FLOW_ROW_CANCELLED)
         return weir_error_set(error, WEIR_CLOSED, "it was cancelled");
     if (wanted >= 0 && wanted != self->row.revision)
         return weir_error_set(error, WEIR_STALE,
@@ -115,7 +116,7 @@ static enum weir_status load_repeated(struct weir_extending *self,
 
     if (count == 0)
         return WEIR_OK;
-    status = weir_store_load_by_id(&self->flow->store, connection, ids, count,
+    status = weir_store_load_by_id(&self->executions->store, connection, ids, count,
                                    &self->repeated, error);
     for (size_t i = 0; i < self->repeated.count && status == WEIR_OK; i++) {
         struct weir_extending_node *node =
@@ -242,8 +243,8 @@ static enum weir_status add_edges(struct weir_extending *self,
                                          .state = link->state,
                                          .passes_data = link->passes_data};
     }
-    status = weir_edges_insert(&self->flow->store, connection, self->row.no, rows, count,
-                               is_new, error);
+    status = weir_edges_insert(&self->executions->store, connection, self->row.no, rows,
+                               count, is_new, error);
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         self->links[i].is_new = is_new[i];
         self->links[i].to->edges_new += is_new[i];
@@ -278,7 +279,7 @@ static enum weir_status decide_old_ends(struct weir_extending *self,
                                         struct weir_error *error)
 {
     struct weir_resolution *resolution =
-        weir_resolution_create(self->flow, self->commit_batch);
+        weir_resolution_create(self->executions, self->commit_batch);
     enum weir_status status =
         resolution != NULL ? WEIR_OK : weir_extending_no_memory(error);
 
@@ -290,7 +291,7 @@ static enum weir_status decide_old_ends(struct weir_extending *self,
     if (status == WEIR_OK)
         status = weir_commit_batch_send(self->commit_batch, connection, error);
     if (status == WEIR_OK)
-        status = weir_change_set_store(self->flow, connection, resolution->changes,
+        status = weir_change_set_store(self->executions, connection, resolution->changes,
                                        resolution->count, self->now_us,
                                        &self->pending_wakeups, error);
     weir_resolution_destroy(resolution);
@@ -330,19 +331,19 @@ static enum weir_status write_flow(struct weir_extending *self,
 
     if (members == 0 && edges == 0)
         return WEIR_OK;
-    if ((size_t)row->members + members > WEIR_GRAPH_MEMBERS_MAX)
+    if ((size_t)row->members + members > WEIR_FLOW_MEMBERS_MAX)
         return weir_error_set(error, WEIR_FULL,
                               "it would have %zu members, must have at most %d",
-                              (size_t)row->members + members, WEIR_GRAPH_MEMBERS_MAX);
+                              (size_t)row->members + members, WEIR_FLOW_MEMBERS_MAX);
     row->members += (int32_t)members;
     row->unfinished += (int32_t)members;
     row->edges += (int32_t)edges;
     row->revision++;
-    if (row->state == WEIR_FLOW_OPEN || row->unfinished == 0)
-        return weir_graph_grow(connection, row, error);
-    row->state = WEIR_FLOW_OPEN;
+    if (row->state == WEIR_FLOW_ROW_OPEN || row->unfinished == 0)
+        return weir_flow_grow(connection, row, error);
+    row->state = WEIR_FLOW_ROW_OPEN;
     row->ended_us = 0;
-    return weir_graph_reopen(connection, row, error);
+    return weir_flow_reopen(connection, row, error);
 }
 
 static enum weir_status add_all(struct weir_extending *self,
@@ -385,7 +386,7 @@ static enum weir_status send_off(struct weir_extending *self,
 
     if (status != WEIR_OK)
         return status;
-    weir_pending_wakeups_announce(self->flow, connection,
+    weir_pending_wakeups_announce(self->executions, connection,
                                   &self->submit_call.pending_wakeups, self->now_us,
                                   commit_batch);
     if (self->adopted)
@@ -401,7 +402,7 @@ static enum weir_status extend(struct weir_connection *connection, void *argumen
     struct weir_extending *self = argument;
     struct weir_join_rows join_rows;
     enum weir_status status =
-        weir_commit_batch_create(self->flow->heap, &self->commit_batch, error);
+        weir_commit_batch_create(self->executions->heap, &self->commit_batch, error);
 
     self->pending_wakeups = (struct weir_pending_wakeups){.adopted = self->adopted};
     weir_arena_reset(&self->arena);
@@ -423,20 +424,20 @@ static enum weir_status extend(struct weir_connection *connection, void *argumen
     return status;
 }
 
-enum weir_status weir_graph_extend(struct weir_flow *self,
-                                   struct weir_connection *connection,
-                                   const struct weir_graph_id *graph,
-                                   const struct weir_graph_extension *extension,
-                                   int64_t *revision, struct weir_error *error)
+enum weir_status weir_flow_extend(struct weir_executions *self,
+                                  struct weir_connection *connection,
+                                  const struct weir_flow_id *flow,
+                                  const struct weir_flow_extension *extension,
+                                  int64_t *revision, struct weir_error *error)
 {
-    struct weir_extending extending = {.flow = self,
-                                       .graph = graph,
+    struct weir_extending extending = {.executions = self,
+                                       .flow = flow,
                                        .extension = extension,
                                        .adopted = connection != NULL};
     enum weir_status status = weir_extending_check(&extending, error);
 
     if (status != WEIR_OK) {
-        weir_graph_prefix(error, graph);
+        weir_flow_prefix(error, flow);
         return status;
     }
     weir_arena_init(&extending.arena, self->heap, ARENA_SIZE_MAX);
@@ -448,13 +449,13 @@ enum weir_status weir_graph_extend(struct weir_flow *self,
         status = weir_submit_call_init(&extending.submit_call, self, extension->members,
                                        extension->member_count, error);
     else
-        extending.submit_call = (struct weir_submit_call){.flow = self};
+        extending.submit_call = (struct weir_submit_call){.executions = self};
     extending.submit_call.adopted = connection != NULL;
     if (status == WEIR_OK && connection == NULL)
         weir_submit_call_learn(&extending.submit_call);
     if (status == WEIR_OK)
         status = connection != NULL
-                     ? weir_flow_inside(self, connection, extend, &extending, error)
+                     ? weir_executions_inside(self, connection, extend, &extending, error)
                      : weir_transact_soon(self->db, extend, &extending, error);
     if (status == WEIR_OK && connection == NULL) {
         weir_pending_wakeups_send(self, &extending.submit_call.pending_wakeups);
@@ -463,7 +464,7 @@ enum weir_status weir_graph_extend(struct weir_flow *self,
     if (status == WEIR_OK && revision != NULL)
         *revision = extending.revision;
     if (status != WEIR_OK)
-        weir_graph_prefix(error, graph);
+        weir_flow_prefix(error, flow);
     weir_submit_call_fini(&extending.submit_call);
     weir_heap_free(self->heap, extending.nodes);
     weir_heap_free(self->heap, extending.links);

@@ -10,8 +10,8 @@
  * groups, executions, then the flow, which makes extensions come one after the other. Then everything
  * is judged in memory and written.
  */
-#ifndef WEIR_EXECUTION_FLOW_GRAPH_EXTENDING_H
-#define WEIR_EXECUTION_FLOW_GRAPH_EXTENDING_H
+#ifndef WEIR_EXECUTION_FLOW_FLOW_EXTENDING_H
+#define WEIR_EXECUTION_FLOW_FLOW_EXTENDING_H
 
 #include "execution/commit_batch.h"
 #include "execution/flow/edge_store.h"
@@ -27,9 +27,9 @@ struct weir_extending_node {
     struct weir_execution_record *stored; /* of an old one */
     uint32_t edges_in;                    /* that are asked for, and lead to it */
     uint32_t edges_new;                   /* of these, those that were not there */
-    int64_t data_edges;                 /* that are asked for, each once, and pass data */
-    int64_t data_edges_new;             /* of these, those that were not there */
-    const struct weir_graph_join *join; /* NULL: none is given */
+    int64_t data_edges;                /* that are asked for, each once, and pass data */
+    int64_t data_edges_new;            /* of these, those that were not there */
+    const struct weir_flow_join *join; /* NULL: none is given */
 };
 
 /* An edge, by nodes. */
@@ -43,9 +43,9 @@ struct weir_extending_link {
 
 /* One call. */
 struct weir_extending {
-    struct weir_flow *flow;
-    const struct weir_graph_id *graph;
-    const struct weir_graph_extension *extension;
+    struct weir_executions *executions;
+    const struct weir_flow_id *flow;
+    const struct weir_flow_extension *extension;
     struct weir_submit_call submit_call;
     bool *blocked;                     /* owned: of each new member */
     int64_t *data_edges;               /* owned: likewise */

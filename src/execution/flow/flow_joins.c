@@ -5,7 +5,7 @@
 #include "execution/flow/flow_extending.h"
 
 static bool is_same_join(const struct weir_join_row *row,
-                         const struct weir_graph_join *join)
+                         const struct weir_flow_join *join)
 {
     return row->join_row.policy == join->policy &&
            row->cancel_remaining == join->cancel_remaining &&
@@ -29,7 +29,7 @@ static enum weir_status refuse_too_many(const struct weir_extending_node *node,
 
     return weir_error_set(
         error, WEIR_FULL, "more than %d edges would lead to execution %s",
-        WEIR_GRAPH_UPSTREAMS_MAX, weir_execution_id_format(&node->id, text));
+        WEIR_FLOW_UPSTREAMS_MAX, weir_execution_id_format(&node->id, text));
 }
 
 /* An old one waits from now on, for whatever is new. */
@@ -48,7 +48,7 @@ static enum weir_status block(struct weir_extending *self,
         return WEIR_OK;
     if (ruling != WEIR_RULING_DONE)
         return refuse_begun(node, error);
-    return weir_change_set_store(self->flow, connection, &change, 1, self->now_us,
+    return weir_change_set_store(self->executions, connection, &change, 1, self->now_us,
                                  &self->pending_wakeups, error);
 }
 
@@ -109,7 +109,7 @@ static enum weir_status lock_found(struct weir_extending *self,
             find_join(&join_call->known, node->no) == NULL)
             nos[count++] = node->no;
     }
-    return weir_joins_lock(&self->flow->store, connection, nos, count, &self->arena,
+    return weir_joins_lock(&self->executions->store, connection, nos, count, &self->arena,
                            &join_call->found, error);
 }
 
@@ -127,9 +127,9 @@ static enum weir_status join_node(struct weir_extending *self,
     if (there != NULL && node->join != NULL && !is_same_join(there, node->join))
         return weir_error_set(error, WEIR_MISMATCH,
                               "the policy of a join is fixed with its first edge");
-    if (there != NULL && more > 0 && there->state != WEIR_GROUP_PENDING)
+    if (there != NULL && more > 0 && there->state != WEIR_FLOW_JOIN_PENDING)
         return refuse_begun(node, error);
-    if ((there != NULL ? there->join_row.total : 0) + more > WEIR_GRAPH_UPSTREAMS_MAX)
+    if ((there != NULL ? there->join_row.total : 0) + more > WEIR_FLOW_UPSTREAMS_MAX)
         return refuse_too_many(node, error);
     if (more > 0 && !node->is_new)
         status = block(self, connection, node, error);
@@ -155,7 +155,7 @@ enum weir_status weir_extending_join(struct weir_extending *self,
                                      const struct weir_join_rows *known,
                                      struct weir_error *error)
 {
-    const struct weir_store *store = &self->flow->store;
+    const struct weir_store *store = &self->executions->store;
     size_t room = (self->node_count + 1) * sizeof(struct weir_join_row);
     struct join_call join_call = {.known = *known,
                                   .fresh = weir_arena_alloc(&self->arena, room),

@@ -14,7 +14,7 @@
 #include "outbox/columns.h"
 
 /* By the index of names. */
-const struct weir_sql weir_graph_sql_named[WEIR_ENGINE_COUNT] = {
+const struct weir_sql weir_flow_sql_named[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "find member by name",
                      .text = "SELECT 1, uuid FROM {p}_execution WHERE flow = {1}"
                              " AND name = {2} AND " WEIR_HAS_NAME,
@@ -31,12 +31,12 @@ const struct weir_sql weir_graph_sql_named[WEIR_ENGINE_COUNT] = {
 enum weir_status weir_extending_check_names(const struct weir_extending *self,
                                             struct weir_error *error)
 {
-    const struct weir_graph_extension *extension = self->extension;
+    const struct weir_flow_extension *extension = self->extension;
     enum weir_status status = WEIR_OK;
     struct weir_quote shown;
     struct weir_map names;
 
-    weir_map_init(&names, self->flow->heap, extension->member_count + 1);
+    weir_map_init(&names, self->executions->heap, extension->member_count + 1);
     for (size_t i = 0; i < extension->member_count && status == WEIR_OK; i++) {
         const struct weir_execution_draft *draft = &extension->members[i];
         const struct weir_execution_draft *other = NULL;
@@ -95,7 +95,7 @@ static enum weir_status ask_each(const struct weir_extending *self,
         struct weir_rows rows;
 
         status = weir_connection_query(
-            connection, &weir_graph_sql_named[WEIR_SQLITE],
+            connection, &weir_flow_sql_named[WEIR_SQLITE],
             VALUES(weir_integer(self->row.no),
                    weir_text(weir_str(self->extension->members[indexes[i]].name))),
             &rows, error);
@@ -111,14 +111,14 @@ static enum weir_status ask_all(const struct weir_extending *self,
     struct weir_rows rows = {.connection = NULL};
     struct weir_columns table;
     enum weir_status status =
-        weir_columns_init(&table, self->flow->heap, 1, count, error);
+        weir_columns_init(&table, self->executions->heap, 1, count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
         weir_columns_set(&table, 0, i,
                          weir_text(weir_str(self->extension->members[indexes[i]].name)));
     if (status == WEIR_OK)
         status = weir_connection_query(
-            connection, &weir_graph_sql_named[WEIR_POSTGRESQL],
+            connection, &weir_flow_sql_named[WEIR_POSTGRESQL],
             VALUES(weir_integer(self->row.no),
                    weir_columns_array(&table, 0, WEIR_TYPE_TEXT, 0, count)),
             &rows, error);
@@ -131,7 +131,7 @@ enum weir_status weir_extending_check_new_names(struct weir_extending *self,
                                                 struct weir_connection *connection,
                                                 struct weir_error *error)
 {
-    const struct weir_graph_extension *extension = self->extension;
+    const struct weir_flow_extension *extension = self->extension;
     size_t *indexes =
         weir_arena_alloc(&self->arena, (extension->member_count + 1) * sizeof *indexes);
     size_t count = 0;

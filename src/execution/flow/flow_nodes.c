@@ -48,17 +48,17 @@ struct weir_extending_node *weir_extending_find(const struct weir_extending *sel
     return NULL;
 }
 
-static enum weir_status check_join(const struct weir_graph_join *join,
+static enum weir_status check_join(const struct weir_flow_join *join,
                                    struct weir_error *error)
 {
     if (join->policy < WEIR_JOIN_ALL || join->policy >= WEIR_JOIN_COUNT)
         return weir_error_set(error, WEIR_INVALID, "policy is %d, must be from 0 to %d",
                               (int)join->policy, WEIR_JOIN_COUNT - 1);
     if (join->policy == WEIR_JOIN_QUORUM &&
-        (join->quorum < 1 || join->quorum > WEIR_GRAPH_UPSTREAMS_MAX))
+        (join->quorum < 1 || join->quorum > WEIR_FLOW_UPSTREAMS_MAX))
         return weir_error_set(error, WEIR_INVALID,
                               "quorum is %" PRIu32 ", must be from 1 to %d", join->quorum,
-                              WEIR_GRAPH_UPSTREAMS_MAX);
+                              WEIR_FLOW_UPSTREAMS_MAX);
     return WEIR_OK;
 }
 
@@ -66,12 +66,12 @@ static enum weir_status check_member(const struct weir_extending *self,
                                      const struct weir_execution_draft *draft,
                                      struct weir_error *error)
 {
-    uint16_t partition =
-        weir_flow_partition(self->graph->uuid, WEIR_UUID_SIZE, self->flow->partitions);
+    uint16_t partition = weir_execution_partition(self->flow->uuid, WEIR_UUID_SIZE,
+                                                  self->executions->partitions);
 
     if (draft->id == NULL)
         return weir_error_set(error, WEIR_INVALID,
-                              "id is NULL, must be one of weir_graph_mint()");
+                              "id is NULL, must be one of weir_flow_mint()");
     if (draft->id->partition != partition)
         return weir_error_set(error, WEIR_FOREIGN,
                               "the partition of its id is %u, that of the flow is %u",
@@ -83,15 +83,15 @@ static enum weir_status check_member(const struct weir_extending *self,
 static enum weir_status check_there(const char *what, const void *list, size_t count,
                                     struct weir_error *error)
 {
-    return weir_flow_check_list(what, list, count > 0 ? 1 : 0, error);
+    return weir_execution_check_list(what, list, count > 0 ? 1 : 0, error);
 }
 
 enum weir_status weir_extending_check(const struct weir_extending *self,
                                       struct weir_error *error)
 {
-    const struct weir_graph_extension *extension = self->extension;
-    enum weir_status status = weir_flow_check_list("members", extension->members,
-                                                   extension->member_count, error);
+    const struct weir_flow_extension *extension = self->extension;
+    enum weir_status status = weir_execution_check_list("members", extension->members,
+                                                        extension->member_count, error);
 
     if (status == WEIR_OK)
         status = check_there("edges", extension->edges, extension->edge_count, error);
@@ -99,7 +99,7 @@ enum weir_status weir_extending_check(const struct weir_extending *self,
         status = check_there("joins", extension->joins, extension->join_count, error);
     if (status == WEIR_OK)
         status = weir_execution_drafts_check(extension->members, extension->member_count,
-                                             self->flow->partitions, error);
+                                             self->executions->partitions, error);
     for (size_t i = 0; i < extension->member_count && status == WEIR_OK; i++) {
         status = check_member(self, &extension->members[i], error);
         if (status != WEIR_OK)
@@ -124,8 +124,8 @@ enum weir_status weir_extending_check(const struct weir_extending *self,
 /* All that are named, each once. */
 static enum weir_status list_nodes(struct weir_extending *self, struct weir_error *error)
 {
-    const struct weir_graph_extension *extension = self->extension;
-    const struct weir_heap *heap = self->flow->heap;
+    const struct weir_flow_extension *extension = self->extension;
+    const struct weir_heap *heap = self->executions->heap;
     size_t room =
         extension->member_count + 2 * extension->edge_count + extension->join_count + 1;
     size_t count = 0;
@@ -172,7 +172,7 @@ static int compare_links(const void *a, const void *b)
 static enum weir_status count_data_edges(struct weir_extending *self,
                                          struct weir_error *error)
 {
-    const struct weir_heap *heap = self->flow->heap;
+    const struct weir_heap *heap = self->executions->heap;
     struct weir_extending_link **sorted = weir_heap_zalloc_array(
         heap, self->extension->edge_count + 1, sizeof(struct weir_extending_link *));
     size_t count = 0;
@@ -194,7 +194,7 @@ static enum weir_status count_data_edges(struct weir_extending *self,
 
 static enum weir_status link_nodes(struct weir_extending *self, struct weir_error *error)
 {
-    const struct weir_graph_extension *extension = self->extension;
+    const struct weir_flow_extension *extension = self->extension;
     enum weir_status status;
 
     for (size_t i = 0; i < extension->edge_count; i++) {

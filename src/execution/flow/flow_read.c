@@ -46,55 +46,55 @@ static const struct weir_sql SQL_OF = {
 
 /* One call. */
 struct reading {
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     struct weir_connection *connection;
     struct weir_arena arena;
     struct weir_flow_row row;
     bool begun; /* a worker had one of its members */
 };
 
-static enum weir_status begin(struct reading *self, struct weir_flow *flow,
+static enum weir_status begin(struct reading *self, struct weir_executions *executions,
                               struct weir_error *error)
 {
-    *self = (struct reading){.flow = flow};
-    weir_arena_init(&self->arena, flow->heap, ARENA_SIZE_MAX);
-    return weir_db_acquire(flow->db, &self->connection, error);
+    *self = (struct reading){.executions = executions};
+    weir_arena_init(&self->arena, executions->heap, ARENA_SIZE_MAX);
+    return weir_db_acquire(executions->db, &self->connection, error);
 }
 
 static void end(struct reading *self)
 {
-    weir_db_release(self->flow->db, self->connection);
+    weir_db_release(self->executions->db, self->connection);
     weir_arena_fini(&self->arena);
 }
 
-static enum weir_status find(struct reading *self, const struct weir_graph_id *graph,
+static enum weir_status find(struct reading *self, const struct weir_flow_id *flow,
                              struct weir_error *error)
 {
-    char text[WEIR_GRAPH_ID_TEXT_SIZE];
-    enum weir_status status = weir_graph_find(
-        self->connection, graph, WEIR_GRAPH_UNLOCKED, &self->arena, &self->row, error);
+    char text[WEIR_FLOW_ID_TEXT_SIZE];
+    enum weir_status status = weir_flow_find(self->connection, flow, WEIR_FLOW_UNLOCKED,
+                                             &self->arena, &self->row, error);
 
     return status == WEIR_NO_ROW
                ? weir_error_set(error, WEIR_NOT_FOUND, "there is no flow %s",
-                                weir_graph_id_format(graph, text))
+                                weir_flow_id_format(flow, text))
                : status;
 }
 
 /* ---- one ----------------------------------------------------------------------------------- */
 
 static enum weir_status add_count(struct reading *self, struct weir_rows *rows,
-                                  struct weir_graph_info *info, struct weir_error *error)
+                                  struct weir_flow_info *info, struct weir_error *error)
 {
     int64_t state = weir_rows_integer(rows, 0);
     int64_t hold = weir_rows_integer(rows, 1);
     int64_t pending = weir_rows_integer(rows, 2);
 
     if (!weir_state_is_known(state))
-        return weir_graph_unknown("the state of a member", state, error);
+        return weir_flow_unknown("the state of a member", state, error);
     if (!weir_hold_is_known(hold))
-        return weir_graph_unknown("the hold of a member", hold, error);
+        return weir_flow_unknown("the hold of a member", hold, error);
     if (!weir_pending_is_known(pending))
-        return weir_graph_unknown("what is pending of a member", pending, error);
+        return weir_flow_unknown("what is pending of a member", pending, error);
     info->in_state[weir_state_public((enum weir_exec_state)state, (enum weir_hold)hold,
                                      (enum weir_pending)pending)] +=
         (uint32_t)weir_rows_integer(rows, 3);
@@ -102,7 +102,7 @@ static enum weir_status add_count(struct reading *self, struct weir_rows *rows,
     return WEIR_OK;
 }
 
-static enum weir_status count_members(struct reading *self, struct weir_graph_info *info,
+static enum weir_status count_members(struct reading *self, struct weir_flow_info *info,
                                       struct weir_error *error)
 {
     struct weir_rows rows;
@@ -116,31 +116,31 @@ static enum weir_status count_members(struct reading *self, struct weir_graph_in
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-static enum weir_graph_state state_of(const struct reading *self,
-                                      const struct weir_graph_info *info)
+static enum weir_flow_state state_of(const struct reading *self,
+                                     const struct weir_flow_info *info)
 {
     switch (self->row.state) {
-    case WEIR_FLOW_COMPLETED:
-        return WEIR_GRAPH_COMPLETED;
-    case WEIR_FLOW_FAILED:
-        return WEIR_GRAPH_FAILED;
-    case WEIR_FLOW_CANCELLED:
-        return WEIR_GRAPH_CANCELLED;
+    case WEIR_FLOW_ROW_COMPLETED:
+        return WEIR_FLOW_COMPLETED;
+    case WEIR_FLOW_ROW_FAILED:
+        return WEIR_FLOW_FAILED;
+    case WEIR_FLOW_ROW_CANCELLED:
+        return WEIR_FLOW_CANCELLED;
     default:
         break;
     }
     if (info->in_state[WEIR_STATE_ACTIVE] > 0 || info->in_state[WEIR_STATE_RESUMABLE] > 0)
-        return WEIR_GRAPH_RUNNING;
+        return WEIR_FLOW_RUNNING;
     if (info->in_state[WEIR_STATE_WAITING] > 0)
-        return self->begun ? WEIR_GRAPH_RUNNING : WEIR_GRAPH_OPEN;
-    return self->row.members > 0 ? WEIR_GRAPH_BLOCKED : WEIR_GRAPH_OPEN;
+        return self->begun ? WEIR_FLOW_RUNNING : WEIR_FLOW_OPEN;
+    return self->row.members > 0 ? WEIR_FLOW_BLOCKED : WEIR_FLOW_OPEN;
 }
 
-static enum weir_status show(struct reading *self, weir_graph_visit_fn visit, void *state,
+static enum weir_status show(struct reading *self, weir_flow_visit_fn visit, void *state,
                              struct weir_error *error)
 {
     const struct weir_flow_row *row = &self->row;
-    struct weir_graph_info info = {
+    struct weir_flow_info info = {
         .id = row->id,
         .name_space = row->name_space.data, /* copies end in a zero */
         .kind = row->kind.data,
@@ -161,15 +161,15 @@ static enum weir_status show(struct reading *self, weir_graph_visit_fn visit, vo
     return WEIR_OK;
 }
 
-enum weir_status weir_graph_get(struct weir_flow *self, const struct weir_graph_id *graph,
-                                weir_graph_visit_fn visit, void *state,
-                                struct weir_error *error)
+enum weir_status weir_flow_get(struct weir_executions *self,
+                               const struct weir_flow_id *flow, weir_flow_visit_fn visit,
+                               void *state, struct weir_error *error)
 {
     struct reading reading;
     enum weir_status status = begin(&reading, self, error);
 
     if (status == WEIR_OK)
-        status = find(&reading, graph, error);
+        status = find(&reading, flow, error);
     if (status == WEIR_OK)
         status = show(&reading, visit, state, error);
     end(&reading);
@@ -178,7 +178,7 @@ enum weir_status weir_graph_get(struct weir_flow *self, const struct weir_graph_
 
 /* ---- many ---------------------------------------------------------------------------------- */
 
-static enum weir_status check_filter(const struct weir_graph_filter *filter,
+static enum weir_status check_filter(const struct weir_flow_filter *filter,
                                      struct weir_error *error)
 {
     if (filter->count < 1 || filter->count > PAGE_MAX)
@@ -190,10 +190,10 @@ static enum weir_status check_filter(const struct weir_graph_filter *filter,
     return WEIR_OK;
 }
 
-enum weir_status weir_graph_list(struct weir_flow *self,
-                                 const struct weir_graph_filter *filter,
-                                 weir_graph_visit_fn visit, void *state, int64_t *next,
-                                 struct weir_error *error)
+enum weir_status weir_flow_list(struct weir_executions *self,
+                                const struct weir_flow_filter *filter,
+                                weir_flow_visit_fn visit, void *state, int64_t *next,
+                                struct weir_error *error)
 {
     struct weir_flow_row *rows;
     struct reading reading;
@@ -205,8 +205,8 @@ enum weir_status weir_graph_list(struct weir_flow *self,
         return status;
     status = begin(&reading, self, error);
     if (status == WEIR_OK)
-        status = weir_graph_page(reading.connection, filter, &reading.arena, &rows,
-                                 &count, error);
+        status = weir_flow_page(reading.connection, filter, &reading.arena, &rows, &count,
+                                error);
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         reading.row = rows[i];
         status = show(&reading, visit, state, error);
@@ -222,7 +222,7 @@ enum weir_status weir_graph_list(struct weir_flow *self,
 /* Whom to show it to: one of them. */
 struct visitor {
     weir_edge_visit_fn edge;
-    weir_group_visit_fn join_row;
+    weir_flow_join_visit_fn join_row;
     void *state;
 };
 
@@ -233,12 +233,12 @@ static enum weir_status read_edge(struct weir_rows *rows, struct weir_edge_info 
                                   struct weir_error *error)
 {
     int64_t state = weir_rows_integer(rows, 4);
-    enum weir_status status = weir_graph_read_id(rows, 0, &out->edge.from, error);
+    enum weir_status status = weir_flow_read_id(rows, 0, &out->edge.from, error);
 
     if (status == WEIR_OK)
-        status = weir_graph_read_id(rows, 2, &out->edge.to, error);
+        status = weir_flow_read_id(rows, 2, &out->edge.to, error);
     if (status == WEIR_OK && (state < WEIR_EDGE_OPEN || state > WEIR_EDGE_SKIPPED))
-        status = weir_graph_unknown("the state of an edge", state, error);
+        status = weir_flow_unknown("the state of an edge", state, error);
     out->state = (enum weir_edge_state)state;
     out->edge.passes_data = weir_rows_integer(rows, 5) != 0;
     return status;
@@ -255,22 +255,22 @@ static enum weir_status show_edge(struct weir_rows *rows, const struct visitor *
     return status;
 }
 
-static enum weir_status read_join(struct weir_rows *rows, struct weir_group_info *out,
+static enum weir_status read_join(struct weir_rows *rows, struct weir_flow_join_info *out,
                                   struct weir_error *error)
 {
     int64_t policy = weir_rows_integer(rows, 2);
     int64_t state = weir_rows_integer(rows, 3);
-    enum weir_status status = weir_graph_read_id(rows, 0, &out->join.to, error);
+    enum weir_status status = weir_flow_read_id(rows, 0, &out->join.to, error);
 
     if (status == WEIR_OK && (policy < WEIR_JOIN_ALL || policy >= WEIR_JOIN_COUNT))
-        status = weir_graph_unknown("the policy of a join", policy, error);
+        status = weir_flow_unknown("the policy of a join", policy, error);
     if (status == WEIR_OK &&
-        (state < WEIR_GROUP_PENDING || state > WEIR_GROUP_IMPOSSIBLE))
-        status = weir_graph_unknown("the state of a join", state, error);
+        (state < WEIR_FLOW_JOIN_PENDING || state > WEIR_FLOW_JOIN_IMPOSSIBLE))
+        status = weir_flow_unknown("the state of a join", state, error);
     out->join.policy = (enum weir_join)policy;
     out->join.cancel_remaining = weir_rows_integer(rows, 4) != 0;
     out->join.quorum = (uint32_t)weir_rows_integer(rows, 5);
-    out->state = (enum weir_group_state)state;
+    out->state = (enum weir_flow_join_state)state;
     out->total = (uint32_t)weir_rows_integer(rows, 6);
     out->succeeded = (uint32_t)weir_rows_integer(rows, 7);
     out->failed = (uint32_t)weir_rows_integer(rows, 8);
@@ -282,7 +282,7 @@ static enum weir_status read_join(struct weir_rows *rows, struct weir_group_info
 static enum weir_status show_join(struct weir_rows *rows, const struct visitor *visitor,
                                   struct weir_error *error)
 {
-    struct weir_group_info info;
+    struct weir_flow_join_info info;
     enum weir_status status = read_join(rows, &info, error);
 
     if (status == WEIR_OK)
@@ -290,8 +290,8 @@ static enum weir_status show_join(struct weir_rows *rows, const struct visitor *
     return status;
 }
 
-static enum weir_status show_all(struct weir_flow *self,
-                                 const struct weir_graph_id *graph,
+static enum weir_status show_all(struct weir_executions *self,
+                                 const struct weir_flow_id *flow,
                                  const struct weir_sql *sql, show_fn each,
                                  const struct visitor *visitor, struct weir_error *error)
 {
@@ -300,7 +300,7 @@ static enum weir_status show_all(struct weir_flow *self,
     enum weir_status status = begin(&reading, self, error);
 
     if (status == WEIR_OK)
-        status = find(&reading, graph, error);
+        status = find(&reading, flow, error);
     if (status == WEIR_OK)
         status = weir_connection_query(
             reading.connection, sql, VALUES(weir_integer(reading.row.no)), &rows, error);
@@ -311,28 +311,29 @@ static enum weir_status show_all(struct weir_flow *self,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-enum weir_status weir_graph_edges(struct weir_flow *self,
-                                  const struct weir_graph_id *graph,
-                                  weir_edge_visit_fn visit, void *state,
-                                  struct weir_error *error)
+enum weir_status weir_flow_edges(struct weir_executions *self,
+                                 const struct weir_flow_id *flow,
+                                 weir_edge_visit_fn visit, void *state,
+                                 struct weir_error *error)
 {
     const struct visitor visitor = {.edge = visit, .state = state};
 
-    return show_all(self, graph, &SQL_EDGES, show_edge, &visitor, error);
+    return show_all(self, flow, &SQL_EDGES, show_edge, &visitor, error);
 }
 
-enum weir_status weir_graph_groups(struct weir_flow *self,
-                                   const struct weir_graph_id *graph,
-                                   weir_group_visit_fn visit, void *state,
-                                   struct weir_error *error)
+enum weir_status weir_flow_joins(struct weir_executions *self,
+                                 const struct weir_flow_id *flow,
+                                 weir_flow_join_visit_fn visit, void *state,
+                                 struct weir_error *error)
 {
     const struct visitor visitor = {.join_row = visit, .state = state};
 
-    return show_all(self, graph, &SQL_JOINS, show_join, &visitor, error);
+    return show_all(self, flow, &SQL_JOINS, show_join, &visitor, error);
 }
 
-enum weir_status weir_graph_of(struct weir_flow *self, const struct weir_execution_id *id,
-                               struct weir_graph_id *out, struct weir_error *error)
+enum weir_status weir_flow_of(struct weir_executions *self,
+                              const struct weir_execution_id *id,
+                              struct weir_flow_id *out, struct weir_error *error)
 {
     struct weir_rows rows = {.connection = NULL};
     struct reading reading;
@@ -346,7 +347,7 @@ enum weir_status weir_graph_of(struct weir_flow *self, const struct weir_executi
         status = weir_rows_next(&rows, error);
     if (status == WEIR_NO_ROW) {
         status = weir_error_set(error, WEIR_NOT_FOUND, "there is no such execution");
-        weir_flow_prefix_id(error, id);
+        weir_execution_prefix_id(error, id);
     } else if (status == WEIR_OK && weir_rows_is_null(&rows, 0)) {
         status = WEIR_NO_ROW;
     } else if (status == WEIR_OK) {
@@ -360,13 +361,13 @@ enum weir_status weir_graph_of(struct weir_flow *self, const struct weir_executi
     return status;
 }
 
-const char *weir_graph_state_name(enum weir_graph_state state)
+const char *weir_flow_state_name(enum weir_flow_state state)
 {
-    static const char *const NAMES[WEIR_GRAPH_STATE_COUNT] = {
-        [WEIR_GRAPH_OPEN] = "open",       [WEIR_GRAPH_RUNNING] = "running",
-        [WEIR_GRAPH_BLOCKED] = "blocked", [WEIR_GRAPH_COMPLETED] = "completed",
-        [WEIR_GRAPH_FAILED] = "failed",   [WEIR_GRAPH_CANCELLED] = "cancelled",
+    static const char *const NAMES[WEIR_FLOW_STATE_COUNT] = {
+        [WEIR_FLOW_OPEN] = "open",       [WEIR_FLOW_RUNNING] = "running",
+        [WEIR_FLOW_BLOCKED] = "blocked", [WEIR_FLOW_COMPLETED] = "completed",
+        [WEIR_FLOW_FAILED] = "failed",   [WEIR_FLOW_CANCELLED] = "cancelled",
     };
 
-    return state >= 0 && state < WEIR_GRAPH_STATE_COUNT ? NAMES[state] : "unknown";
+    return state >= 0 && state < WEIR_FLOW_STATE_COUNT ? NAMES[state] : "unknown";
 }

@@ -10,7 +10,7 @@
 
 /* By the partial index of those that have ended. On PostgreSQL first their numbers, as in store.c; then
  * the rows, in words that do not fit it. */
-const struct weir_sql weir_graph_sql_mark[WEIR_ENGINE_COUNT] = {
+const struct weir_sql weir_flow_sql_mark[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "mark flows",
                      .text = "UPDATE {p}_flow SET state = 4 WHERE no IN"
                              " (SELECT no FROM {p}_flow WHERE " WEIR_FLOW_HAS_ENDED
@@ -34,7 +34,7 @@ const struct weir_sql weir_graph_sql_mark[WEIR_ENGINE_COUNT] = {
 };
 
 /* By the index of the marked ones, and that of members. */
-const struct weir_sql weir_graph_sql_gone_members[WEIR_ENGINE_COUNT] = {
+const struct weir_sql weir_flow_sql_gone_members[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "find members of removed flows",
                      .text = "SELECT e.no FROM {p}_flow f CROSS JOIN {p}_execution e"
                              " WHERE f." WEIR_FLOW_IS_GONE " AND e.flow = f.no"
@@ -54,7 +54,7 @@ const struct weir_sql weir_graph_sql_gone_members[WEIR_ENGINE_COUNT] = {
     "SELECT no FROM {p}_flow f WHERE " WEIR_FLOW_IS_GONE                                 \
     " AND (SELECT 1 FROM {p}_execution e WHERE e.flow = f.no AND e.flow > 0 LIMIT 1)"    \
     " IS NULL ORDER BY no LIMIT "
-const struct weir_sql weir_graph_sql_forget[WEIR_ENGINE_COUNT] = {
+const struct weir_sql weir_flow_sql_forget[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "remove flows",
                      .text = "DELETE FROM {p}_flow WHERE no IN (" EMPTY "{1})",
                      .parameters = "i"},
@@ -65,13 +65,13 @@ const struct weir_sql weir_graph_sql_forget[WEIR_ENGINE_COUNT] = {
                          .parameters = "i"},
 };
 
-enum weir_status weir_graphs_mark(struct weir_connection *connection,
-                                  struct weir_str name_space, int64_t until_us,
-                                  size_t limit, size_t *marked, struct weir_error *error)
+enum weir_status weir_flows_mark(struct weir_connection *connection,
+                                 struct weir_str name_space, int64_t until_us,
+                                 size_t limit, size_t *marked, struct weir_error *error)
 {
     int64_t changed = 0;
     enum weir_status status = weir_connection_execute(
-        connection, &weir_graph_sql_mark[weir_connection_engine(connection)],
+        connection, &weir_flow_sql_mark[weir_connection_engine(connection)],
         VALUES(weir_integer(until_us), weir_integer((int64_t)limit),
                weir_text(name_space)),
         &changed, error);
@@ -80,13 +80,13 @@ enum weir_status weir_graphs_mark(struct weir_connection *connection,
     return status;
 }
 
-enum weir_status weir_graphs_gone_members(struct weir_connection *connection,
-                                          int64_t *out, size_t limit, size_t *count,
-                                          struct weir_error *error)
+enum weir_status weir_flows_gone_members(struct weir_connection *connection, int64_t *out,
+                                         size_t limit, size_t *count,
+                                         struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &weir_graph_sql_gone_members[weir_connection_engine(connection)],
+        connection, &weir_flow_sql_gone_members[weir_connection_engine(connection)],
         VALUES(weir_integer((int64_t)limit)), &rows, error);
 
     *count = 0;
@@ -96,12 +96,12 @@ enum weir_status weir_graphs_gone_members(struct weir_connection *connection,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-enum weir_status weir_graphs_forget(struct weir_connection *connection, size_t limit,
-                                    size_t *removed, struct weir_error *error)
+enum weir_status weir_flows_forget(struct weir_connection *connection, size_t limit,
+                                   size_t *removed, struct weir_error *error)
 {
     int64_t changed = 0;
     enum weir_status status = weir_connection_execute(
-        connection, &weir_graph_sql_forget[weir_connection_engine(connection)],
+        connection, &weir_flow_sql_forget[weir_connection_engine(connection)],
         VALUES(weir_integer((int64_t)limit)), &changed, error);
 
     *removed = status == WEIR_OK ? (size_t)changed : 0;

@@ -12,27 +12,27 @@
  *
  * Threads  Whoever holds the connection.
  */
-#ifndef WEIR_EXECUTION_FLOW_GRAPH_REMOVE_H
-#define WEIR_EXECUTION_FLOW_GRAPH_REMOVE_H
+#ifndef WEIR_EXECUTION_FLOW_FLOW_REMOVE_H
+#define WEIR_EXECUTION_FLOW_FLOW_REMOVE_H
 
 #include "execution/flow/flow_store.h"
 
 /* Those of the namespace ("": of any) that ended until then, with all their members: up to `limit`.
  * Passes over what others have locked. */
-WEIR_CHECKED enum weir_status weir_graphs_mark(struct weir_connection *connection,
-                                               struct weir_str name_space,
-                                               int64_t until_us, size_t limit,
-                                               size_t *marked, struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_flows_mark(struct weir_connection *connection,
+                                              struct weir_str name_space,
+                                              int64_t until_us, size_t limit,
+                                              size_t *marked, struct weir_error *error);
 
 /* Numbers of members of those that are marked. Without a lock. */
-WEIR_CHECKED enum weir_status weir_graphs_gone_members(struct weir_connection *connection,
-                                                       int64_t *out, size_t limit,
-                                                       size_t *count,
-                                                       struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_flows_gone_members(struct weir_connection *connection,
+                                                      int64_t *out, size_t limit,
+                                                      size_t *count,
+                                                      struct weir_error *error);
 
 /* Remove up to `limit` that are marked and have no members left. */
-WEIR_CHECKED enum weir_status weir_graphs_forget(struct weir_connection *connection,
-                                                 size_t limit, size_t *removed,
-                                                 struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_flows_forget(struct weir_connection *connection,
+                                                size_t limit, size_t *removed,
+                                                struct weir_error *error);
 
 #endif

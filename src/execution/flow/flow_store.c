@@ -91,8 +91,8 @@ static enum weir_status no_memory(struct weir_error *error)
     return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a flow");
 }
 
-enum weir_status weir_graph_unknown(const char *what, int64_t number,
-                                    struct weir_error *error)
+enum weir_status weir_flow_unknown(const char *what, int64_t number,
+                                   struct weir_error *error)
 {
     return weir_error_set(error, WEIR_SCHEMA,
                           "%s is %lld, which this library does not know: install a "
@@ -104,9 +104,9 @@ enum weir_status weir_graph_unknown(const char *what, int64_t number,
 static void open_again(struct weir_flow_row *row)
 {
     if (row->unfinished == 0 ||
-        (row->state != WEIR_FLOW_COMPLETED && row->state != WEIR_FLOW_FAILED))
+        (row->state != WEIR_FLOW_ROW_COMPLETED && row->state != WEIR_FLOW_ROW_FAILED))
         return;
-    row->state = WEIR_FLOW_OPEN;
+    row->state = WEIR_FLOW_ROW_OPEN;
     row->ended_us = 0;
 }
 
@@ -119,17 +119,17 @@ static enum weir_status read_flow(struct weir_rows *rows, struct weir_arena *are
     int64_t policy = weir_rows_integer(rows, 4);
     enum weir_status status = WEIR_OK;
 
-    if (state < WEIR_FLOW_OPEN || state > WEIR_FLOW_CANCELLED)
-        return weir_graph_unknown("the state of a flow", state, error);
+    if (state < WEIR_FLOW_ROW_OPEN || state > WEIR_FLOW_ROW_CANCELLED)
+        return weir_flow_unknown("the state of a flow", state, error);
     if (policy < WEIR_CANCEL_FLOW_ONLY || policy > WEIR_CANCEL_PENDING)
-        return weir_graph_unknown("the cancel policy of a flow", policy, error);
+        return weir_flow_unknown("the cancel policy of a flow", policy, error);
     if (uuid.size != WEIR_UUID_SIZE)
         return weir_error_set(error, WEIR_SCHEMA, "a flow has no uuid");
     *out = (struct weir_flow_row){
         .no = weir_rows_integer(rows, 0),
         .partition = (uint16_t)weir_rows_integer(rows, 2),
-        .state = (enum weir_flow_state)state,
-        .cancel_policy = (enum weir_graph_cancel_policy)policy,
+        .state = (enum weir_flow_row_state)state,
+        .cancel_policy = (enum weir_flow_cancel_policy)policy,
         .members = (int32_t)weir_rows_integer(rows, 5),
         .edges = (int32_t)weir_rows_integer(rows, 6),
         .unfinished = (int32_t)weir_rows_integer(rows, 7),
@@ -148,9 +148,9 @@ static enum weir_status read_flow(struct weir_rows *rows, struct weir_arena *are
     return status;
 }
 
-enum weir_status weir_graph_read_id(struct weir_rows *rows, size_t column,
-                                    struct weir_execution_id *out,
-                                    struct weir_error *error)
+enum weir_status weir_flow_read_id(struct weir_rows *rows, size_t column,
+                                   struct weir_execution_id *out,
+                                   struct weir_error *error)
 {
     struct weir_str uuid = weir_rows_bytes(rows, column);
 
@@ -172,7 +172,7 @@ static enum weir_status add_member(struct weir_rows *rows, struct weir_arena *ar
     out->rows = more;
     more += out->count++;
     more->no = weir_rows_integer(rows, 0);
-    return weir_graph_read_id(rows, 1, &more->id, error);
+    return weir_flow_read_id(rows, 1, &more->id, error);
 }
 
 enum weir_status weir_members_read(enum weir_status status, struct weir_rows *rows,
@@ -188,9 +188,9 @@ enum weir_status weir_members_read(enum weir_status status, struct weir_rows *ro
 
 /* ---- flows ----------------------------------------------------------------------------------- */
 
-enum weir_status weir_graph_insert(struct weir_connection *connection,
-                                   const struct weir_flow_row *row, bool *added,
-                                   struct weir_error *error)
+enum weir_status weir_flow_insert(struct weir_connection *connection,
+                                  const struct weir_flow_row *row, bool *added,
+                                  struct weir_error *error)
 {
     int64_t changed = 0;
     enum weir_status status = weir_connection_execute(
@@ -204,10 +204,10 @@ enum weir_status weir_graph_insert(struct weir_connection *connection,
     return status;
 }
 
-enum weir_status weir_graph_find(struct weir_connection *connection,
-                                 const struct weir_graph_id *id,
-                                 enum weir_graph_lock lock, struct weir_arena *arena,
-                                 struct weir_flow_row *out, struct weir_error *error)
+enum weir_status weir_flow_find(struct weir_connection *connection,
+                                const struct weir_flow_id *id, enum weir_flow_lock lock,
+                                struct weir_arena *arena, struct weir_flow_row *out,
+                                struct weir_error *error)
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
@@ -222,10 +222,10 @@ enum weir_status weir_graph_find(struct weir_connection *connection,
     return status;
 }
 
-enum weir_status weir_graph_page(struct weir_connection *connection,
-                                 const struct weir_graph_filter *filter,
-                                 struct weir_arena *arena, struct weir_flow_row **out,
-                                 size_t *count, struct weir_error *error)
+enum weir_status weir_flow_page(struct weir_connection *connection,
+                                const struct weir_flow_filter *filter,
+                                struct weir_arena *arena, struct weir_flow_row **out,
+                                size_t *count, struct weir_error *error)
 {
     const char *name_space = filter->name_space != NULL ? filter->name_space : "";
     struct weir_rows rows;
@@ -251,10 +251,10 @@ enum weir_status weir_graph_page(struct weir_connection *connection,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-enum weir_status weir_graph_write(struct weir_connection *connection,
-                                  const struct weir_flow_row *row,
-                                  struct weir_commit_batch *commit_batch,
-                                  struct weir_error *error)
+enum weir_status weir_flow_write(struct weir_connection *connection,
+                                 const struct weir_flow_row *row,
+                                 struct weir_commit_batch *commit_batch,
+                                 struct weir_error *error)
 {
     return weir_commit_batch_put(
         commit_batch, connection, &SQL_WRITE_FLOW,
@@ -266,9 +266,8 @@ enum weir_status weir_graph_write(struct weir_connection *connection,
         error);
 }
 
-enum weir_status weir_graph_grow(struct weir_connection *connection,
-                                 const struct weir_flow_row *row,
-                                 struct weir_error *error)
+enum weir_status weir_flow_grow(struct weir_connection *connection,
+                                const struct weir_flow_row *row, struct weir_error *error)
 {
     return weir_connection_execute(
         connection, &SQL_GROW_FLOW,
@@ -278,9 +277,9 @@ enum weir_status weir_graph_grow(struct weir_connection *connection,
         NULL, error);
 }
 
-enum weir_status weir_graph_reopen(struct weir_connection *connection,
-                                   const struct weir_flow_row *row,
-                                   struct weir_error *error)
+enum weir_status weir_flow_reopen(struct weir_connection *connection,
+                                  const struct weir_flow_row *row,
+                                  struct weir_error *error)
 {
     int64_t may = 1;
     enum weir_status status = WEIR_OK;
@@ -290,14 +289,14 @@ enum weir_status weir_graph_reopen(struct weir_connection *connection,
                                                error);
     if (status != WEIR_OK)
         return status;
-    return may != 0 ? weir_graph_write(connection, row, NULL, error)
-                    : weir_graph_grow(connection, row, error);
+    return may != 0 ? weir_flow_write(connection, row, NULL, error)
+                    : weir_flow_grow(connection, row, error);
 }
 
-enum weir_status weir_graph_count_ends(struct weir_connection *connection,
-                                       const struct weir_flow_ends *ends, int64_t now_us,
-                                       struct weir_commit_batch *commit_batch,
-                                       struct weir_error *error)
+enum weir_status weir_flow_count_ends(struct weir_connection *connection,
+                                      const struct weir_flow_ends *ends, int64_t now_us,
+                                      struct weir_commit_batch *commit_batch,
+                                      struct weir_error *error)
 {
     const struct weir_value values[] = {
         weir_integer(ends->flow_no), weir_integer(ends->ended),

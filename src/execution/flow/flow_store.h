@@ -13,28 +13,28 @@
  * Memory   Lists are the caller's arena's.
  * Failure  WEIR_SCHEMA: a stored number is not known here.
  */
-#ifndef WEIR_EXECUTION_FLOW_GRAPH_STORE_H
-#define WEIR_EXECUTION_FLOW_GRAPH_STORE_H
+#ifndef WEIR_EXECUTION_FLOW_FLOW_STORE_H
+#define WEIR_EXECUTION_FLOW_FLOW_STORE_H
 
 #include "execution/commit_batch.h"
 #include "execution/store/store.h"
 #include "weir/flow.h"
 
 /* As it is stored; what people are told is in weir/flow.h. */
-enum weir_flow_state {
-    WEIR_FLOW_OPEN = 0,
-    WEIR_FLOW_COMPLETED = 1,
-    WEIR_FLOW_FAILED = 2,
-    WEIR_FLOW_CANCELLED = 3,
-    WEIR_FLOW_GONE = 4 /* never read: see flow_remove.h */
+enum weir_flow_row_state {
+    WEIR_FLOW_ROW_OPEN = 0,
+    WEIR_FLOW_ROW_COMPLETED = 1,
+    WEIR_FLOW_ROW_FAILED = 2,
+    WEIR_FLOW_ROW_CANCELLED = 3,
+    WEIR_FLOW_ROW_GONE = 4 /* never read: see flow_remove.h */
 };
 
 struct weir_flow_row {
     int64_t no;
-    struct weir_graph_id id;
+    struct weir_flow_id id;
     uint16_t partition;
-    enum weir_flow_state state;
-    enum weir_graph_cancel_policy cancel_policy;
+    enum weir_flow_row_state state;
+    enum weir_flow_cancel_policy cancel_policy;
     int32_t members;
     int32_t edges;
     int32_t unfinished;
@@ -61,40 +61,40 @@ struct weir_members {
 /* ---- flows --------------------------------------------------------------------------------- */
 
 /* *added: false when there is one with this id. */
-WEIR_CHECKED enum weir_status weir_graph_insert(struct weir_connection *connection,
-                                                const struct weir_flow_row *row,
-                                                bool *added, struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_flow_insert(struct weir_connection *connection,
+                                               const struct weir_flow_row *row,
+                                               bool *added, struct weir_error *error);
 
 /* Locked, or not. WEIR_NO_ROW: there is none. Texts are copied to `arena`. */
-enum weir_graph_lock { WEIR_GRAPH_UNLOCKED, WEIR_GRAPH_LOCKED };
+enum weir_flow_lock { WEIR_FLOW_UNLOCKED, WEIR_FLOW_LOCKED };
 WEIR_CHECKED enum weir_status
-weir_graph_find(struct weir_connection *connection, const struct weir_graph_id *id,
-                enum weir_graph_lock lock, struct weir_arena *arena,
-                struct weir_flow_row *out, struct weir_error *error);
+weir_flow_find(struct weir_connection *connection, const struct weir_flow_id *id,
+               enum weir_flow_lock lock, struct weir_arena *arena,
+               struct weir_flow_row *out, struct weir_error *error);
 
 /* Those before filter->before, newest first. In `arena`, as their texts, which end in a zero. */
-WEIR_CHECKED enum weir_status weir_graph_page(struct weir_connection *connection,
-                                              const struct weir_graph_filter *filter,
-                                              struct weir_arena *arena,
-                                              struct weir_flow_row **out, size_t *count,
-                                              struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_flow_page(struct weir_connection *connection,
+                                             const struct weir_flow_filter *filter,
+                                             struct weir_arena *arena,
+                                             struct weir_flow_row **out, size_t *count,
+                                             struct weir_error *error);
 
 /* All but what it is. Its texts are borrowed until the commit batch was sent; NULL: at once. */
-WEIR_CHECKED enum weir_status weir_graph_write(struct weir_connection *connection,
-                                               const struct weir_flow_row *row,
-                                               struct weir_commit_batch *commit_batch,
-                                               struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_flow_write(struct weir_connection *connection,
+                                              const struct weir_flow_row *row,
+                                              struct weir_commit_batch *commit_batch,
+                                              struct weir_error *error);
 
 /* Of one that stays open, or ended: what it consists of. */
-WEIR_CHECKED enum weir_status weir_graph_grow(struct weir_connection *connection,
-                                              const struct weir_flow_row *row,
-                                              struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_flow_grow(struct weir_connection *connection,
+                                             const struct weir_flow_row *row,
+                                             struct weir_error *error);
 
 /* Of one that had ended, and is open with new members. A producer may write no state: whoever reads such
  * a flow sees by its counter that it is open, and the next end of a member writes it down. */
-WEIR_CHECKED enum weir_status weir_graph_reopen(struct weir_connection *connection,
-                                                const struct weir_flow_row *row,
-                                                struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_flow_reopen(struct weir_connection *connection,
+                                               const struct weir_flow_row *row,
+                                               struct weir_error *error);
 
 /* Members of this one have ended, or begun anew (below 0): the flow ends with the last of them.
  * WEIR_NOT_FOUND: nothing of it can begin anew, it is gone. */
@@ -103,10 +103,11 @@ struct weir_flow_ends {
     int32_t ended;
     int32_t unlucky;
 };
-WEIR_CHECKED enum weir_status
-weir_graph_count_ends(struct weir_connection *connection,
-                      const struct weir_flow_ends *ends, int64_t now_us,
-                      struct weir_commit_batch *commit_batch, struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_flow_count_ends(struct weir_connection *connection,
+                                                   const struct weir_flow_ends *ends,
+                                                   int64_t now_us,
+                                                   struct weir_commit_batch *commit_batch,
+                                                   struct weir_error *error);
 
 /* ---- members ------------------------------------------------------------------------------- */
 
@@ -127,15 +128,15 @@ WEIR_CHECKED enum weir_status weir_members_read(enum weir_status status,
 /* ---- reading ------------------------------------------------------------------------------- */
 
 /* Of two columns: uuid and partition. */
-WEIR_CHECKED enum weir_status weir_graph_read_id(struct weir_rows *rows, size_t column,
-                                                 struct weir_execution_id *out,
-                                                 struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_flow_read_id(struct weir_rows *rows, size_t column,
+                                                struct weir_execution_id *out,
+                                                struct weir_error *error);
 
 /* WEIR_SCHEMA: written by a newer library. */
-enum weir_status weir_graph_unknown(const char *what, int64_t number,
-                                    struct weir_error *error);
+enum weir_status weir_flow_unknown(const char *what, int64_t number,
+                                   struct weir_error *error);
 
 /* "flow ID: " in front of an error. */
-void weir_graph_prefix(struct weir_error *error, const struct weir_graph_id *id);
+void weir_flow_prefix(struct weir_error *error, const struct weir_flow_id *id);
 
 #endif

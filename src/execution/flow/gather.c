@@ -24,7 +24,7 @@ enum {
 
 /* Rows with one data edge, or those with several. */
 struct gather_call {
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     struct weir_connection *connection;
     struct weir_execution_records *records;
     struct weir_execution_record **rows; /* owned */
@@ -60,7 +60,7 @@ static size_t count_wanted(const struct weir_execution_records *records, bool se
 static enum weir_status list_rows(struct gather_call *self, bool several, size_t count,
                                   struct weir_error *error)
 {
-    const struct weir_heap *heap = self->flow->heap;
+    const struct weir_heap *heap = self->executions->heap;
 
     self->rows = weir_heap_zalloc_array(heap, count, sizeof *self->rows);
     self->nos = weir_heap_zalloc_array(heap, count, sizeof *self->nos);
@@ -110,8 +110,8 @@ static enum weir_status read_own(struct gather_call *self, struct weir_error *er
         self->nos[count] = self->nos[i];
         self->rows[count++] = self->rows[i];
     }
-    return weir_store_visit_inputs(&self->flow->store, self->connection, self->nos, count,
-                                   keep_own, self, error);
+    return weir_store_visit_inputs(&self->executions->store, self->connection, self->nos,
+                                   count, keep_own, self, error);
 }
 
 /* ---- one ----------------------------------------------------------------------------------- */
@@ -132,8 +132,8 @@ static enum weir_status gather_one(struct gather_call *self, struct weir_error *
 {
     const struct weir_passed_limits limits = {WEIR_RESULT_SIZE_MAX, SINGLE_ROWS};
     enum weir_status status =
-        weir_passed_visit(&self->flow->store, self->connection, self->nos, self->count,
-                          &limits, keep_result, self, error);
+        weir_passed_visit(&self->executions->store, self->connection, self->nos,
+                          self->count, &limits, keep_result, self, error);
 
     if (status == WEIR_OK)
         status = read_own(self, error);
@@ -166,7 +166,7 @@ static enum weir_status finish_one(struct gather_call *self,
     struct weir_buf text;
     enum weir_status status;
 
-    weir_buf_init(&text, self->flow->heap, WEIR_JOINED_SIZE_MAX);
+    weir_buf_init(&text, self->executions->heap, WEIR_JOINED_SIZE_MAX);
     status = weir_composition_finish(composition, stored->input, &text);
     stored->too_large = status == WEIR_TOO_LARGE;
     stored->gathered = status == WEIR_OK;
@@ -189,10 +189,11 @@ static enum weir_status gather_chunk(struct gather_call *self, size_t begin, siz
     enum weir_status status;
 
     for (size_t i = 0; i < count; i++)
-        weir_composition_init(&chunk.compositions[i], self->flow->heap,
+        weir_composition_init(&chunk.compositions[i], self->executions->heap,
                               WEIR_JOINED_SIZE_MAX);
-    status = weir_passed_visit(&self->flow->store, self->connection, self->nos + begin,
-                               count, &limits, add_result, &chunk, error);
+    status =
+        weir_passed_visit(&self->executions->store, self->connection, self->nos + begin,
+                          count, &limits, add_result, &chunk, error);
     for (size_t i = 0; i < count; i++) {
         if (status == WEIR_OK)
             status =
@@ -205,7 +206,7 @@ static enum weir_status gather_chunk(struct gather_call *self, size_t begin, siz
 /* Of what is in memory already. */
 static bool is_enough(const struct gather_call *self)
 {
-    struct weir_fault_points *points = weir_db_config(self->flow->db)->points;
+    struct weir_fault_points *points = weir_db_config(self->executions->db)->points;
     size_t size_max = WEIR_POINT(points, "gather.little") ? 1 : TOGETHER_SIZE_MAX;
 
     return self->size >= size_max;
@@ -229,7 +230,7 @@ static enum weir_status gather_several(struct gather_call *self, struct weir_err
 static enum weir_status gather(struct gather_call *self, bool several,
                                struct weir_error *error)
 {
-    const struct weir_heap *heap = self->flow->heap;
+    const struct weir_heap *heap = self->executions->heap;
     size_t count = count_wanted(self->records, several);
     enum weir_status status;
 
@@ -243,12 +244,13 @@ static enum weir_status gather(struct gather_call *self, bool several,
     return status;
 }
 
-enum weir_status weir_gather(struct weir_flow *flow, struct weir_connection *connection,
+enum weir_status weir_gather(struct weir_executions *executions,
+                             struct weir_connection *connection,
                              struct weir_execution_records *records,
                              struct weir_error *error)
 {
-    struct gather_call one = {flow, connection, records, .count = 0};
-    struct gather_call several = {flow, connection, records, .count = 0};
+    struct gather_call one = {executions, connection, records, .count = 0};
+    struct gather_call several = {executions, connection, records, .count = 0};
     enum weir_status status = gather(&one, false, error);
 
     return status == WEIR_OK ? gather(&several, true, error) : status;

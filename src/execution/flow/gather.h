@@ -13,14 +13,14 @@
 
 #include "execution/store/store.h"
 
-struct weir_flow;
+struct weir_executions;
 
 /*
  * Of each loaded row with data edges, `input` is what its worker is given and `gathered` is true; or
  * `too_large` is: it would have more than WEIR_JOINED_SIZE_MAX bytes. When that takes much memory
  * for all of them, the last ones are neither, and are not to be claimed this time. The rows are locked.
  */
-WEIR_CHECKED enum weir_status weir_gather(struct weir_flow *flow,
+WEIR_CHECKED enum weir_status weir_gather(struct weir_executions *executions,
                                           struct weir_connection *connection,
                                           struct weir_execution_records *records,
                                           struct weir_error *error);

@@ -41,15 +41,16 @@ static uint32_t needed(const struct weir_join_progress *self)
 }
 
 /* One rule for all three: enough have succeeded, or not enough can any more. */
-enum weir_group_state weir_join_judge(const struct weir_join_progress *self)
+enum weir_flow_join_state weir_join_judge(const struct weir_join_progress *self)
 {
     uint64_t lost = (uint64_t)self->failed + self->skipped;
 
     if (self->total == 0)
-        return WEIR_GROUP_PENDING;
+        return WEIR_FLOW_JOIN_PENDING;
     if (self->succeeded >= needed(self))
-        return WEIR_GROUP_SATISFIED;
-    return lost + needed(self) > self->total ? WEIR_GROUP_IMPOSSIBLE : WEIR_GROUP_PENDING;
+        return WEIR_FLOW_JOIN_SATISFIED;
+    return lost + needed(self) > self->total ? WEIR_FLOW_JOIN_IMPOSSIBLE
+                                             : WEIR_FLOW_JOIN_PENDING;
 }
 
 bool weir_join_is_whole(const struct weir_join_progress *self)

@@ -25,7 +25,7 @@ enum weir_edge_state weir_edge_state_of(enum weir_exec_state upstream);
 void weir_join_count(struct weir_join_progress *self, enum weir_edge_state state);
 
 /* By the counters alone: whether it was decided before is for the caller to know. */
-enum weir_group_state weir_join_judge(const struct weir_join_progress *self);
+enum weir_flow_join_state weir_join_judge(const struct weir_join_progress *self);
 
 /* Do the counters fit? More results than edges is a broken promise. */
 bool weir_join_is_whole(const struct weir_join_progress *self);

@@ -66,7 +66,7 @@ static const struct weir_sql SQL_FORGET_SIBLINGS = {
 };
 /* One that had ended when it was decided, and was replayed, is none. By the index of edges to one, and
  * then by the primary key: a planner who believes the table to be small would read all of it. */
-const struct weir_sql weir_graph_sql_siblings[WEIR_ENGINE_COUNT] = {
+const struct weir_sql weir_flow_sql_siblings[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "read siblings",
                      .text =
                          "SELECT e.no, e.uuid, e.part FROM {p}_edge d JOIN {p}_execution"
@@ -103,9 +103,9 @@ static enum weir_status add_join(struct weir_rows *rows, struct weir_arena *aren
     if (more == NULL)
         return no_memory(error);
     if (policy < WEIR_JOIN_ALL || policy >= WEIR_JOIN_COUNT)
-        return weir_graph_unknown("the policy of a join", policy, error);
-    if (state < WEIR_GROUP_PENDING || state > WEIR_GROUP_IMPOSSIBLE)
-        return weir_graph_unknown("the state of a join", state, error);
+        return weir_flow_unknown("the policy of a join", policy, error);
+    if (state < WEIR_FLOW_JOIN_PENDING || state > WEIR_FLOW_JOIN_IMPOSSIBLE)
+        return weir_flow_unknown("the state of a join", state, error);
     out->rows = more;
     out->rows[out->count++] = (struct weir_join_row){
         .downstream = weir_rows_integer(rows, 0),
@@ -116,7 +116,7 @@ static enum weir_status add_join(struct weir_rows *rows, struct weir_arena *aren
                      .succeeded = (uint32_t)weir_rows_integer(rows, 7),
                      .failed = (uint32_t)weir_rows_integer(rows, 8),
                      .skipped = (uint32_t)weir_rows_integer(rows, 9)},
-        .state = (enum weir_group_state)state,
+        .state = (enum weir_flow_join_state)state,
         .cancel_remaining = weir_rows_integer(rows, 4) != 0,
         .cancel_us = weir_rows_integer(rows, 10),
     };
@@ -276,7 +276,7 @@ static enum weir_status add_cancelling(struct weir_rows *rows, struct weir_arena
     if (ids == NULL)
         return no_memory(error);
     out->ids = ids;
-    status = weir_graph_read_id(rows, JOIN_WIDTH, &ids[out->count], error);
+    status = weir_flow_read_id(rows, JOIN_WIDTH, &ids[out->count], error);
     return status == WEIR_OK ? add_join(rows, arena, out, error) : status;
 }
 
@@ -307,7 +307,7 @@ enum weir_status weir_join_siblings(struct weir_connection *connection,
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &weir_graph_sql_siblings[weir_connection_engine(connection)],
+        connection, &weir_flow_sql_siblings[weir_connection_engine(connection)],
         VALUES(weir_integer(downstream), weir_integer((int64_t)limit)), &rows, error);
 
     return weir_members_read(status, &rows, arena, out, error);

@@ -12,7 +12,7 @@ struct weir_join_row {
     int64_t downstream;
     int64_t flow_no;
     struct weir_join_progress join_row;
-    enum weir_group_state state;
+    enum weir_flow_join_state state;
     bool cancel_remaining;
     int64_t cancel_us; /* since when siblings are to be cancelled; 0: none are */
 };

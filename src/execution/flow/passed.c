@@ -12,7 +12,7 @@
 #include "outbox/columns.h"
 
 /* By the primary key. The size of a value is known without reading the value. */
-const struct weir_sql weir_flow_sql_passed[WEIR_ENGINE_COUNT] = {
+const struct weir_sql weir_execution_sql_passed[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "read passed results",
                      .text = "SELECT 1, uuid, part, name, bytes FROM {p}_passed"
                              " WHERE downstream = {1} ORDER BY upstream",
@@ -81,8 +81,9 @@ static enum weir_status visit_each(struct weir_connection *connection, const int
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         struct weir_rows rows;
 
-        status = weir_connection_query(connection, &weir_flow_sql_passed[WEIR_SQLITE],
-                                       VALUES(weir_integer(nos[i])), &rows, error);
+        status =
+            weir_connection_query(connection, &weir_execution_sql_passed[WEIR_SQLITE],
+                                  VALUES(weir_integer(nos[i])), &rows, error);
         status = visit_rows(status, &rows, i, size_max, visit, state, error);
     }
     return status;
@@ -102,7 +103,7 @@ static enum weir_status visit_chunk(const struct weir_store *store,
         weir_columns_set(&table, 0, i, weir_integer(nos[begin + i]));
     if (status == WEIR_OK)
         status = weir_connection_query(
-            connection, &weir_flow_sql_passed[WEIR_POSTGRESQL],
+            connection, &weir_execution_sql_passed[WEIR_POSTGRESQL],
             VALUES(weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count),
                    weir_integer((int64_t)size_max)),
             &rows, error);

@@ -20,18 +20,18 @@
 
 enum { ARENA_SIZE_MAX = 64 * 1024 * 1024 };
 
-struct weir_resolution *weir_resolution_create(struct weir_flow *flow,
+struct weir_resolution *weir_resolution_create(struct weir_executions *executions,
                                                struct weir_commit_batch *commit_batch)
 {
-    struct weir_resolution *self = weir_heap_zalloc(flow->heap, sizeof *self);
+    struct weir_resolution *self = weir_heap_zalloc(executions->heap, sizeof *self);
 
     if (self == NULL)
         return NULL;
-    self->flow = flow;
+    self->executions = executions;
     self->commit_batch = commit_batch;
     self->edges_max = WEIR_RESOLVE_EDGES;
-    weir_arena_init(&self->arena, flow->heap, ARENA_SIZE_MAX);
-    weir_execution_records_init(&self->records, flow->heap,
+    weir_arena_init(&self->arena, executions->heap, ARENA_SIZE_MAX);
+    weir_execution_records_init(&self->records, executions->heap,
                                 WEIR_RESOLVE_EDGES_LEFT + WEIR_BATCH_MAX);
     return self;
 }
@@ -42,7 +42,7 @@ void weir_resolution_destroy(struct weir_resolution *self)
 
     if (self == NULL)
         return;
-    heap = self->flow->heap;
+    heap = self->executions->heap;
     weir_heap_free(heap, self->changes);
     weir_heap_free(heap, self->ends);
     weir_execution_records_fini(&self->records);
@@ -58,7 +58,7 @@ static enum weir_status no_memory(struct weir_error *error)
 /* Where tests plant bugs. */
 static struct weir_fault_points *points_of(const struct weir_resolution *self)
 {
-    return weir_db_config(self->flow->db)->points;
+    return weir_db_config(self->executions->db)->points;
 }
 
 static bool has_ended(const struct weir_change *change)
@@ -99,7 +99,7 @@ static enum weir_status note_end(struct weir_resolution *self,
     if (self->end_count == self->end_room) {
         size_t room = self->end_room == 0 ? 16 : 2 * self->end_room;
         struct weir_flow_ends *more =
-            weir_heap_resize(self->flow->heap, self->ends, room * sizeof *more);
+            weir_heap_resize(self->executions->heap, self->ends, room * sizeof *more);
 
         if (more == NULL)
             return no_memory(error);
@@ -154,7 +154,7 @@ enum weir_status weir_resolution_finish(struct weir_resolution *self,
         if (WEIR_POINT(points_of(self), "resolve.ends_early"))
             sum.ended++;
         status =
-            weir_graph_count_ends(connection, &sum, now_us, self->commit_batch, error);
+            weir_flow_count_ends(connection, &sum, now_us, self->commit_batch, error);
     }
     return status;
 }
@@ -192,7 +192,7 @@ static enum weir_status lock_joins(struct weir_resolution *self,
         return no_memory(error);
     for (size_t i = 0; i < edges->count; i++)
         numbers[i] = edges->rows[i].downstream;
-    return weir_joins_lock(&self->flow->store, connection, numbers, edges->count,
+    return weir_joins_lock(&self->executions->store, connection, numbers, edges->count,
                            &self->arena, out, error);
 }
 
@@ -226,7 +226,7 @@ static enum weir_status count_edge(struct weir_resolution *self,
                               "edges",
                               (long long)edge->downstream);
     if (edge->passes_data && edge->state == WEIR_EDGE_SUCCEEDED &&
-        join_row->state == WEIR_GROUP_PENDING &&
+        join_row->state == WEIR_FLOW_JOIN_PENDING &&
         !WEIR_POINT(points_of(self), "resolve.keeps_data"))
         return pass_data(self, connection, edge, error);
     return WEIR_OK;
@@ -243,14 +243,14 @@ static bool decide(const struct weir_resolution *self, struct weir_join_row *row
 {
     struct weir_join_progress join_row = row->join_row;
 
-    if (row->state != WEIR_GROUP_PENDING &&
+    if (row->state != WEIR_FLOW_JOIN_PENDING &&
         !WEIR_POINT(points_of(self), "resolve.decides_again"))
         return false;
     if (join_row.policy == WEIR_JOIN_ANY &&
         WEIR_POINT(points_of(self), "resolve.any_is_all"))
         join_row.policy = WEIR_JOIN_ALL;
     row->state = weir_join_judge(&join_row);
-    if (row->state == WEIR_GROUP_PENDING)
+    if (row->state == WEIR_FLOW_JOIN_PENDING)
         return false;
     if (row->cancel_remaining && has_open_edges(&row->join_row)) {
         row->cancel_us = now_us;
@@ -279,7 +279,7 @@ static bool follow(const struct weir_resolution *self,
         row->hold = WEIR_HOLD_DEPENDENCIES;
     }
     ruling =
-        join_row->state == WEIR_GROUP_SATISFIED
+        join_row->state == WEIR_FLOW_JOIN_SATISFIED
             ? weir_rule_unblock(row, WEIR_HOLD_DEPENDENCIES, now_us, &change->consequence)
             : weir_rule_skip(row, now_us, &change->consequence);
     return ruling == WEIR_RULING_DONE;
@@ -291,13 +291,13 @@ static enum weir_status apply(struct weir_resolution *self,
                               const int64_t *decided, size_t count, int64_t now_us,
                               struct weir_error *error)
 {
-    const struct weir_heap *heap = self->flow->heap;
+    const struct weir_heap *heap = self->executions->heap;
     struct weir_change *changes;
     enum weir_status status;
 
     if (count == 0)
         return WEIR_OK;
-    status = weir_store_load(&self->flow->store, connection, decided, count,
+    status = weir_store_load(&self->executions->store, connection, decided, count,
                              &self->records, error);
     if (status != WEIR_OK)
         return status;
@@ -339,7 +339,7 @@ enum weir_status weir_resolution_decide(struct weir_resolution *self,
             !is_over(self, join_rows.rows[i].downstream)) /* I3 */
             decided[count++] = join_rows.rows[i].downstream;
     }
-    status = weir_joins_write(&self->flow->store, connection, join_rows.rows,
+    status = weir_joins_write(&self->executions->store, connection, join_rows.rows,
                               join_rows.count, self->commit_batch, error);
     return status == WEIR_OK
                ? apply(self, connection, &join_rows, decided, count, now_us, error)
@@ -357,7 +357,7 @@ static enum weir_status pass_later(struct weir_connection *connection,
                                    const struct weir_edge_rows *after,
                                    struct weir_error *error)
 {
-    bool decided = join_row->state != WEIR_GROUP_PENDING;
+    bool decided = join_row->state != WEIR_FLOW_JOIN_PENDING;
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < after->count && i < before->count && status == WEIR_OK; i++) {
@@ -391,7 +391,7 @@ static enum weir_status reopen_edges(struct weir_resolution *self,
         status = pass_later(connection, join_row, &before, &edges, error);
     if (status != WEIR_OK)
         return status;
-    join_row->state = WEIR_GROUP_PENDING;
+    join_row->state = WEIR_FLOW_JOIN_PENDING;
     join_row->cancel_us = 0;
     join_row->join_row.succeeded = join_row->join_row.failed =
         join_row->join_row.skipped = 0;
@@ -399,7 +399,7 @@ static enum weir_status reopen_edges(struct weir_resolution *self,
         if (edges.rows[i].state != WEIR_EDGE_OPEN)
             weir_join_count(&join_row->join_row, edges.rows[i].state);
     }
-    status = weir_joins_write(&self->flow->store, connection, join_row, 1,
+    status = weir_joins_write(&self->executions->store, connection, join_row, 1,
                               self->commit_batch, error);
     return status == WEIR_OK
                ? weir_commit_batch_send(self->commit_batch, connection, error)
@@ -411,7 +411,8 @@ static enum weir_status let_go(struct weir_resolution *self,
                                struct weir_connection *connection, int64_t no,
                                int64_t now_us, struct weir_error *error)
 {
-    struct weir_join_row satisfied = {.downstream = no, .state = WEIR_GROUP_SATISFIED};
+    struct weir_join_row satisfied = {.downstream = no,
+                                      .state = WEIR_FLOW_JOIN_SATISFIED};
     const struct weir_join_rows join_rows = {.rows = &satisfied, .count = 1};
 
     return apply(self, connection, &join_rows, &no, 1, now_us, error);
@@ -428,13 +429,13 @@ static enum weir_status wait_again(struct weir_resolution *self,
     struct weir_edge_row none = {.downstream = no, .state = WEIR_EDGE_OPEN};
     struct weir_edge_rows edges = {&none, 1, 1};
     struct weir_join_rows join_rows;
-    enum weir_status status = weir_joins_lock(&self->flow->store, connection, &no, 1,
-                                              &self->arena, &join_rows, error);
+    enum weir_status status = weir_joins_lock(&self->executions->store, connection, &no,
+                                              1, &self->arena, &join_rows, error);
 
     if (status != WEIR_OK)
         return status;
     if (join_rows.count == 0 || join_rows.rows[0].join_row.total == 0 ||
-        join_rows.rows[0].state == WEIR_GROUP_SATISFIED ||
+        join_rows.rows[0].state == WEIR_FLOW_JOIN_SATISFIED ||
         WEIR_POINT(points_of(self), "resolve.waits_no_more"))
         return let_go(self, connection, no, now_us, error);
     status = reopen_edges(self, connection, &join_rows.rows[0], error);
@@ -512,7 +513,7 @@ enum weir_status weir_resolution_step(struct weir_resolution *self,
 
     self->count = 0;
     if (status == WEIR_OK)
-        status = weir_edges_resolve(&self->flow->store, connection, ends, end_count,
+        status = weir_edges_resolve(&self->executions->store, connection, ends, end_count,
                                     self->edges_max, &self->arena, &edges, error);
     self->edges += edges.count;
     if (status == WEIR_OK && edges.count == self->edges_max)

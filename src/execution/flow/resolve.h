@@ -27,7 +27,7 @@ enum {
 };
 
 struct weir_resolution {
-    struct weir_flow *flow;                 /* borrowed */
+    struct weir_executions *executions;     /* borrowed */
     struct weir_commit_batch *commit_batch; /* borrowed: what needs no answer */
     size_t edges_max;                       /* of a level */
     struct weir_arena arena;
@@ -43,7 +43,7 @@ struct weir_resolution {
 };
 
 /* NULL without memory. What the commit batch has got refers to it until it was sent. */
-struct weir_resolution *weir_resolution_create(struct weir_flow *flow,
+struct weir_resolution *weir_resolution_create(struct weir_executions *executions,
                                                struct weir_commit_batch *commit_batch);
 void weir_resolution_destroy(struct weir_resolution *self);
 

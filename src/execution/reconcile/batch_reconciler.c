@@ -154,7 +154,7 @@ static enum weir_status mend(struct weir_batch_reconciler *self,
     status = weir_transact_soon(self->task->db, mend_on, self, error);
     if (status != WEIR_OK)
         return status;
-    weir_pending_wakeups_send(self->task->flow, &self->pending_wakeups);
+    weir_pending_wakeups_send(self->task->executions, &self->pending_wakeups);
     self->report->processed += self->done;
     if (weir_failures_count(self->tick->failures) == 0)
         return WEIR_OK;
@@ -168,7 +168,7 @@ static void note_failure(struct weir_batch_reconciler *self,
                          const struct weir_candidate *candidate,
                          const struct weir_error *error)
 {
-    weir_log_event(weir_db_log(self->task->db), WEIR_LOG_WARNING, "flow.row_failed",
+    weir_log_event(weir_db_log(self->task->db), WEIR_LOG_WARNING, "execution.row_failed",
                    "reconciler=%s %s=%.*s text=\"%s\"", self->tick->scan,
                    self->kind->what, (int)candidate->name.size, candidate->name.data,
                    error->text);

@@ -148,8 +148,8 @@ static enum weir_status let_in(struct weir_batch_reconciler *self,
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
         status = stop_waiting(self, connection, candidates[i].no, error);
     return status == WEIR_OK
-               ? weir_change_set_store(task->flow, connection, task->changes, self->done,
-                                       now_us, &self->pending_wakeups, error)
+               ? weir_change_set_store(task->executions, connection, task->changes,
+                                       self->done, now_us, &self->pending_wakeups, error)
                : status;
 }
 

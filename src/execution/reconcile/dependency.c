@@ -64,9 +64,9 @@ static enum weir_status mend(struct weir_batch_reconciler *self,
                                      .consequence = {.news = WEIR_NEWS_COMPLETION}};
     }
     return status == WEIR_OK
-               ? weir_change_set_resolve(task->flow, connection, task->changes, ended,
-                                         now_us, &self->pending_wakeups, &self->done,
-                                         error)
+               ? weir_change_set_resolve(task->executions, connection, task->changes,
+                                         ended, now_us, &self->pending_wakeups,
+                                         &self->done, error)
                : status;
 }
 

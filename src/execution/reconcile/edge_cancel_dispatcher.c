@@ -149,8 +149,8 @@ static void cancel(struct weir_batch_reconciler *self,
         const struct weir_join_row *join_row =
             &find_sibling(self->state, row->no)->join_row;
         struct weir_str reason =
-            weir_str(join_row->state == WEIR_GROUP_IMPOSSIBLE ? WEIR_SIBLINGS_IN_VAIN
-                                                              : WEIR_SIBLINGS_ENOUGH);
+            weir_str(join_row->state == WEIR_FLOW_JOIN_IMPOSSIBLE ? WEIR_SIBLINGS_IN_VAIN
+                                                                  : WEIR_SIBLINGS_ENOUGH);
 
         if (is_wanted(locked, join_row) &&
             weir_rule_cancel(row, reason, now_us, &change.consequence) ==
@@ -200,7 +200,7 @@ static enum weir_status mend(struct weir_batch_reconciler *self,
     if (status != WEIR_OK)
         return status;
     cancel(self, &locked, now_us);
-    return weir_change_set_store(task->flow, connection, task->changes, self->done,
+    return weir_change_set_store(task->executions, connection, task->changes, self->done,
                                  now_us, &self->pending_wakeups, error);
 }
 

@@ -43,8 +43,8 @@ static enum weir_status mark_some(struct weir_connection *connection, void *argu
     status = weir_connection_clock(connection, &now_us, error);
     if (status == WEIR_OK)
         status =
-            weir_graphs_mark(connection, self->name_space, now_us - self->task->age_us,
-                             WEIR_RECONCILE_BATCH, &self->count, error);
+            weir_flows_mark(connection, self->name_space, now_us - self->task->age_us,
+                            WEIR_RECONCILE_BATCH, &self->count, error);
     weir_reconciler_runs_on(self->task, NULL);
     return status;
 }
@@ -57,7 +57,7 @@ static enum weir_status remove_members(struct clear_call *self,
     struct weir_execution_records *records = &self->task->records;
     int64_t nos[WEIR_RECONCILE_BATCH];
     size_t over = 0;
-    enum weir_status status = weir_graphs_gone_members(
+    enum weir_status status = weir_flows_gone_members(
         connection, nos, WEIR_RECONCILE_BATCH, &self->count, error);
 
     if (status != WEIR_OK || self->count == 0)
@@ -86,7 +86,7 @@ static enum weir_status remove_some(struct weir_connection *connection, void *ar
     weir_reconciler_runs_on(self->task, connection);
     status = remove_members(self, connection, error);
     if (status == WEIR_OK)
-        status = weir_graphs_forget(connection, WEIR_RECONCILE_BATCH, &flows, error);
+        status = weir_flows_forget(connection, WEIR_RECONCILE_BATCH, &flows, error);
     weir_reconciler_runs_on(self->task, NULL);
     self->removed += flows;
     return status;

@@ -174,7 +174,7 @@ static void note_failure(struct round *round, const struct weir_execution_id *wh
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
 
     (void)weir_execution_id_format(which, id);
-    weir_log_event(weir_db_log(round->task->db), WEIR_LOG_WARNING, "flow.row_failed",
+    weir_log_event(weir_db_log(round->task->db), WEIR_LOG_WARNING, "execution.row_failed",
                    "reconciler=%s execution=%s text=\"%s\"", round->tick->scan, id,
                    error->text);
     weir_failures_note_failure(round->tick->failures, id, strlen(id));
@@ -247,8 +247,8 @@ static enum weir_status write_rows(struct batch *self, struct weir_connection *c
 {
     struct weir_reconciler_task *task = self->round->task;
 
-    return weir_change_set_store(task->flow, connection, task->changes, self->changed,
-                                 now_us, &self->pending_wakeups, error);
+    return weir_change_set_store(task->executions, connection, task->changes,
+                                 self->changed, now_us, &self->pending_wakeups, error);
 }
 
 static enum weir_status remove_rows(struct batch *self,
@@ -327,7 +327,7 @@ static enum weir_status run_batch(struct batch *self, struct weir_error *error)
     if (status != WEIR_OK)
         return status;
     if (self->changed > 0)
-        weir_pending_wakeups_send(task->flow, &self->pending_wakeups);
+        weir_pending_wakeups_send(task->executions, &self->pending_wakeups);
     for (size_t i = 0; i < self->changed; i++)
         note_success(round, &task->changes[i].stored->row);
     round->report->processed += self->changed;

@@ -74,7 +74,7 @@ extern const struct weir_reconciler_kind weir_housekeeping;
 /* One that runs, or may. The first part is set by its supervisor, which calls init() then. */
 struct weir_reconciler_task {
     const struct weir_reconciler_kind *kind; /* NULL: it does not run */
-    struct weir_flow *flow;                  /* these four borrowed */
+    struct weir_executions *executions;      /* these four borrowed */
     struct weir_db *db;
     const struct weir_store *store;
     const struct weir_heap *heap;

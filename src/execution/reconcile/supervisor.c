@@ -60,13 +60,13 @@ static const struct {
     [WEIR_RECONCILER_HOUSEKEEPING] = {"housekeeping", 60000, &weir_housekeeping},
 };
 
-struct weir_flow_supervisor {
-    struct weir_flow *flow;       /* borrowed */
-    const struct weir_heap *heap; /* borrowed: the database's */
+struct weir_execution_supervisor {
+    struct weir_executions *executions; /* borrowed */
+    const struct weir_heap *heap;       /* borrowed: the database's */
     struct weir_executor *executor;
     bool own_executor;
     struct weir_scanner *scanner;
-    struct weir_flow_listener listener;
+    struct weir_executions_listener listener;
     bool listening;
     struct weir_store_filter filter;
     char *texts; /* owned: of the filter */
@@ -82,9 +82,10 @@ const char *weir_reconciler_name(enum weir_reconciler reconciler)
                : "unknown";
 }
 
-void weir_flow_supervisor_options_init(struct weir_flow_supervisor_options *self)
+void weir_execution_supervisor_options_init(
+    struct weir_execution_supervisor_options *self)
 {
-    *self = (struct weir_flow_supervisor_options){
+    *self = (struct weir_execution_supervisor_options){
         .dependency_stale_ms = 15000,
         .budget_partitions = 32,
         .retention_ms = (int64_t)24 * 3600 * 1000,
@@ -105,8 +106,9 @@ static enum weir_status check_ms(const char *field, int64_t value_ms, int64_t mi
                           field, value_ms, min_ms, max_ms);
 }
 
-static enum weir_status check_times(const struct weir_flow_supervisor_options *options,
-                                    struct weir_error *error)
+static enum weir_status
+check_times(const struct weir_execution_supervisor_options *options,
+            struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
@@ -121,15 +123,16 @@ static enum weir_status check_times(const struct weir_flow_supervisor_options *o
     }
     if (status == WEIR_OK)
         status = check_ms("dependency_stale_ms", options->dependency_stale_ms, 0,
-                          WEIR_FLOW_DURATION_MS_MAX, error);
+                          WEIR_EXECUTION_DURATION_MS_MAX, error);
     if (status == WEIR_OK)
         status = check_ms("retention_ms", options->retention_ms, 0,
-                          WEIR_FLOW_DURATION_MS_MAX, error);
+                          WEIR_EXECUTION_DURATION_MS_MAX, error);
     return status;
 }
 
-static enum weir_status check_filter(const struct weir_flow_supervisor_options *options,
-                                     struct weir_error *error)
+static enum weir_status
+check_filter(const struct weir_execution_supervisor_options *options,
+             struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
     size_t size;
@@ -157,13 +160,16 @@ static enum weir_status check_filter(const struct weir_flow_supervisor_options *
     return WEIR_OK;
 }
 
-static enum weir_status check_options(const struct weir_flow_supervisor_options *options,
-                                      struct weir_error *error)
+static enum weir_status
+check_options(const struct weir_execution_supervisor_options *options,
+              struct weir_error *error)
 {
-    enum weir_status status = weir_flow_check_given("options", options != NULL, error);
+    enum weir_status status =
+        weir_execution_check_given("options", options != NULL, error);
 
-    if (status == WEIR_OK && options->flow == NULL)
-        status = weir_error_set(error, WEIR_INVALID, "flow is NULL, must be an engine");
+    if (status == WEIR_OK && options->executions == NULL)
+        status =
+            weir_error_set(error, WEIR_INVALID, "executions is NULL, must be an engine");
     if (status == WEIR_OK)
         status = check_times(options, error);
     if (status != WEIR_OK)
@@ -190,9 +196,10 @@ static struct weir_str copy_text(char **room, const char *text)
 }
 
 /* The filter's texts, copied. An empty value of a tag is one, so the key decides. */
-static enum weir_status copy_filter(struct weir_flow_supervisor *self,
-                                    const struct weir_flow_supervisor_options *options,
-                                    struct weir_error *error)
+static enum weir_status
+copy_filter(struct weir_execution_supervisor *self,
+            const struct weir_execution_supervisor_options *options,
+            struct weir_error *error)
 {
     char *room;
 
@@ -208,7 +215,7 @@ static enum weir_status copy_filter(struct weir_flow_supervisor *self,
 }
 
 /* One thread for each, so that one who waits for the database holds up nobody. */
-static enum weir_status find_executor(struct weir_flow_supervisor *self,
+static enum weir_status find_executor(struct weir_execution_supervisor *self,
                                       struct weir_executor *given,
                                       struct weir_error *error)
 {
@@ -219,7 +226,7 @@ static enum weir_status find_executor(struct weir_flow_supervisor *self,
         return WEIR_OK;
     weir_executor_options_init(&options);
     options.heap = self->heap;
-    options.log = *weir_db_log(self->flow->db);
+    options.log = *weir_db_log(self->executions->db);
     options.threads = 0;
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
         options.threads += RECONCILERS[i].kind != NULL;
@@ -227,9 +234,9 @@ static enum weir_status find_executor(struct weir_flow_supervisor *self,
     return weir_executor_create(&options, &self->executor, error);
 }
 
-static enum weir_status add_task(struct weir_flow_supervisor *self,
+static enum weir_status add_task(struct weir_execution_supervisor *self,
                                  enum weir_reconciler which,
-                                 const struct weir_flow_supervisor_options *options,
+                                 const struct weir_execution_supervisor_options *options,
                                  struct weir_error *error)
 {
     struct weir_reconciler_task *task = &self->tasks[which];
@@ -237,11 +244,11 @@ static enum weir_status add_task(struct weir_flow_supervisor *self,
     enum weir_status status;
 
     task->kind = RECONCILERS[which].kind;
-    task->flow = self->flow;
-    task->db = self->flow->db;
-    task->store = &self->flow->store;
+    task->executions = self->executions;
+    task->db = self->executions->db;
+    task->store = &self->executions->store;
     task->heap = self->heap;
-    task->partitions = self->flow->partitions;
+    task->partitions = self->executions->partitions;
     task->due_cache = &self->due_cache;
     task->interval_us = options->interval_ms[which] * 1000;
     if (which == WEIR_RECONCILER_HOUSEKEEPING)
@@ -261,8 +268,8 @@ static enum weir_status add_task(struct weir_flow_supervisor *self,
     return weir_scanner_add(self->scanner, &scan, error);
 }
 
-static enum weir_status assemble(struct weir_flow_supervisor *self,
-                                 const struct weir_flow_supervisor_options *options,
+static enum weir_status assemble(struct weir_execution_supervisor *self,
+                                 const struct weir_execution_supervisor_options *options,
                                  struct weir_error *error)
 {
     struct weir_scanner_options scanner;
@@ -280,7 +287,7 @@ static enum weir_status assemble(struct weir_flow_supervisor *self,
     scanner.name = "flow";
     scanner.filter = &self->filter;
     scanner.heap = self->heap;
-    scanner.log = *weir_db_log(self->flow->db);
+    scanner.log = *weir_db_log(self->executions->db);
     status = weir_scanner_create(self->executor, &scanner, &self->scanner, error);
     for (int i = 0; i < WEIR_RECONCILER_COUNT && status == WEIR_OK; i++) {
         if (RECONCILERS[i].kind != NULL)
@@ -290,26 +297,27 @@ static enum weir_status assemble(struct weir_flow_supervisor *self,
 }
 
 enum weir_status
-weir_flow_supervisor_create(const struct weir_flow_supervisor_options *options,
-                            struct weir_flow_supervisor **out, struct weir_error *error)
+weir_execution_supervisor_create(const struct weir_execution_supervisor_options *options,
+                                 struct weir_execution_supervisor **out,
+                                 struct weir_error *error)
 {
-    struct weir_flow_supervisor *self;
+    struct weir_execution_supervisor *self;
     enum weir_status status = check_options(options, error);
 
     *out = NULL;
     if (status == WEIR_OK) {
-        self = weir_heap_zalloc(options->flow->heap, sizeof *self);
+        self = weir_heap_zalloc(options->executions->heap, sizeof *self);
         if (self == NULL)
             status = weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
     }
     if (status == WEIR_OK) {
-        self->flow = options->flow;
-        self->heap = options->flow->heap;
+        self->executions = options->executions;
+        self->heap = options->executions->heap;
         status = assemble(self, options, error);
         if (status == WEIR_OK)
             *out = self;
         else
-            weir_flow_supervisor_destroy(self);
+            weir_execution_supervisor_destroy(self);
     }
     if (status != WEIR_OK)
         weir_error_prefix(error, "create supervisor");
@@ -320,7 +328,7 @@ weir_flow_supervisor_create(const struct weir_flow_supervisor_options *options,
 
 static void hear(void *state, const struct weir_pending_wakeups *pending_wakeups)
 {
-    struct weir_flow_supervisor *self = state;
+    struct weir_execution_supervisor *self = state;
     int64_t now_ns = weir_executor_now(self->executor);
 
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++) {
@@ -331,27 +339,27 @@ static void hear(void *state, const struct weir_pending_wakeups *pending_wakeups
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-enum weir_status weir_flow_supervisor_start(struct weir_flow_supervisor *self,
-                                            struct weir_error *error)
+enum weir_status weir_execution_supervisor_start(struct weir_execution_supervisor *self,
+                                                 struct weir_error *error)
 {
     enum weir_status status;
 
     /* It listens before the first look: what is committed in between is heard or seen. */
     if (!self->listening) {
-        self->listener = (struct weir_flow_listener){.heard = hear, .state = self};
-        weir_flow_listen(self->flow, &self->listener);
+        self->listener = (struct weir_executions_listener){.heard = hear, .state = self};
+        weir_executions_listen(self->executions, &self->listener);
         self->listening = true;
     }
     status = weir_scanner_start(self->scanner, error);
     if (status != WEIR_OK)
         return status;
-    (void)WEIR_POINT(weir_db_config(self->flow->db)->points, "supervisor.started");
+    (void)WEIR_POINT(weir_db_config(self->executions->db)->points, "supervisor.started");
     if (!self->executor->simulated)
-        weir_flow_watch(self->flow);
+        weir_executions_watch(self->executions);
     return WEIR_OK;
 }
 
-static size_t stop(struct weir_flow_supervisor *self, int64_t grace_ns)
+static size_t stop(struct weir_execution_supervisor *self, int64_t grace_ns)
 {
     size_t unfinished = weir_scanner_stop(self->scanner, grace_ns);
 
@@ -362,13 +370,14 @@ static size_t stop(struct weir_flow_supervisor *self, int64_t grace_ns)
     return unfinished;
 }
 
-size_t weir_flow_supervisor_stop(struct weir_flow_supervisor *self, int64_t grace_ns)
+size_t weir_execution_supervisor_stop(struct weir_execution_supervisor *self,
+                                      int64_t grace_ns)
 {
     return stop(self, grace_ns);
 }
 
 /* A statement that begins just after it was cancelled is cancelled the next time. */
-static void wait_for_ticks(struct weir_flow_supervisor *self)
+static void wait_for_ticks(struct weir_execution_supervisor *self)
 {
     int64_t pause_ns = ABORT_PAUSE_MIN;
 
@@ -378,12 +387,12 @@ static void wait_for_ticks(struct weir_flow_supervisor *self)
     }
 }
 
-void weir_flow_supervisor_destroy(struct weir_flow_supervisor *self)
+void weir_execution_supervisor_destroy(struct weir_execution_supervisor *self)
 {
     if (self == NULL)
         return;
     if (self->listening)
-        weir_flow_unlisten(self->flow, &self->listener);
+        weir_executions_unlisten(self->executions, &self->listener);
     if (self->scanner != NULL)
         wait_for_ticks(self);
     weir_scanner_destroy(self->scanner);
@@ -397,8 +406,8 @@ void weir_flow_supervisor_destroy(struct weir_flow_supervisor *self)
     weir_heap_free(self->heap, self);
 }
 
-size_t weir_flow_supervisor_read(struct weir_flow_supervisor *self,
-                                 struct weir_scan_info *out, size_t count)
+size_t weir_execution_supervisor_read(struct weir_execution_supervisor *self,
+                                      struct weir_scan_info *out, size_t count)
 {
     return weir_scanner_read(self->scanner, out, count);
 }

@@ -62,7 +62,7 @@ enum column {
     CLOCK, /* from here on: if it is there */
     INPUT,
     TAGGED,
-    GRAPH = CLOCK, /* or these two */
+    FLOW_UUID = CLOCK, /* or these two */
     BUDGET = INPUT
 };
 
@@ -285,11 +285,11 @@ static enum weir_status read_belongings(struct weir_execution_records *self,
                                         struct weir_execution_record *out,
                                         struct weir_rows *rows, struct weir_error *error)
 {
-    struct weir_str uuid = weir_rows_bytes(rows, GRAPH);
+    struct weir_str uuid = weir_rows_bytes(rows, FLOW_UUID);
 
-    out->has_graph = uuid.size == WEIR_UUID_SIZE;
-    if (out->has_graph)
-        memcpy(out->graph.uuid, uuid.data, WEIR_UUID_SIZE);
+    out->has_flow = uuid.size == WEIR_UUID_SIZE;
+    if (out->has_flow)
+        memcpy(out->flow.uuid, uuid.data, WEIR_UUID_SIZE);
     out->budget = weir_rows_text(rows, BUDGET);
     return weir_execution_records_copy(self, &out->budget, error);
 }

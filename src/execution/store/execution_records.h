@@ -34,8 +34,8 @@ struct weir_execution_record {
     struct weir_str name; /* of a member; "": none */
 
     /* Of what was read for people: what it belongs to. */
-    bool has_graph;
-    struct weir_graph_id graph;
+    bool has_flow;
+    struct weir_flow_id flow;
     struct weir_str budget; /* that it waits for; "": none */
     struct weir_str needs;  /* capabilities, as a term's text; "": none */
 

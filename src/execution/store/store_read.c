@@ -316,7 +316,7 @@ static enum weir_status find_next(struct weir_connection *connection,
     enum weir_status status = WEIR_OK;
 
     *next = span->end;
-    if (filter->graph == NULL && !is_tagged(filter)) {
+    if (filter->flow == NULL && !is_tagged(filter)) {
         status = find_older(connection, span->end, next, error);
         if (*next > 0)
             ++*next;
@@ -344,10 +344,10 @@ static enum weir_status find_flow(struct weir_connection *connection,
     enum weir_status status;
 
     *flow = 0;
-    if (filter->graph == NULL)
+    if (filter->flow == NULL)
         return WEIR_OK;
     status = weir_connection_query_integer(
-        connection, &SQL_FLOW, VALUES(weir_bytes(filter->graph->uuid, WEIR_UUID_SIZE)),
+        connection, &SQL_FLOW, VALUES(weir_bytes(filter->flow->uuid, WEIR_UUID_SIZE)),
         flow, error);
     if (status == WEIR_NO_ROW)
         *flow = -1;

@@ -24,7 +24,7 @@ WEIR_CHECKED enum weir_status weir_secrets_find(struct weir_connection *connecti
                                                 struct weir_secret *out,
                                                 struct weir_error *error);
 
-/* See weir_flow_rotate_key(). In a transaction; `secret` is checked. */
+/* See weir_executions_rotate_key(). In a transaction; `secret` is checked. */
 WEIR_CHECKED enum weir_status weir_secrets_rotate(struct weir_connection *connection,
                                                   const struct weir_secret *secret,
                                                   int64_t until_us,

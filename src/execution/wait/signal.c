@@ -29,7 +29,7 @@ enum { ARENA_SIZE_MAX = 32 * 1024 * 1024, UUID_TEXT_SIZE = 2 * WEIR_UUID_SIZE + 
 
 /* One call. */
 struct signal_call {
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     const struct weir_execution_id *id;
     const struct weir_signal *signal;
     const char *waitpoint_key; /* of an operator, who needs no token; else NULL */
@@ -52,7 +52,7 @@ struct signal_call {
 /* Where tests plant bugs. */
 static struct weir_fault_points *points_of(const struct signal_call *self)
 {
-    return weir_db_config(self->flow->db)->points;
+    return weir_db_config(self->executions->db)->points;
 }
 
 /* ---- checking ------------------------------------------------------------------------------ */
@@ -234,8 +234,8 @@ static enum weir_status admit(struct signal_call *self,
                               struct weir_connection *connection,
                               struct weir_error *error)
 {
-    enum weir_status status =
-        weir_store_get(&self->flow->store, connection, self->id, &self->records, error);
+    enum weir_status status = weir_store_get(&self->executions->store, connection,
+                                             self->id, &self->records, error);
 
     if (status == WEIR_NOT_FOUND)
         return deny(error);
@@ -262,7 +262,7 @@ static enum weir_status refuse(const struct signal_call *self, const char *what,
 static enum weir_status lock(struct signal_call *self, struct weir_connection *connection,
                              struct weir_error *error)
 {
-    const struct weir_store *store = &self->flow->store;
+    const struct weir_store *store = &self->executions->store;
     int64_t no;
 
     if (self->waitpoint_key != NULL)
@@ -369,7 +369,7 @@ static enum weir_status resume(struct signal_call *self,
     if (ruling != WEIR_RULING_DONE)
         return WEIR_OK; /* it is not suspended: judge() knows */
     self->effect = WEIR_SIGNAL_RESUMED;
-    return weir_change_set_store_at_commit(self->flow, connection, &change, 1,
+    return weir_change_set_store_at_commit(self->executions, connection, &change, 1,
                                            self->now_us, &self->pending_wakeups, error);
 }
 
@@ -482,7 +482,7 @@ static enum weir_status take(struct signal_call *self, struct weir_connection *c
     if (status == WEIR_OK && self->waitpoint->state == WEIR_WAITPOINT_ACTIVE)
         status = judge(self, connection, error);
     if (status == WEIR_OK)
-        status = weir_events_signal(self->flow, connection, &self->records.rows[0],
+        status = weir_events_signal(self->executions, connection, &self->records.rows[0],
                                     &self->row, self->waitpoint->key,
                                     weir_signal_effect_name(self->effect), self->now_us,
                                     &self->pending_wakeups.events, error);
@@ -564,35 +564,36 @@ static enum weir_status send(struct signal_call *self, enum weir_signal_effect *
     if (status != WEIR_OK)
         return status;
     pack(self);
-    weir_arena_init(&self->arena, self->flow->heap, ARENA_SIZE_MAX);
-    weir_execution_records_init(&self->records, self->flow->heap, 1);
-    status = weir_transact_soon(self->flow->db, deliver, self, error);
+    weir_arena_init(&self->arena, self->executions->heap, ARENA_SIZE_MAX);
+    weir_execution_records_init(&self->records, self->executions->heap, 1);
+    status = weir_transact_soon(self->executions->db, deliver, self, error);
     if (status == WEIR_OK) {
         *effect = self->effect;
-        weir_pending_wakeups_send(self->flow, &self->pending_wakeups);
+        weir_pending_wakeups_send(self->executions, &self->pending_wakeups);
     }
     weir_execution_records_fini(&self->records);
     weir_arena_fini(&self->arena);
     return status;
 }
 
-enum weir_status weir_flow_signal(struct weir_flow *self,
-                                  const struct weir_signal *signal,
-                                  enum weir_signal_effect *effect,
-                                  struct weir_error *error)
+enum weir_status weir_execution_signal(struct weir_executions *self,
+                                       const struct weir_signal *signal,
+                                       enum weir_signal_effect *effect,
+                                       struct weir_error *error)
 {
-    struct signal_call signal_call = {.flow = self, .id = &signal->id, .signal = signal};
+    struct signal_call signal_call = {
+        .executions = self, .id = &signal->id, .signal = signal};
 
     return send(&signal_call, effect, error);
 }
 
 enum weir_status
-weir_flow_approve(struct weir_flow *self, const struct weir_execution_id *id,
-                  const char *waitpoint_key, const struct weir_signal *signal,
-                  enum weir_signal_effect *effect, struct weir_error *error)
+weir_execution_approve(struct weir_executions *self, const struct weir_execution_id *id,
+                       const char *waitpoint_key, const struct weir_signal *signal,
+                       enum weir_signal_effect *effect, struct weir_error *error)
 {
     struct signal_call signal_call = {
-        .flow = self, .id = id, .signal = signal, .waitpoint_key = waitpoint_key};
+        .executions = self, .id = id, .signal = signal, .waitpoint_key = waitpoint_key};
 
     if (!weir_condition_is_word(or_nothing(waitpoint_key), WEIR_WAITPOINT_KEY_SIZE_MAX))
         return weir_error_set(error, WEIR_INVALID,
@@ -606,7 +607,7 @@ weir_flow_approve(struct weir_flow *self, const struct weir_execution_id *id,
 
 /* One call that reads. */
 struct reading {
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     weir_signal_visit_fn visit_signal;
     weir_waitpoint_visit_fn visit_waitpoint;
     void *state;
@@ -617,7 +618,8 @@ struct reading {
 static enum weir_status find(struct reading *self, struct weir_connection *connection,
                              const struct weir_execution_id *id, struct weir_error *error)
 {
-    return weir_store_get(&self->flow->store, connection, id, &self->records, error);
+    return weir_store_get(&self->executions->store, connection, id, &self->records,
+                          error);
 }
 
 /* Texts of rows have no zero behind them. */
@@ -656,12 +658,12 @@ static enum weir_status show_signal(void *state, const struct weir_signal_row *r
     return WEIR_OK;
 }
 
-enum weir_status weir_flow_signals(struct weir_flow *self,
-                                   const struct weir_execution_id *id,
-                                   weir_signal_visit_fn visit, void *state,
-                                   struct weir_error *error)
+enum weir_status weir_execution_signals(struct weir_executions *self,
+                                        const struct weir_execution_id *id,
+                                        weir_signal_visit_fn visit, void *state,
+                                        struct weir_error *error)
 {
-    struct reading reading = {.flow = self, .visit_signal = visit, .state = state};
+    struct reading reading = {.executions = self, .visit_signal = visit, .state = state};
     struct weir_connection *connection = NULL;
     enum weir_status status = weir_db_acquire(self->db, &connection, error);
 
@@ -735,12 +737,13 @@ static enum weir_status show_waitpoint(struct reading *self,
     return WEIR_OK;
 }
 
-enum weir_status weir_flow_waitpoints(struct weir_flow *self,
-                                      const struct weir_execution_id *id,
-                                      weir_waitpoint_visit_fn visit, void *state,
-                                      struct weir_error *error)
+enum weir_status weir_execution_waitpoints(struct weir_executions *self,
+                                           const struct weir_execution_id *id,
+                                           weir_waitpoint_visit_fn visit, void *state,
+                                           struct weir_error *error)
 {
-    struct reading reading = {.flow = self, .visit_waitpoint = visit, .state = state};
+    struct reading reading = {
+        .executions = self, .visit_waitpoint = visit, .state = state};
     struct weir_waitpoint_rows waitpoints = {.count = 0};
     struct weir_connection *connection = NULL;
     enum weir_status status = weir_db_acquire(self->db, &connection, error);

@@ -30,7 +30,7 @@ struct waitpoint_slot {
 
 /* One call. */
 struct suspend_call {
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     const struct weir_claim *claim;
     struct weir_waitpoint *waitpoints; /* the caller's */
     size_t waitpoint_count;
@@ -49,7 +49,7 @@ struct suspend_call {
     int64_t now_us;
     bool satisfied;
     struct weir_pending_wakeups pending_wakeups;
-    struct weir_truth truth;
+    struct weir_execution_status current;
 };
 
 static const uint8_t NO_UUID[WEIR_UUID_SIZE];
@@ -103,12 +103,12 @@ static enum weir_status check_keys(const struct suspend_call *self,
 static enum weir_status check_duration(const char *name, int64_t ms, int64_t least,
                                        struct weir_error *error)
 {
-    if (ms >= least && ms <= WEIR_FLOW_DURATION_MS_MAX)
+    if (ms >= least && ms <= WEIR_EXECUTION_DURATION_MS_MAX)
         return WEIR_OK;
     return weir_error_set(error, WEIR_INVALID,
                           "%s is %" PRId64 ", must be from %" PRId64 " to %" PRId64
                           ", a hundred years",
-                          name, ms, least, WEIR_FLOW_DURATION_MS_MAX);
+                          name, ms, least, WEIR_EXECUTION_DURATION_MS_MAX);
 }
 
 static enum weir_status check_options(const struct suspend_call *self,
@@ -211,11 +211,11 @@ static enum weir_status begin(struct suspend_call *self,
                               struct weir_connection *connection,
                               struct weir_error *error)
 {
-    enum weir_status status = weir_store_load(&self->flow->store, connection,
+    enum weir_status status = weir_store_load(&self->executions->store, connection,
                                               &self->claim->no, 1, &self->records, error);
 
     self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
-    self->truth = (struct weir_truth){.epoch = 0};
+    self->current = (struct weir_execution_status){.epoch = 0};
     self->satisfied = false;
     clear_spots(self);
     weir_arena_reset(&self->arena);
@@ -237,10 +237,10 @@ static enum weir_status refuse(struct suspend_call *self, struct weir_error *err
 {
     const struct weir_execution_row *row = &self->records.rows[0].row;
 
-    self->truth = weir_flow_truth(row);
+    self->current = weir_execution_status_of(row);
     return weir_error_set(error, WEIR_FENCED,
                           "epoch %" PRId64 " does not hold it: it is %s, epoch %" PRId64,
-                          self->claim->epoch, weir_public_state_name(self->truth.state),
+                          self->claim->epoch, weir_public_state_name(self->current.state),
                           row->epoch);
 }
 
@@ -508,9 +508,9 @@ static enum weir_status park(struct suspend_call *self,
 
     if (status == WEIR_OK)
         status =
-            weir_change_set_store_at_commit(self->flow, connection, &copy, 1,
+            weir_change_set_store_at_commit(self->executions, connection, &copy, 1,
                                             self->now_us, &self->pending_wakeups, error);
-    self->truth = weir_flow_truth(&change->stored->row);
+    self->current = weir_execution_status_of(&change->stored->row);
     return status;
 }
 
@@ -528,7 +528,7 @@ static enum weir_status answer_again(struct suspend_call *self,
             return refuse(self, error);
         status = give_token(self, connection, row, &self->spots[i], error);
     }
-    self->truth = weir_flow_truth(&self->records.rows[0].row);
+    self->current = weir_execution_status_of(&self->records.rows[0].row);
     return status;
 }
 
@@ -568,7 +568,7 @@ static enum weir_status suspend(struct weir_connection *connection, void *argume
     if (status == WEIR_OK && self->satisfied)
         status = note_suspension(self, connection, suspending.timeout_us, error);
     if (status != WEIR_OK || self->satisfied) {
-        self->truth = weir_flow_truth(&change.stored->row);
+        self->current = weir_execution_status_of(&change.stored->row);
         return status;
     }
     change.stored->row = row;
@@ -579,7 +579,7 @@ static enum weir_status suspend(struct weir_connection *connection, void *argume
 
 static enum weir_status prepare(struct suspend_call *self, struct weir_error *error)
 {
-    const struct weir_heap *heap = self->flow->heap;
+    const struct weir_heap *heap = self->executions->heap;
     struct weir_mint mint;
 
     weir_arena_init(&self->arena, heap, ARENA_SIZE_MAX);
@@ -619,20 +619,22 @@ static void finish(struct suspend_call *self)
 {
     if (self->spots != NULL)
         OPENSSL_cleanse(self->spots, self->waitpoint_count * sizeof *self->spots);
-    weir_heap_free(self->flow->heap, self->spots);
-    weir_heap_free(self->flow->heap, self->condition);
+    weir_heap_free(self->executions->heap, self->spots);
+    weir_heap_free(self->executions->heap, self->condition);
     weir_execution_records_fini(&self->records);
     weir_arena_fini(&self->arena);
     OPENSSL_cleanse(&self->secret, sizeof self->secret);
 }
 
-enum weir_status weir_flow_waitpoint(struct weir_flow *self,
-                                     const struct weir_claim *claim,
-                                     struct weir_waitpoint *waitpoint, int64_t expires_ms,
-                                     struct weir_truth *truth, struct weir_error *error)
+enum weir_status
+weir_execution_waitpoint(struct weir_executions *self, const struct weir_claim *claim,
+                         struct weir_waitpoint *waitpoint, int64_t expires_ms,
+                         struct weir_execution_status *current, struct weir_error *error)
 {
-    struct suspend_call suspend_call = {
-        .flow = self, .claim = claim, .waitpoints = waitpoint, .waitpoint_count = 1};
+    struct suspend_call suspend_call = {.executions = self,
+                                        .claim = claim,
+                                        .waitpoints = waitpoint,
+                                        .waitpoint_count = 1};
     enum weir_status status = check_keys(&suspend_call, error);
 
     if (status == WEIR_OK)
@@ -645,8 +647,8 @@ enum weir_status weir_flow_waitpoint(struct weir_flow *self,
         status = weir_transact_soon(self->db, make_waitpoint, &suspend_call, error);
     if (status == WEIR_OK)
         tell(&suspend_call);
-    if (truth != NULL)
-        *truth = suspend_call.truth;
+    if (current != NULL)
+        *current = suspend_call.current;
     finish(&suspend_call);
     return status;
 }
@@ -656,11 +658,12 @@ void weir_suspend_options_init(struct weir_suspend_options *self)
     *self = (struct weir_suspend_options){.on_timeout = WEIR_TIMEOUT_FAIL};
 }
 
-enum weir_status weir_flow_suspend(struct weir_flow *self, const struct weir_claim *claim,
-                                   struct weir_suspend_options *options, bool *satisfied,
-                                   struct weir_truth *truth, struct weir_error *error)
+enum weir_status
+weir_execution_suspend(struct weir_executions *self, const struct weir_claim *claim,
+                       struct weir_suspend_options *options, bool *satisfied,
+                       struct weir_execution_status *current, struct weir_error *error)
 {
-    struct suspend_call suspend_call = {.flow = self,
+    struct suspend_call suspend_call = {.executions = self,
                                         .claim = claim,
                                         .waitpoints = options->waitpoints,
                                         .waitpoint_count = options->waitpoint_count,
@@ -680,8 +683,8 @@ enum weir_status weir_flow_suspend(struct weir_flow *self, const struct weir_cla
         tell(&suspend_call);
         weir_pending_wakeups_send(self, &suspend_call.pending_wakeups);
     }
-    if (truth != NULL)
-        *truth = suspend_call.truth;
+    if (current != NULL)
+        *current = suspend_call.current;
     finish(&suspend_call);
     return status;
 }
@@ -706,9 +709,10 @@ static enum weir_status rotate(struct weir_connection *connection, void *argumen
                : status;
 }
 
-enum weir_status weir_flow_rotate_key(struct weir_flow *self, const char *key_id,
-                                      const uint8_t secret[WEIR_SECRET_SIZE],
-                                      int64_t grace_ms, struct weir_error *error)
+enum weir_status weir_executions_rotate_key(struct weir_executions *self,
+                                            const char *key_id,
+                                            const uint8_t secret[WEIR_SECRET_SIZE],
+                                            int64_t grace_ms, struct weir_error *error)
 {
     struct rotation rotation = {.grace_us = 0};
     struct weir_str name = weir_str(key_id != NULL ? key_id : "");

@@ -15,7 +15,7 @@ enum { ARENA_SIZE_MAX = 32 * 1024 * 1024, TEXT_SIZE_MAX = 64 * 1024 };
 
 /* One call. */
 struct look {
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     const struct weir_execution_id *id;
     struct weir_arena arena;
     struct weir_suspension_row row;
@@ -87,8 +87,9 @@ static enum weir_status read_all(struct look *self, struct weir_connection *conn
     int64_t no = 0;
     enum weir_status status;
 
-    weir_execution_records_init(&records, self->flow->heap, 1);
-    status = weir_store_get(&self->flow->store, connection, self->id, &records, error);
+    weir_execution_records_init(&records, self->executions->heap, 1);
+    status =
+        weir_store_get(&self->executions->store, connection, self->id, &records, error);
     if (status == WEIR_OK)
         no = records.rows[0].row.no;
     weir_execution_records_fini(&records);
@@ -142,7 +143,7 @@ static enum weir_status describe(struct look *self, struct weir_buf *missing,
         weir_arena_alloc(&self->arena, self->condition->part_count * sizeof *self->parts);
     if (self->parts == NULL)
         return no_memory(error);
-    weir_buf_init(&text, self->flow->heap, TEXT_SIZE_MAX);
+    weir_buf_init(&text, self->executions->heap, TEXT_SIZE_MAX);
     for (uint32_t i = 0; i < self->condition->part_count && status == WEIR_OK; i++)
         status = describe_part(self, i, &text, missing, error);
     weir_buf_fini(&text);
@@ -165,8 +166,8 @@ static enum weir_status show(struct look *self, weir_suspension_visit_fn visit,
     struct weir_buf missing, until;
     enum weir_status status;
 
-    weir_buf_init(&missing, self->flow->heap, TEXT_SIZE_MAX);
-    weir_buf_init(&until, self->flow->heap, TEXT_SIZE_MAX);
+    weir_buf_init(&missing, self->executions->heap, TEXT_SIZE_MAX);
+    weir_buf_init(&until, self->executions->heap, TEXT_SIZE_MAX);
     status = describe(self, &missing, error);
     weir_buf_append(&until, self->row.condition.data, self->row.condition.size);
     if (status == WEIR_OK && weir_buf_status(&until) != WEIR_OK)
@@ -192,17 +193,17 @@ static enum weir_status show(struct look *self, weir_suspension_visit_fn visit,
     return status;
 }
 
-enum weir_status weir_flow_suspension(struct weir_flow *self,
-                                      const struct weir_execution_id *id,
-                                      weir_suspension_visit_fn visit, void *state,
-                                      struct weir_error *error)
+enum weir_status weir_execution_suspension(struct weir_executions *self,
+                                           const struct weir_execution_id *id,
+                                           weir_suspension_visit_fn visit, void *state,
+                                           struct weir_error *error)
 {
-    struct look look = {.flow = self, .id = id};
+    struct look look = {.executions = self, .id = id};
     struct weir_connection *connection = NULL;
-    enum weir_status status = weir_flow_check_given("id", id != NULL, error);
+    enum weir_status status = weir_execution_check_given("id", id != NULL, error);
 
     if (status == WEIR_OK)
-        status = weir_flow_check_given("visit", visit != NULL, error);
+        status = weir_execution_check_given("visit", visit != NULL, error);
     if (status != WEIR_OK)
         return status;
     weir_arena_init(&look.arena, self->heap, ARENA_SIZE_MAX);
@@ -211,7 +212,7 @@ enum weir_status weir_flow_suspension(struct weir_flow *self,
         status = read_all(&look, connection, error);
     weir_db_release(self->db, connection);
     if (status == WEIR_NOT_FOUND || status == WEIR_NO_ROW)
-        weir_flow_prefix_id(error, id);
+        weir_execution_prefix_id(error, id);
     if (status == WEIR_OK)
         status = show(&look, visit, state, error);
     weir_arena_fini(&look.arena);

@@ -23,13 +23,14 @@ const struct weir_claimed *weir_task_claimed(const struct weir_task *self)
 enum weir_status weir_task_progress(struct weir_task *self, int32_t percent,
                                     const char *text, struct weir_error *error)
 {
-    struct weir_flow *flow = weir_flow_worker_borrow(self->worker);
+    struct weir_executions *executions = weir_execution_worker_borrow(self->worker);
     enum weir_status status;
 
-    if (flow == NULL)
+    if (executions == NULL)
         return weir_error_set(error, WEIR_CLOSED, "the worker was destroyed");
-    status = weir_flow_progress(flow, &self->claimed->claim, percent, text, NULL, error);
-    weir_flow_worker_give_back(self->worker);
+    status = weir_execution_progress(executions, &self->claimed->claim, percent, text,
+                                     NULL, error);
+    weir_execution_worker_give_back(self->worker);
     return status;
 }
 
@@ -124,8 +125,8 @@ enum weir_answer weir_task_delay(struct weir_task *self, int64_t delay_ms)
 {
     struct weir_settlement *answer = begin_answer(self, WEIR_SETTLE_DELAY);
 
-    if (delay_ms > WEIR_FLOW_DURATION_MS_MAX)
-        delay_ms = WEIR_FLOW_DURATION_MS_MAX;
+    if (delay_ms > WEIR_EXECUTION_DURATION_MS_MAX)
+        delay_ms = WEIR_EXECUTION_DURATION_MS_MAX;
     answer->delay_ms = delay_ms > 0 ? delay_ms : 0;
     return WEIR_ANSWERED;
 }

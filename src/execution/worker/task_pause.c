@@ -24,13 +24,14 @@ static enum weir_status destroyed(struct weir_error *error)
 enum weir_status weir_task_signals(struct weir_task *self, weir_signal_visit_fn visit,
                                    void *state, struct weir_error *error)
 {
-    struct weir_flow *flow = weir_flow_worker_borrow(self->worker);
+    struct weir_executions *executions = weir_execution_worker_borrow(self->worker);
     enum weir_status status;
 
-    if (flow == NULL)
+    if (executions == NULL)
         return destroyed(error);
-    status = weir_flow_signals(flow, &self->claimed->claim.id, visit, state, error);
-    weir_flow_worker_give_back(self->worker);
+    status =
+        weir_execution_signals(executions, &self->claimed->claim.id, visit, state, error);
+    weir_execution_worker_give_back(self->worker);
     return status;
 }
 
@@ -38,14 +39,14 @@ enum weir_status weir_task_waitpoint(struct weir_task *self,
                                      struct weir_waitpoint *waitpoint, int64_t expires_ms,
                                      struct weir_error *error)
 {
-    struct weir_flow *flow = weir_flow_worker_borrow(self->worker);
+    struct weir_executions *executions = weir_execution_worker_borrow(self->worker);
     enum weir_status status;
 
-    if (flow == NULL)
+    if (executions == NULL)
         return destroyed(error);
-    status = weir_flow_waitpoint(flow, &self->claimed->claim, waitpoint, expires_ms, NULL,
-                                 error);
-    weir_flow_worker_give_back(self->worker);
+    status = weir_execution_waitpoint(executions, &self->claimed->claim, waitpoint,
+                                      expires_ms, NULL, error);
+    weir_execution_worker_give_back(self->worker);
     return status;
 }
 
@@ -61,24 +62,24 @@ struct suspend_call {
 };
 
 /* What is not there may be a waitpoint; of an execution that is gone there is no truth. */
-static bool is_lost(enum weir_status status, const struct weir_truth *truth)
+static bool is_lost(enum weir_status status, const struct weir_execution_status *current)
 {
-    return status == WEIR_FENCED || (status == WEIR_NOT_FOUND && truth->epoch == 0);
+    return status == WEIR_FENCED || (status == WEIR_NOT_FOUND && current->epoch == 0);
 }
 
 static enum weir_status call_once(struct suspend_call *self, struct weir_error *error)
 {
-    struct weir_flow_worker *worker = self->task->worker;
-    struct weir_flow *flow = weir_flow_worker_borrow(worker);
-    struct weir_truth truth = {.epoch = 0};
+    struct weir_execution_worker *worker = self->task->worker;
+    struct weir_executions *executions = weir_execution_worker_borrow(worker);
+    struct weir_execution_status current = {.epoch = 0};
     enum weir_status status;
 
-    if (flow == NULL)
+    if (executions == NULL)
         return destroyed(error);
-    status = weir_flow_suspend(flow, &self->task->claimed->claim, self->options,
-                               &self->satisfied, &truth, error);
-    weir_flow_worker_give_back(worker);
-    self->lost = is_lost(status, &truth);
+    status = weir_execution_suspend(executions, &self->task->claimed->claim,
+                                    self->options, &self->satisfied, &current, error);
+    weir_execution_worker_give_back(worker);
+    self->lost = is_lost(status, &current);
     self->doubtful =
         status == WEIR_IN_DOUBT || (self->doubtful && status != WEIR_OK && !self->lost);
     return status;

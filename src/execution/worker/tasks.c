@@ -61,7 +61,7 @@ static int64_t deadline_of(const struct weir_claimed *claimed, int64_t lease_ms)
 }
 
 struct weir_claim_batch *weir_claim_batch_create(const struct weir_heap *heap,
-                                                 struct weir_flow_worker *worker,
+                                                 struct weir_execution_worker *worker,
                                                  struct weir_claimed *claimed,
                                                  size_t count, int64_t lease_ms)
 {
@@ -123,7 +123,7 @@ static uint32_t *figure_of(struct weir_tasks *self, enum weir_task_state state)
 /* For wait(). */
 static void count_left(struct weir_tasks *self) WEIR_REQUIRES(self->lock)
 {
-    const struct weir_flow_worker_stats *now = &self->stats;
+    const struct weir_execution_worker_stats *now = &self->stats;
 
     atomic_store(&self->left[WEIR_TASKS_NONE_UNSETTLED], now->settling);
     atomic_store(&self->left[WEIR_TASKS_NONE_HELD],
@@ -147,7 +147,7 @@ static void move(struct weir_tasks *self, struct weir_task *task, enum weir_task
 /* The handler has lent its claim, and that one was first to settle it. */
 static uint64_t *fate_elsewhere(struct weir_tasks *self, const struct weir_task *task)
 {
-    switch (task->answer.truth.state) {
+    switch (task->answer.current.state) {
     case WEIR_STATE_SUSPENDED:
         return &self->stats.suspended;
     case WEIR_STATE_COMPLETED:
@@ -175,8 +175,8 @@ static uint64_t *fate_of(struct weir_tasks *self, const struct weir_task *task,
     case WEIR_SETTLE_COMPLETE:
         return &self->stats.completed;
     case WEIR_SETTLE_FAIL:
-        return task->answer.truth.state == WEIR_STATE_FAILED ? &self->stats.failed
-                                                             : &self->stats.retried;
+        return task->answer.current.state == WEIR_STATE_FAILED ? &self->stats.failed
+                                                               : &self->stats.retried;
     case WEIR_SETTLE_DELAY:
         return task->returned ? &self->stats.returned : &self->stats.delayed;
     case WEIR_SETTLE_ABANDON:
@@ -588,7 +588,7 @@ size_t weir_tasks_held(struct weir_tasks *self)
     return atomic_load(&self->left[WEIR_TASKS_NONE_HELD]);
 }
 
-void weir_tasks_read(struct weir_tasks *self, struct weir_flow_worker_stats *out)
+void weir_tasks_read(struct weir_tasks *self, struct weir_execution_worker_stats *out)
 {
     weir_lock_acquire(&self->lock);
     *out = self->stats;

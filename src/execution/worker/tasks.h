@@ -71,9 +71,9 @@ struct weir_task_kind {
 struct weir_task {
     struct weir_list link; /* in the list of its state */
     struct weir_claim_batch *claim_batch;
-    struct weir_flow_worker *worker;    /* borrowed */
-    const struct weir_claimed *claimed; /* the haul's */
-    const struct weir_task_kind *kind;  /* the worker's; NULL: it has none for it */
+    struct weir_execution_worker *worker; /* borrowed */
+    const struct weir_claimed *claimed;   /* the haul's */
+    const struct weir_task_kind *kind;    /* the worker's; NULL: it has none for it */
     enum weir_task_state state;
     enum weir_task_stop stop;
     enum weir_task_pause pause;
@@ -112,7 +112,7 @@ struct weir_tasks {
     struct weir_lock lock; /* guards all that follows, and the tasks */
     struct weir_list lists[WEIR_TASK_GONE];
     bool closed;
-    struct weir_flow_worker_stats stats;
+    struct weir_execution_worker_stats stats;
 };
 
 /* Fails with WEIR_SYSTEM. fini() needs it to itself, and frees what is left. */
@@ -123,7 +123,8 @@ void weir_tasks_fini(struct weir_tasks *self);
 
 /* Takes `claimed`, but for the failure: NULL, no memory. Nothing of it is admitted yet. */
 WEIR_CHECKED struct weir_claim_batch *
-weir_claim_batch_create(const struct weir_heap *heap, struct weir_flow_worker *worker,
+weir_claim_batch_create(const struct weir_heap *heap,
+                        struct weir_execution_worker *worker,
                         struct weir_claimed *claimed, size_t count, int64_t lease_ms);
 
 /* How many more may be claimed. */
@@ -194,7 +195,7 @@ void weir_tasks_wait(struct weir_tasks *self, enum weir_tasks_wanted wanted,
 
 /* How many are not gone. */
 size_t weir_tasks_held(struct weir_tasks *self);
-void weir_tasks_read(struct weir_tasks *self, struct weir_flow_worker_stats *out);
+void weir_tasks_read(struct weir_tasks *self, struct weir_execution_worker_stats *out);
 
 /* Its answer is that somebody else may go on, or the same one, after so long. In task.c. */
 void weir_task_give_back(struct weir_task *self, int64_t delay_ms);

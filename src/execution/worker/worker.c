@@ -38,27 +38,28 @@ enum {
 /* How long destroy() waits for a ward before it does so again. */
 #define INTERNAL_WORKERS_NS WEIR_SECONDS(1)
 
-void weir_flow_worker_options_init(struct weir_flow_worker_options *self)
+void weir_execution_worker_options_init(struct weir_execution_worker_options *self)
 {
-    *self = (struct weir_flow_worker_options){.permits = PERMITS_DEFAULT};
+    *self = (struct weir_execution_worker_options){.permits = PERMITS_DEFAULT};
     weir_claim_options_init(&self->claim);
 }
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-static enum weir_status check_options(const struct weir_flow_worker_options *options,
+static enum weir_status check_options(const struct weir_execution_worker_options *options,
                                       struct weir_error *error)
 {
-    if (options->flow == NULL)
-        return weir_error_set(error, WEIR_INVALID, "flow is NULL, must be an engine");
-    if (options->permits < 1 || options->permits > WEIR_FLOW_PERMITS_MAX)
+    if (options->executions == NULL)
+        return weir_error_set(error, WEIR_INVALID,
+                              "executions is NULL, must be an engine");
+    if (options->permits < 1 || options->permits > WEIR_EXECUTION_PERMITS_MAX)
         return weir_error_set(error, WEIR_INVALID,
                               "permits is %" PRIu32 ", must be from 1 to %d",
-                              options->permits, WEIR_FLOW_PERMITS_MAX);
-    if (options->prefetch > WEIR_FLOW_PREFETCH_MAX)
+                              options->permits, WEIR_EXECUTION_PERMITS_MAX);
+    if (options->prefetch > WEIR_EXECUTION_PREFETCH_MAX)
         return weir_error_set(error, WEIR_INVALID,
                               "prefetch is %" PRIu32 ", must be from 0 to %d",
-                              options->prefetch, WEIR_FLOW_PREFETCH_MAX);
+                              options->prefetch, WEIR_EXECUTION_PREFETCH_MAX);
     return weir_claim_options_check(&options->claim, 1, error);
 }
 
@@ -81,7 +82,7 @@ static const char *const *copy_list(struct weir_arena *names, const char *const 
     return list;
 }
 
-static enum weir_status copy_claim(struct weir_flow_worker *self,
+static enum weir_status copy_claim(struct weir_execution_worker *self,
                                    const struct weir_claim_options *claim,
                                    struct weir_error *error)
 {
@@ -102,7 +103,7 @@ static enum weir_status copy_claim(struct weir_flow_worker *self,
 }
 
 /* A thread per handler, one for the claimer, and those that no handler can take. */
-static enum weir_status find_executor(struct weir_flow_worker *self,
+static enum weir_status find_executor(struct weir_execution_worker *self,
                                       struct weir_executor *given,
                                       struct weir_error *error)
 {
@@ -113,7 +114,7 @@ static enum weir_status find_executor(struct weir_flow_worker *self,
         return WEIR_OK;
     weir_executor_options_init(&options);
     options.heap = self->heap;
-    options.log = *weir_db_log(self->flow->db);
+    options.log = *weir_db_log(self->executions->db);
     options.threads = self->permits + 1;
     options.reserve_threads = INTERNAL_WORKERS_COUNT;
     self->own_executor = true;
@@ -123,16 +124,16 @@ static enum weir_status find_executor(struct weir_flow_worker *self,
 static void runner_ended(void *state, const struct weir_worker_end *end)
 {
     (void)end;
-    weir_flow_worker_release(state);
+    weir_execution_worker_release(state);
 }
 
-static enum weir_status make_wards(struct weir_flow_worker *self,
+static enum weir_status make_wards(struct weir_execution_worker *self,
                                    struct weir_error *error)
 {
-    const struct weir_ward_options claimers = {.name = "flow.claimer"};
+    const struct weir_ward_options claimers = {.name = "execution.claimer"};
     const struct weir_ward_options runners = {
-        .name = "flow.runners", .on_end = runner_ended, .state = self};
-    const struct weir_ward_options internal_workers = {.name = "flow.staff"};
+        .name = "execution.runners", .on_end = runner_ended, .state = self};
+    const struct weir_ward_options internal_workers = {.name = "execution.staff"};
     enum weir_status status =
         weir_ward_create(self->executor, &claimers, &self->claimers, error);
 
@@ -149,8 +150,8 @@ static enum weir_status make_wards(struct weir_flow_worker *self,
     return status;
 }
 
-static enum weir_status assemble(struct weir_flow_worker *self,
-                                 const struct weir_flow_worker_options *options,
+static enum weir_status assemble(struct weir_execution_worker *self,
+                                 const struct weir_execution_worker_options *options,
                                  struct weir_error *error)
 {
     size_t room = (size_t)options->permits + options->prefetch;
@@ -169,7 +170,7 @@ static enum weir_status assemble(struct weir_flow_worker *self,
     return status == WEIR_OK ? make_wards(self, error) : status;
 }
 
-static enum weir_status init_locks(struct weir_flow_worker *self, size_t room)
+static enum weir_status init_locks(struct weir_execution_worker *self, size_t room)
 {
     enum weir_status status = weir_lock_init(&self->lock);
 
@@ -186,25 +187,25 @@ static enum weir_status init_locks(struct weir_flow_worker *self, size_t room)
     return status;
 }
 
-enum weir_status weir_flow_worker_create(const struct weir_flow_worker_options *options,
-                                         struct weir_flow_worker **out,
-                                         struct weir_error *error)
+enum weir_status
+weir_execution_worker_create(const struct weir_execution_worker_options *options,
+                             struct weir_execution_worker **out, struct weir_error *error)
 {
-    struct weir_flow_worker *self = NULL;
+    struct weir_execution_worker *self = NULL;
     enum weir_status status = check_options(options, error);
 
     *out = NULL;
     if (status == WEIR_OK) {
-        self = weir_heap_zalloc(options->flow->heap, sizeof *self);
+        self = weir_heap_zalloc(options->executions->heap, sizeof *self);
         if (self == NULL)
             status = no_memory(error);
     }
     if (status == WEIR_OK) {
-        self->flow = options->flow;
-        self->heap = options->flow->heap;
+        self->executions = options->executions;
+        self->heap = options->executions->heap;
         self->permits = options->permits;
         self->lease_ns = WEIR_MILLISECONDS(options->claim.lease_ms);
-        self->listener = weir_log_listener(weir_db_log(self->flow->db));
+        self->listener = weir_log_listener(weir_db_log(self->executions->db));
         self->listeners[0] = &self->listener;
         weir_arena_init(&self->names, self->heap, NAMES_SIZE_MAX);
         atomic_init(&self->runners_missing, 0);
@@ -218,7 +219,7 @@ enum weir_status weir_flow_worker_create(const struct weir_flow_worker_options *
             if (status == WEIR_OK)
                 *out = self;
             else
-                weir_flow_worker_destroy(self);
+                weir_execution_worker_destroy(self);
         }
     }
     if (status != WEIR_OK)
@@ -233,8 +234,9 @@ static bool same_kind(const char *a, const char *b)
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-static enum weir_status check_kind(const struct weir_flow_worker *self, const char *kind,
-                                   weir_task_fn handler, struct weir_error *error)
+static enum weir_status check_kind(const struct weir_execution_worker *self,
+                                   const char *kind, weir_task_fn handler,
+                                   struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
@@ -249,15 +251,15 @@ static enum weir_status check_kind(const struct weir_flow_worker *self, const ch
             status = weir_error_set(error, WEIR_EXISTS, "kind \"%.64s\" has a handler",
                                     kind != NULL ? kind : "");
     }
-    if (status == WEIR_OK && self->kind_count == WEIR_FLOW_HANDLERS_MAX)
+    if (status == WEIR_OK && self->kind_count == WEIR_EXECUTION_HANDLERS_MAX)
         status = weir_error_set(error, WEIR_INVALID, "handlers are %d, must not be more",
-                                WEIR_FLOW_HANDLERS_MAX);
+                                WEIR_EXECUTION_HANDLERS_MAX);
     return status;
 }
 
-enum weir_status weir_flow_worker_add(struct weir_flow_worker *self, const char *kind,
-                                      weir_task_fn handler, void *state,
-                                      struct weir_error *error)
+enum weir_status weir_execution_worker_add(struct weir_execution_worker *self,
+                                           const char *kind, weir_task_fn handler,
+                                           void *state, struct weir_error *error)
 {
     enum weir_status status = check_kind(self, kind, handler, error);
     char *copy = NULL;
@@ -277,16 +279,16 @@ enum weir_status weir_flow_worker_add(struct weir_flow_worker *self, const char 
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-void weir_flow_worker_notify(struct weir_flow_worker *self,
-                             enum weir_worker_notifier_id notifier)
+void weir_execution_worker_notify(struct weir_execution_worker *self,
+                                  enum weir_worker_notifier_id notifier)
 {
     weir_notifier_notify_one(self->notifiers[notifier]);
 }
 
 struct weir_worker_options
-weir_flow_worker_thread_options(struct weir_flow_worker *self, const char *name,
-                                weir_action_fn action,
-                                enum weir_worker_notifier_id notifier)
+weir_execution_worker_thread_options(struct weir_execution_worker *self, const char *name,
+                                     weir_action_fn action,
+                                     enum weir_worker_notifier_id notifier)
 {
     struct weir_worker_options options;
 
@@ -304,7 +306,8 @@ weir_flow_worker_thread_options(struct weir_flow_worker *self, const char *name,
     return options;
 }
 
-static enum weir_status spawn_all(struct weir_flow_worker *self, struct weir_error *error)
+static enum weir_status spawn_all(struct weir_execution_worker *self,
+                                  struct weir_error *error)
 {
     enum weir_status status = weir_watch_spawn(self, error);
 
@@ -319,8 +322,8 @@ static enum weir_status spawn_all(struct weir_flow_worker *self, struct weir_err
     return status;
 }
 
-enum weir_status weir_flow_worker_start(struct weir_flow_worker *self,
-                                        struct weir_error *error)
+enum weir_status weir_execution_worker_start(struct weir_execution_worker *self,
+                                             struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
@@ -333,9 +336,9 @@ enum weir_status weir_flow_worker_start(struct weir_flow_worker *self,
         status = spawn_all(self, error);
         if (status == WEIR_OK) {
             for (int i = 0; i < WEIR_WORKER_NOTIFIERS; i++)
-                weir_flow_worker_notify(self, (enum weir_worker_notifier_id)i);
+                weir_execution_worker_notify(self, (enum weir_worker_notifier_id)i);
         } else {
-            (void)weir_flow_worker_stop(self, 0);
+            (void)weir_execution_worker_stop(self, 0);
         }
     }
     if (status != WEIR_OK)
@@ -343,26 +346,26 @@ enum weir_status weir_flow_worker_start(struct weir_flow_worker *self,
     return status;
 }
 
-void weir_flow_worker_read(struct weir_flow_worker *self,
-                           struct weir_flow_worker_stats *out)
+void weir_execution_worker_read(struct weir_execution_worker *self,
+                                struct weir_execution_worker_stats *out)
 {
     weir_tasks_read(&self->tasks, out);
 }
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-static int64_t in(struct weir_flow_worker *self, int64_t duration_ns)
+static int64_t in(struct weir_execution_worker *self, int64_t duration_ns)
 {
     return weir_sat_add_i64(weir_executor_now(self->executor), duration_ns);
 }
 
-static void stop_ward(struct weir_flow_worker *self, struct weir_ward *ward,
+static void stop_ward(struct weir_execution_worker *self, struct weir_ward *ward,
                       int64_t deadline_ns)
 {
     (void)weir_ward_stop(ward, deadline_ns - weir_executor_now(self->executor));
 }
 
-size_t weir_flow_worker_stop(struct weir_flow_worker *self, int64_t grace_ns)
+size_t weir_execution_worker_stop(struct weir_execution_worker *self, int64_t grace_ns)
 {
     int64_t grace_end_ns, last_ns;
     size_t left;
@@ -372,7 +375,7 @@ size_t weir_flow_worker_stop(struct weir_flow_worker *self, int64_t grace_ns)
     self->stopped = true;
     grace_end_ns = in(self, grace_ns > 0 ? grace_ns : 0);
     weir_tasks_close(&self->tasks);
-    weir_flow_worker_notify(self, WEIR_NOTIFY_SETTLER);
+    weir_execution_worker_notify(self, WEIR_NOTIFY_SETTLER);
     stop_ward(self, self->claimers, grace_end_ns);
     weir_tasks_wait(&self->tasks, WEIR_TASKS_NONE_HELD, grace_end_ns);
 
@@ -384,8 +387,8 @@ size_t weir_flow_worker_stop(struct weir_flow_worker *self, int64_t grace_ns)
     stop_ward(self, self->internal_workers, last_ns);
     left = weir_tasks_held(&self->tasks);
     if (left > 0)
-        weir_log_event(weir_db_log(self->flow->db), WEIR_LOG_WARNING,
-                       "flow.worker_unfinished", "executions=%zu", left);
+        weir_log_event(weir_db_log(self->executions->db), WEIR_LOG_WARNING,
+                       "execution.worker_unfinished", "executions=%zu", left);
     return left;
 }
 
@@ -397,7 +400,7 @@ static void wait_for_internal_workers(struct weir_ward *ward)
 }
 
 /* In a simulation whoever uses it is in the middle of something and cannot go on. */
-static void close_engine(struct weir_flow_worker *self)
+static void close_engine(struct weir_execution_worker *self)
 {
     weir_lock_acquire(&self->lock);
     self->closed = true;
@@ -406,20 +409,20 @@ static void close_engine(struct weir_flow_worker *self)
     weir_lock_release(&self->lock);
 }
 
-struct weir_flow *weir_flow_worker_borrow(struct weir_flow_worker *self)
+struct weir_executions *weir_execution_worker_borrow(struct weir_execution_worker *self)
 {
-    struct weir_flow *flow = NULL;
+    struct weir_executions *executions = NULL;
 
     weir_lock_acquire(&self->lock);
     if (!self->closed) {
-        flow = self->flow;
+        executions = self->executions;
         self->borrowers++;
     }
     weir_lock_release(&self->lock);
-    return flow;
+    return executions;
 }
 
-void weir_flow_worker_give_back(struct weir_flow_worker *self)
+void weir_execution_worker_give_back(struct weir_execution_worker *self)
 {
     weir_lock_acquire(&self->lock);
     self->borrowers--;
@@ -427,12 +430,12 @@ void weir_flow_worker_give_back(struct weir_flow_worker *self)
     weir_lock_release(&self->lock);
 }
 
-void weir_flow_worker_hold(struct weir_flow_worker *self)
+void weir_execution_worker_hold(struct weir_execution_worker *self)
 {
     atomic_fetch_add(&self->holds, 1);
 }
 
-void weir_flow_worker_release(struct weir_flow_worker *self)
+void weir_execution_worker_release(struct weir_execution_worker *self)
 {
     const struct weir_heap *heap = self->heap;
 
@@ -449,11 +452,11 @@ void weir_flow_worker_release(struct weir_flow_worker *self)
     weir_heap_free(heap, self);
 }
 
-void weir_flow_worker_destroy(struct weir_flow_worker *self)
+void weir_execution_worker_destroy(struct weir_execution_worker *self)
 {
     if (self == NULL)
         return;
-    (void)weir_flow_worker_stop(self, 0);
+    (void)weir_execution_worker_stop(self, 0);
     wait_for_internal_workers(self->claimers);
     wait_for_internal_workers(self->internal_workers);
     if (self->executor != NULL)
@@ -463,5 +466,5 @@ void weir_flow_worker_destroy(struct weir_flow_worker *self)
     weir_ward_destroy(self->internal_workers);
     if (self->own_executor)
         weir_executor_destroy(self->executor);
-    weir_flow_worker_release(self);
+    weir_execution_worker_release(self);
 }

@@ -32,16 +32,17 @@ enum weir_worker_notifier_id {
 
 enum { WEIR_SETTLE_JOIN_MAX = 512 };
 
-struct weir_flow_worker {
-    struct weir_flow *flow;       /* borrowed until destroy() */
-    const struct weir_heap *heap; /* borrowed: the database's */
+struct weir_execution_worker {
+    struct weir_executions *executions; /* borrowed until destroy() */
+    const struct weir_heap *heap;       /* borrowed: the database's */
     struct weir_executor *executor;
     bool own_executor;
     uint32_t permits;
     struct weir_claim_options claim; /* texts and lists are in `names` */
     int64_t lease_ns;
     struct weir_arena names;
-    struct weir_task_kind kinds[WEIR_FLOW_HANDLERS_MAX]; /* their texts are in `names` */
+    struct weir_task_kind
+        kinds[WEIR_EXECUTION_HANDLERS_MAX]; /* their texts are in `names` */
     size_t kind_count;
     struct weir_tasks tasks;
     struct weir_listener listener; /* of the claimer and the internal workers */
@@ -72,31 +73,31 @@ struct weir_flow_worker {
 };
 
 /* The engine, for a call of a handler; NULL: it is not ours any more. Owes one give_back(). */
-struct weir_flow *weir_flow_worker_borrow(struct weir_flow_worker *self);
-void weir_flow_worker_give_back(struct weir_flow_worker *self);
+struct weir_executions *weir_execution_worker_borrow(struct weir_execution_worker *self);
+void weir_execution_worker_give_back(struct weir_execution_worker *self);
 
 /* Whoever is the last to go frees everything. */
-void weir_flow_worker_hold(struct weir_flow_worker *self);
-void weir_flow_worker_release(struct weir_flow_worker *self);
+void weir_execution_worker_hold(struct weir_execution_worker *self);
+void weir_execution_worker_release(struct weir_execution_worker *self);
 
-void weir_flow_worker_notify(struct weir_flow_worker *self,
-                             enum weir_worker_notifier_id notifier);
+void weir_execution_worker_notify(struct weir_execution_worker *self,
+                                  enum weir_worker_notifier_id notifier);
 
 /* What all have in common; `state` is the worker. */
 struct weir_worker_options
-weir_flow_worker_thread_options(struct weir_flow_worker *self, const char *name,
-                                weir_action_fn action,
-                                enum weir_worker_notifier_id notifier);
+weir_execution_worker_thread_options(struct weir_execution_worker *self, const char *name,
+                                     weir_action_fn action,
+                                     enum weir_worker_notifier_id notifier);
 
-WEIR_CHECKED enum weir_status weir_claimer_spawn(struct weir_flow_worker *self,
+WEIR_CHECKED enum weir_status weir_claimer_spawn(struct weir_execution_worker *self,
                                                  struct weir_error *error);
-WEIR_CHECKED enum weir_status weir_runner_spawn(struct weir_flow_worker *self,
+WEIR_CHECKED enum weir_status weir_runner_spawn(struct weir_execution_worker *self,
                                                 struct weir_error *error);
-WEIR_CHECKED enum weir_status weir_settler_spawn(struct weir_flow_worker *self,
+WEIR_CHECKED enum weir_status weir_settler_spawn(struct weir_execution_worker *self,
                                                  struct weir_error *error);
-WEIR_CHECKED enum weir_status weir_renewer_spawn(struct weir_flow_worker *self,
+WEIR_CHECKED enum weir_status weir_renewer_spawn(struct weir_execution_worker *self,
                                                  struct weir_error *error);
-WEIR_CHECKED enum weir_status weir_watch_spawn(struct weir_flow_worker *self,
+WEIR_CHECKED enum weir_status weir_watch_spawn(struct weir_execution_worker *self,
                                                struct weir_error *error);
 
 #endif

@@ -13,8 +13,8 @@
 #define REST_MIN_NS WEIR_MILLISECONDS(1)
 
 /* Until `time_ns`, and a third of a lease at most. */
-static struct weir_directive rest(const struct weir_flow_worker *self, int64_t time_ns,
-                                  int64_t now_ns)
+static struct weir_directive rest(const struct weir_execution_worker *self,
+                                  int64_t time_ns, int64_t now_ns)
 {
     int64_t rest_ns = self->lease_ns / 3;
 
@@ -25,7 +25,7 @@ static struct weir_directive rest(const struct weir_flow_worker *self, int64_t t
 
 /* ---- renewing ------------------------------------------------------------------------------ */
 
-static enum weir_status renew_all(struct weir_flow_worker *self, int64_t now_ns,
+static enum weir_status renew_all(struct weir_execution_worker *self, int64_t now_ns,
                                   struct weir_error *error)
 {
     int64_t end_ns = weir_sat_add_i64(now_ns, self->lease_ns);
@@ -35,8 +35,8 @@ static enum weir_status renew_all(struct weir_flow_worker *self, int64_t now_ns,
     for (size_t i = 0; i < count; i++)
         self->renewals[i] =
             (struct weir_renewal){.claim = self->leased[i]->claimed->claim};
-    status =
-        weir_flow_renew(self->flow, self->claim.lease_ms, self->renewals, count, error);
+    status = weir_execution_renew(self->executions, self->claim.lease_ms, self->renewals,
+                                  count, error);
     for (size_t i = 0; i < count; i++) {
         if (status == WEIR_OK)
             weir_tasks_renewed(&self->tasks, self->leased[i], self->renewals[i].status,
@@ -49,7 +49,7 @@ static enum weir_status renew_all(struct weir_flow_worker *self, int64_t now_ns,
     return status;
 }
 
-static int64_t renewal_time(struct weir_flow_worker *self)
+static int64_t renewal_time(struct weir_execution_worker *self)
 {
     int64_t end_ns = weir_tasks_first_end(&self->tasks);
 
@@ -59,23 +59,23 @@ static int64_t renewal_time(struct weir_flow_worker *self)
 static enum weir_status renew(struct weir_context *context, void *state,
                               struct weir_directive *out, struct weir_error *error)
 {
-    struct weir_flow_worker *self = state;
+    struct weir_execution_worker *self = state;
     int64_t now_ns = weir_context_now(context);
     enum weir_status status = WEIR_OK;
 
     if (renewal_time(self) <= now_ns) {
         status = renew_all(self, now_ns, error);
-        weir_flow_worker_notify(self, WEIR_NOTIFY_CLAIMER); /* some may be lost */
+        weir_execution_worker_notify(self, WEIR_NOTIFY_CLAIMER); /* some may be lost */
     }
     *out = rest(self, renewal_time(self), weir_context_now(context));
     return status;
 }
 
-enum weir_status weir_renewer_spawn(struct weir_flow_worker *self,
+enum weir_status weir_renewer_spawn(struct weir_execution_worker *self,
                                     struct weir_error *error)
 {
     struct weir_worker_options options =
-        weir_flow_worker_thread_options(self, "renewer", renew, WEIR_NOTIFY_RENEWER);
+        weir_execution_worker_thread_options(self, "renewer", renew, WEIR_NOTIFY_RENEWER);
 
     options.backoff.initial_ns = self->lease_ns / 50;
     options.backoff.max_ns = self->lease_ns / 10;
@@ -84,20 +84,20 @@ enum weir_status weir_renewer_spawn(struct weir_flow_worker *self,
 
 /* ---- watching ------------------------------------------------------------------------------ */
 
-static void make_missing_runners(struct weir_flow_worker *self)
+static void make_missing_runners(struct weir_execution_worker *self)
 {
     while (atomic_load(&self->runners_missing) > 0) {
         if (weir_runner_spawn(self, NULL) != WEIR_OK)
             return;
         atomic_fetch_sub(&self->runners_missing, 1);
-        weir_flow_worker_notify(self, WEIR_NOTIFY_RUNNERS);
+        weir_execution_worker_notify(self, WEIR_NOTIFY_RUNNERS);
     }
 }
 
 static enum weir_status watch(struct weir_context *context, void *state,
                               struct weir_directive *out, struct weir_error *error)
 {
-    struct weir_flow_worker *self = state;
+    struct weir_execution_worker *self = state;
     int64_t now_ns = weir_context_now(context);
 
     (void)error;
@@ -106,10 +106,11 @@ static enum weir_status watch(struct weir_context *context, void *state,
     return WEIR_OK;
 }
 
-enum weir_status weir_watch_spawn(struct weir_flow_worker *self, struct weir_error *error)
+enum weir_status weir_watch_spawn(struct weir_execution_worker *self,
+                                  struct weir_error *error)
 {
     struct weir_worker_options options =
-        weir_flow_worker_thread_options(self, "watch", watch, WEIR_NOTIFY_WATCH);
+        weir_execution_worker_thread_options(self, "watch", watch, WEIR_NOTIFY_WATCH);
 
     return weir_ward_spawn(self->internal_workers, &options, NULL, error);
 }

@@ -26,16 +26,17 @@ static enum weir_status call(struct weir_context *context, void *argument,
 static void log_panic(struct weir_task *task, const char *text)
 {
     const struct weir_claimed *claimed = task->claimed;
-    struct weir_flow *flow = weir_flow_worker_borrow(task->worker);
+    struct weir_executions *executions = weir_execution_worker_borrow(task->worker);
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
 
-    if (flow == NULL)
+    if (executions == NULL)
         return;
-    weir_log_event(weir_db_log(flow->db), WEIR_LOG_ERROR, "flow.handler_panicked",
+    weir_log_event(weir_db_log(executions->db), WEIR_LOG_ERROR,
+                   "execution.handler_panicked",
                    "execution=%s lane=\"%s\" kind=\"%s\" attempt=%" PRId32 " text=\"%s\"",
                    weir_execution_id_format(&claimed->claim.id, id), claimed->lane,
                    claimed->kind, claimed->attempt, text);
-    weir_flow_worker_give_back(task->worker);
+    weir_execution_worker_give_back(task->worker);
 }
 
 static void run_handler(struct weir_context *context, struct weir_task *task)
@@ -50,19 +51,19 @@ static void run_handler(struct weir_context *context, struct weir_task *task)
 }
 
 /* The one that was cancelled ends; another one comes in its place. */
-static void replace(struct weir_flow_worker *self)
+static void replace(struct weir_execution_worker *self)
 {
     struct weir_error error;
     enum weir_status status = weir_runner_spawn(self, &error);
 
     if (status == WEIR_OK)
-        weir_flow_worker_notify(self, WEIR_NOTIFY_RUNNERS);
+        weir_execution_worker_notify(self, WEIR_NOTIFY_RUNNERS);
     else if (status != WEIR_CLOSED)
         atomic_fetch_add(&self->runners_missing, 1);
 }
 
 /* The watch sleeps for a third of a lease at most. */
-static bool is_for_the_watch(const struct weir_flow_worker *self, int64_t stop_ns,
+static bool is_for_the_watch(const struct weir_execution_worker *self, int64_t stop_ns,
                              int64_t now_ns)
 {
     return stop_ns < weir_sat_add_i64(now_ns, self->lease_ns / 3);
@@ -71,44 +72,44 @@ static bool is_for_the_watch(const struct weir_flow_worker *self, int64_t stop_n
 static enum weir_status run(struct weir_context *context, void *state,
                             struct weir_directive *out, struct weir_error *error)
 {
-    struct weir_flow_worker *self = state;
+    struct weir_execution_worker *self = state;
     int64_t now_ns = weir_context_now(context);
     struct weir_taken taken =
         weir_tasks_take(&self->tasks, weir_context_worker(context), now_ns);
 
     (void)error;
     if (taken.late)
-        weir_flow_worker_notify(self, WEIR_NOTIFY_SETTLER);
+        weir_execution_worker_notify(self, WEIR_NOTIFY_SETTLER);
     if (taken.more)
-        weir_flow_worker_notify(self, WEIR_NOTIFY_RUNNERS);
+        weir_execution_worker_notify(self, WEIR_NOTIFY_RUNNERS);
     *out = weir_idle();
     if (taken.task == NULL)
         return WEIR_OK;
     if (is_for_the_watch(self, taken.stop_ns, now_ns))
-        weir_flow_worker_notify(self, WEIR_NOTIFY_WATCH);
+        weir_execution_worker_notify(self, WEIR_NOTIFY_WATCH);
 
     run_handler(context, taken.task);
     if (weir_tasks_answer(&self->tasks, taken.task))
         replace(self);
-    weir_flow_worker_notify(self, WEIR_NOTIFY_SETTLER);
-    weir_flow_worker_notify(self, WEIR_NOTIFY_CLAIMER);
+    weir_execution_worker_notify(self, WEIR_NOTIFY_SETTLER);
+    weir_execution_worker_notify(self, WEIR_NOTIFY_CLAIMER);
     *out = weir_proceed();
     return WEIR_OK;
 }
 
-enum weir_status weir_runner_spawn(struct weir_flow_worker *self,
+enum weir_status weir_runner_spawn(struct weir_execution_worker *self,
                                    struct weir_error *error)
 {
     struct weir_worker_options options =
-        weir_flow_worker_thread_options(self, "runner", run, WEIR_NOTIFY_RUNNERS);
+        weir_execution_worker_thread_options(self, "runner", run, WEIR_NOTIFY_RUNNERS);
     enum weir_status status;
 
     options.worker_class = WEIR_WORKER_COMMON;
     options.listener_count =
         0; /* it may outlive them, with a handler that does not return */
-    weir_flow_worker_hold(self); /* until it has ended */
+    weir_execution_worker_hold(self); /* until it has ended */
     status = weir_ward_spawn(self->runners, &options, NULL, error);
     if (status != WEIR_OK)
-        weir_flow_worker_release(self);
+        weir_execution_worker_release(self);
     return status;
 }

@@ -17,17 +17,17 @@ static bool is_hopeless(enum weir_status status)
     return status == WEIR_SCHEMA || weir_status_class(status) == WEIR_CLASS_REJECT;
 }
 
-static void log_loss(struct weir_flow_worker *self, const struct weir_execution_id *id,
-                     const struct weir_error *error)
+static void log_loss(struct weir_execution_worker *self,
+                     const struct weir_execution_id *id, const struct weir_error *error)
 {
     char text[WEIR_EXECUTION_ID_TEXT_SIZE];
 
-    weir_log_event(weir_db_log(self->flow->db), WEIR_LOG_ERROR, "flow.not_settled",
-                   "execution=%s text=\"%s\"", weir_execution_id_format(id, text),
-                   error->text);
+    weir_log_event(weir_db_log(self->executions->db), WEIR_LOG_ERROR,
+                   "execution.not_settled", "execution=%s text=\"%s\"",
+                   weir_execution_id_format(id, text), error->text);
 }
 
-static void give_up(struct weir_flow_worker *self, struct weir_task *task,
+static void give_up(struct weir_execution_worker *self, struct weir_task *task,
                     const struct weir_error *error)
 {
     log_loss(self, &task->claimed->claim.id, error);
@@ -35,32 +35,33 @@ static void give_up(struct weir_flow_worker *self, struct weir_task *task,
 }
 
 /* An attempt that its handler has failed: tried again, or the end. A panic was logged as one. */
-static void log_failure(struct weir_flow_worker *self, const struct weir_task *task)
+static void log_failure(struct weir_execution_worker *self, const struct weir_task *task)
 {
     const struct weir_claimed *claimed = task->claimed;
-    bool ended = task->answer.truth.state == WEIR_STATE_FAILED;
+    bool ended = task->answer.current.state == WEIR_STATE_FAILED;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
 
     if (task->answer.verb != WEIR_SETTLE_FAIL || task->panicked)
         return;
-    weir_log_event(weir_db_log(self->flow->db), WEIR_LOG_WARNING,
-                   ended ? "flow.execution_failed" : "flow.attempt_failed",
+    weir_log_event(weir_db_log(self->executions->db), WEIR_LOG_WARNING,
+                   ended ? "execution.failed" : "execution.attempt_failed",
                    "execution=%s lane=\"%s\" kind=\"%s\" attempt=%" PRId32
                    " reason=\"%s\"",
                    weir_execution_id_format(&claimed->claim.id, id), claimed->lane,
                    claimed->kind, claimed->attempt, task->answer.reason);
 }
 
-static enum weir_status send(struct weir_flow_worker *self, size_t first, size_t count,
-                             struct weir_error *error)
+static enum weir_status send(struct weir_execution_worker *self, size_t first,
+                             size_t count, struct weir_error *error)
 {
     enum weir_status status;
 
     for (size_t i = first; i < first + count; i++)
         self->settlements[i] = self->answered[i]->answer;
-    status = weir_flow_settle(self->flow, &self->settlements[first], count, error);
+    status =
+        weir_execution_settle(self->executions, &self->settlements[first], count, error);
     for (size_t i = first; i < first + count && status == WEIR_OK; i++) {
-        self->answered[i]->answer.truth = self->settlements[i].truth;
+        self->answered[i]->answer.current = self->settlements[i].current;
         if (self->settlements[i].status == WEIR_OK)
             log_failure(self, self->answered[i]);
         weir_tasks_settle(&self->tasks, self->answered[i], self->settlements[i].status);
@@ -69,7 +70,7 @@ static enum weir_status send(struct weir_flow_worker *self, size_t first, size_t
 }
 
 /* All from `first` on, for the next time. */
-static void keep(struct weir_flow_worker *self, size_t first, size_t count,
+static void keep(struct weir_execution_worker *self, size_t first, size_t count,
                  int64_t now_ns, const struct weir_error *error)
 {
     for (size_t i = first; i < count; i++) {
@@ -81,7 +82,7 @@ static void keep(struct weir_flow_worker *self, size_t first, size_t count,
 }
 
 /* One of them is in the way of the others. */
-static enum weir_status send_one_by_one(struct weir_flow_worker *self,
+static enum weir_status send_one_by_one(struct weir_execution_worker *self,
                                         struct weir_context *context, size_t count,
                                         struct weir_error *error)
 {
@@ -101,7 +102,7 @@ static enum weir_status send_one_by_one(struct weir_flow_worker *self,
 static enum weir_status settle(struct weir_context *context, void *state,
                                struct weir_directive *out, struct weir_error *error)
 {
-    struct weir_flow_worker *self = state;
+    struct weir_execution_worker *self = state;
     size_t count = weir_tasks_collect(&self->tasks, self->answered, WEIR_SETTLE_JOIN_MAX);
     enum weir_status status;
 
@@ -117,16 +118,16 @@ static enum weir_status settle(struct weir_context *context, void *state,
         weir_error_prefix(error, "settle executions");
         return status;
     }
-    weir_flow_worker_notify(self, WEIR_NOTIFY_CLAIMER);
+    weir_execution_worker_notify(self, WEIR_NOTIFY_CLAIMER);
     *out = weir_proceed();
     return WEIR_OK;
 }
 
-enum weir_status weir_settler_spawn(struct weir_flow_worker *self,
+enum weir_status weir_settler_spawn(struct weir_execution_worker *self,
                                     struct weir_error *error)
 {
-    struct weir_worker_options options =
-        weir_flow_worker_thread_options(self, "settler", settle, WEIR_NOTIFY_SETTLER);
+    struct weir_worker_options options = weir_execution_worker_thread_options(
+        self, "settler", settle, WEIR_NOTIFY_SETTLER);
 
     options.backoff.initial_ns = WEIR_MILLISECONDS(20);
     options.backoff.max_ns = self->lease_ns / 10;

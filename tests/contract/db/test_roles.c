@@ -174,8 +174,8 @@ static size_t count_changes(struct env *self)
     options.url = url;
     db = fixture_open(fixture, &options);
     check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
-    weir_role_plan_init(&plan, &fixture->heap.heap, weir_flow_grants,
-                        weir_flow_right_count);
+    weir_role_plan_init(&plan, &fixture->heap.heap, weir_executions_grants,
+                        weir_executions_right_count);
     check_db(weir_role_plan_read(&plan, connection, &fixture->error), WEIR_OK);
     check(!plan.blind);
     count = plan.count;
@@ -292,28 +292,29 @@ struct setup {
     struct env *env;
     struct weir_db *db;
     struct weir_outbox *outbox; /* NULL: tells nothing */
-    struct weir_flow *flow;
+    struct weir_executions *executions;
 };
 
 static void setup_open(struct setup *self, struct env *env, const char *user, bool tells)
 {
     struct fixture *fixture = env->fixture;
-    struct weir_flow_options options;
+    struct weir_executions_options options;
 
     *self = (struct setup){.env = env};
     if (tells)
         self->outbox = outbox_as(env, user, &self->db);
     else
         self->db = open_as(env, user);
-    weir_flow_options_init(&options);
+    weir_executions_options_init(&options);
     options.db = self->db;
     options.outbox = self->outbox;
-    check_db(weir_flow_create(&options, &self->flow, &fixture->error), WEIR_OK);
+    check_db(weir_executions_create(&options, &self->executions, &fixture->error),
+             WEIR_OK);
 }
 
 static void setup_close(struct setup *self)
 {
-    weir_flow_destroy(self->flow);
+    weir_executions_destroy(self->executions);
     weir_outbox_destroy(self->outbox);
     weir_db_destroy(self->db);
 }
@@ -335,7 +336,8 @@ static enum weir_status submit_as(struct setup *self, const char *key,
                                                .capability_count = 1,
                                                .idempotency_key = key};
 
-    return weir_flow_submit(self->flow, NULL, &draft, 1, out, &self->env->fixture->error);
+    return weir_execution_submit(self->executions, NULL, &draft, 1, out,
+                                 &self->env->fixture->error);
 }
 
 static enum weir_status claim_as(struct setup *self, int64_t wait_ms,
@@ -353,11 +355,11 @@ static enum weir_status claim_as(struct setup *self, int64_t wait_ms,
     options.capability_count = 1;
     options.worker = options.instance = "worker";
     options.wait_ms = wait_ms;
-    status = weir_flow_claim(self->flow, &options, 1, &claimed, count,
-                             &self->env->fixture->error);
+    status = weir_execution_claim(self->executions, &options, 1, &claimed, count,
+                                  &self->env->fixture->error);
     if (*count > 0)
         *out = claimed->claim;
-    weir_claimed_free(self->flow, claimed);
+    weir_claimed_free(self->executions, claimed);
     return status;
 }
 
@@ -390,18 +392,22 @@ POSTGRESQL_TEST(roles, let_the_producer_submit_executions_and_no_more)
     check_db(submit_as(&producer, "a", &first), WEIR_OK);
     check_db(submit_as(&producer, "a", &second), WEIR_OK);
     check(second.duplicate);
-    check_db(weir_flow_submit(producer.flow, NULL, &other, 1, NULL, &fixture->error),
+    check_db(weir_execution_submit(producer.executions, NULL, &other, 1, NULL,
+                                   &fixture->error),
              WEIR_MISMATCH);
     check_db(submit_as(&producer, NULL, &second), WEIR_OK);
 
-    check_db(weir_flow_get(producer.flow, &first.id, ignore, NULL, &fixture->error),
-             WEIR_DENIED);
-    check_db(weir_flow_list(producer.flow, &filter, ignore, NULL, &next, &fixture->error),
+    check_db(
+        weir_execution_get(producer.executions, &first.id, ignore, NULL, &fixture->error),
+        WEIR_DENIED);
+    check_db(weir_execution_list(producer.executions, &filter, ignore, NULL, &next,
+                                 &fixture->error),
              WEIR_DENIED);
     check_db(claim_as(&producer, 0, &claim, &count), WEIR_DENIED);
-    check_db(weir_flow_cancel(producer.flow, &first.id, NULL, &fixture->error),
+    check_db(weir_execution_cancel(producer.executions, &first.id, NULL, &fixture->error),
              WEIR_DENIED);
-    check_db(weir_flow_replay(producer.flow, &first.id, &fixture->error), WEIR_DENIED);
+    check_db(weir_execution_replay(producer.executions, &first.id, &fixture->error),
+             WEIR_DENIED);
     setup_close(&producer);
 
     check_db(run_as(&env, PRODUCER, "SELECT namespace FROM {p}_execution"), WEIR_DENIED);
@@ -422,11 +428,11 @@ POSTGRESQL_TEST(roles, let_the_producer_submit_executions_and_no_more)
 }
 
 /* A flow of two, the second of which is charged to a budget. */
-static enum weir_status flow_as(struct setup *self, struct weir_graph_id *graph)
+static enum weir_status flow_as(struct setup *self, struct weir_flow_id *flow)
 {
     static const char *const BUDGET = "llm";
     struct weir_error *error = &self->env->fixture->error;
-    const struct weir_graph_draft draft = {.kind = "order"};
+    const struct weir_flow_draft draft = {.kind = "order"};
     struct weir_execution_id ids[2];
     struct weir_execution_draft members[] = {
         {.id = &ids[0], .lane = LANE, .kind = "step"},
@@ -435,52 +441,52 @@ static enum weir_status flow_as(struct setup *self, struct weir_graph_id *graph)
          .kind = "step",
          .budgets = &BUDGET,
          .budget_count = 1}};
-    struct weir_graph_edge edge;
-    struct weir_graph_join join = {.policy = WEIR_JOIN_ANY};
-    const struct weir_graph_extension extension = {.members = members,
-                                                   .member_count = 2,
-                                                   .edges = &edge,
-                                                   .edge_count = 1,
-                                                   .joins = &join,
-                                                   .join_count = 1,
-                                                   .revision = -1};
-    enum weir_status status = weir_graph_create(self->flow, &draft, graph, error);
+    struct weir_flow_edge edge;
+    struct weir_flow_join join = {.policy = WEIR_JOIN_ANY};
+    const struct weir_flow_extension extension = {.members = members,
+                                                  .member_count = 2,
+                                                  .edges = &edge,
+                                                  .edge_count = 1,
+                                                  .joins = &join,
+                                                  .join_count = 1,
+                                                  .revision = -1};
+    enum weir_status status = weir_flow_create(self->executions, &draft, flow, error);
 
     if (status != WEIR_OK)
         return status;
-    weir_graph_mint(self->flow, graph, ids, 2);
-    edge = (struct weir_graph_edge){ids[0], ids[1], false};
+    weir_flow_mint(self->executions, flow, ids, 2);
+    edge = (struct weir_flow_edge){ids[0], ids[1], false};
     join.to = ids[1];
-    return weir_graph_extend(self->flow, NULL, graph, &extension, NULL, error);
+    return weir_flow_extend(self->executions, NULL, flow, &extension, NULL, error);
 }
 
 /* Three more, with names and two edges, in one call. */
-static enum weir_status grow_as(struct setup *self, const struct weir_graph_id *graph)
+static enum weir_status grow_as(struct setup *self, const struct weir_flow_id *flow)
 {
     static int number;
     char names[3][32];
     struct weir_execution_id ids[3];
     struct weir_execution_draft members[3];
-    struct weir_graph_edge edges[2];
-    const struct weir_graph_extension extension = {.members = members,
-                                                   .member_count = 3,
-                                                   .edges = edges,
-                                                   .edge_count = 2,
-                                                   .revision = -1};
+    struct weir_flow_edge edges[2];
+    const struct weir_flow_extension extension = {.members = members,
+                                                  .member_count = 3,
+                                                  .edges = edges,
+                                                  .edge_count = 2,
+                                                  .revision = -1};
 
-    weir_graph_mint(self->flow, graph, ids, 3);
+    weir_flow_mint(self->executions, flow, ids, 3);
     for (size_t i = 0; i < 3; i++) {
         (void)snprintf(names[i], sizeof names[i], "step %d", ++number);
         members[i] = (struct weir_execution_draft){
             .id = &ids[i], .lane = LANE, .kind = "step", .name = names[i]};
     }
-    edges[0] = (struct weir_graph_edge){ids[0], ids[1], true};
-    edges[1] = (struct weir_graph_edge){ids[1], ids[2], false};
-    return weir_graph_extend(self->flow, NULL, graph, &extension, NULL,
-                             &self->env->fixture->error);
+    edges[0] = (struct weir_flow_edge){ids[0], ids[1], true};
+    edges[1] = (struct weir_flow_edge){ids[1], ids[2], false};
+    return weir_flow_extend(self->executions, NULL, flow, &extension, NULL,
+                            &self->env->fixture->error);
 }
 
-static void ignore_graph(void *state, const struct weir_graph_info *info)
+static void ignore_graph(void *state, const struct weir_flow_info *info)
 {
     (void)state;
     (void)info;
@@ -492,21 +498,20 @@ static enum weir_status budget_as(struct setup *self)
     const struct weir_budget_draft draft = {
         .name = "llm", .limits = &LIMIT, .limit_count = 1};
 
-    return weir_budget_create(self->flow, &draft, NULL, &self->env->fixture->error);
+    return weir_budget_create(self->executions, &draft, NULL, &self->env->fixture->error);
 }
 
-static void note_graph(void *state, const struct weir_graph_info *info)
+static void note_graph(void *state, const struct weir_flow_info *info)
 {
-    *(struct weir_graph_info *)state = *info;
+    *(struct weir_flow_info *)state = *info;
 }
 
-static struct weir_graph_info graph_as(struct setup *self,
-                                       const struct weir_graph_id *graph)
+static struct weir_flow_info graph_as(struct setup *self, const struct weir_flow_id *flow)
 {
     struct fixture *fixture = self->env->fixture;
-    struct weir_graph_info info = {.members = 0};
+    struct weir_flow_info info = {.members = 0};
 
-    check_db(weir_graph_get(self->flow, graph, note_graph, &info, &fixture->error),
+    check_db(weir_flow_get(self->executions, flow, note_graph, &info, &fixture->error),
              WEIR_OK);
     return info;
 }
@@ -523,7 +528,8 @@ static void work_off(struct setup *self)
         struct weir_settlement settlement = {.claim = claim,
                                              .verb = WEIR_SETTLE_COMPLETE};
 
-        check_db(weir_flow_settle(self->flow, &settlement, 1, &fixture->error), WEIR_OK);
+        check_db(weir_execution_settle(self->executions, &settlement, 1, &fixture->error),
+                 WEIR_OK);
         check_status(settlement.status, WEIR_OK);
         check_db(claim_as(self, 0, &claim, &count), WEIR_OK);
     }
@@ -533,31 +539,31 @@ POSTGRESQL_TEST(roles, let_the_producer_add_to_a_flow_that_has_ended)
 {
     struct env env;
     struct setup producer, runtime;
-    struct weir_graph_id graph;
+    struct weir_flow_id flow;
 
     env_open(&env, fixture);
     setup_open(&runtime, &env, RUNTIME, false);
     check_db(budget_as(&runtime), WEIR_OK);
     setup_open(&producer, &env, PRODUCER, false);
-    check_db(flow_as(&producer, &graph), WEIR_OK);
+    check_db(flow_as(&producer, &flow), WEIR_OK);
     work_off(&runtime);
-    check_int(graph_as(&runtime, &graph).state, WEIR_GRAPH_COMPLETED);
+    check_int(graph_as(&runtime, &flow).state, WEIR_FLOW_COMPLETED);
 
-    check_db(grow_as(&producer, &graph), WEIR_OK);
-    check(graph_as(&runtime, &graph).state != WEIR_GRAPH_COMPLETED);
-    check_int(graph_as(&runtime, &graph).ended_us, 0);
-    check_int(graph_as(&runtime, &graph).members, 5);
-    check_db(grow_as(&producer, &graph), WEIR_OK); /* still ended as it is stored */
+    check_db(grow_as(&producer, &flow), WEIR_OK);
+    check(graph_as(&runtime, &flow).state != WEIR_FLOW_COMPLETED);
+    check_int(graph_as(&runtime, &flow).ended_us, 0);
+    check_int(graph_as(&runtime, &flow).members, 5);
+    check_db(grow_as(&producer, &flow), WEIR_OK); /* still ended as it is stored */
     work_off(&runtime);
-    check_int(graph_as(&runtime, &graph).state, WEIR_GRAPH_COMPLETED);
-    check(graph_as(&runtime, &graph).ended_us > 0);
+    check_int(graph_as(&runtime, &flow).state, WEIR_FLOW_COMPLETED);
+    check(graph_as(&runtime, &flow).ended_us > 0);
 
-    check_db(grow_as(&producer, &graph), WEIR_OK);
-    check_db(weir_graph_cancel(runtime.flow, &graph, WEIR_CANCEL_ALL, "no", NULL,
-                               &fixture->error),
+    check_db(grow_as(&producer, &flow), WEIR_OK);
+    check_db(weir_flow_cancel(runtime.executions, &flow, WEIR_CANCEL_ALL, "no", NULL,
+                              &fixture->error),
              WEIR_OK);
-    check_int(graph_as(&runtime, &graph).state, WEIR_GRAPH_CANCELLED);
-    check_db(grow_as(&producer, &graph), WEIR_CLOSED);
+    check_int(graph_as(&runtime, &flow).state, WEIR_FLOW_CANCELLED);
+    check_db(grow_as(&producer, &flow), WEIR_CLOSED);
     setup_close(&producer);
     setup_close(&runtime);
     env_close(&env);
@@ -593,28 +599,29 @@ POSTGRESQL_TEST(roles, let_the_producer_make_flows_and_no_more)
     struct weir_budget_answer answer;
     struct env env;
     struct setup producer, runtime;
-    struct weir_graph_id graph;
+    struct weir_flow_id flow;
 
     env_open(&env, fixture);
     setup_open(&runtime, &env, RUNTIME, false);
     check_db(budget_as(&runtime), WEIR_OK);
     setup_open(&producer, &env, PRODUCER, false);
-    check_db(flow_as(&producer, &graph), WEIR_OK);
-    check_db(grow_as(&producer, &graph), WEIR_OK);
-    check_db(weir_graph_cancel(producer.flow, &graph, WEIR_CANCEL_ALL, "no", NULL,
-                               &fixture->error),
+    check_db(flow_as(&producer, &flow), WEIR_OK);
+    check_db(grow_as(&producer, &flow), WEIR_OK);
+    check_db(weir_flow_cancel(producer.executions, &flow, WEIR_CANCEL_ALL, "no", NULL,
+                              &fixture->error),
              WEIR_DENIED);
-    check_db(weir_graph_get(producer.flow, &graph, ignore_graph, NULL, &fixture->error),
-             WEIR_DENIED);
+    check_db(
+        weir_flow_get(producer.executions, &flow, ignore_graph, NULL, &fixture->error),
+        WEIR_DENIED);
     check_db(budget_as(&producer), WEIR_DENIED);
-    check_db(weir_budget_report(producer.flow, "llm", NULL, &amount, 1, NULL, &answer,
-                                &fixture->error),
+    check_db(weir_budget_report(producer.executions, "llm", NULL, &amount, 1, NULL,
+                                &answer, &fixture->error),
              WEIR_DENIED);
-    check_db(weir_budget_reset(producer.flow, "llm", &fixture->error), WEIR_DENIED);
+    check_db(weir_budget_reset(producer.executions, "llm", &fixture->error), WEIR_DENIED);
     for (size_t i = 0; i < sizeof DENIED / sizeof DENIED[0]; i++)
         check_db(run_as(&env, PRODUCER, DENIED[i]), WEIR_DENIED);
-    check_db(weir_graph_cancel(runtime.flow, &graph, WEIR_CANCEL_ALL, "no", NULL,
-                               &fixture->error),
+    check_db(weir_flow_cancel(runtime.executions, &flow, WEIR_CANCEL_ALL, "no", NULL,
+                              &fixture->error),
              WEIR_OK);
     setup_close(&producer);
     setup_close(&runtime);
@@ -642,16 +649,16 @@ POSTGRESQL_TEST(roles, let_the_viewer_see_flows_and_no_payload)
     };
     struct env env;
     struct setup viewer, runtime;
-    struct weir_graph_id graph;
+    struct weir_flow_id flow;
 
     env_open(&env, fixture);
     setup_open(&runtime, &env, RUNTIME, false);
     check_db(budget_as(&runtime), WEIR_OK);
-    check_db(flow_as(&runtime, &graph), WEIR_OK);
+    check_db(flow_as(&runtime, &flow), WEIR_OK);
     setup_open(&viewer, &env, VIEWER, false);
-    check_db(weir_graph_get(viewer.flow, &graph, ignore_graph, NULL, &fixture->error),
+    check_db(weir_flow_get(viewer.executions, &flow, ignore_graph, NULL, &fixture->error),
              WEIR_OK);
-    check_db(flow_as(&viewer, &graph), WEIR_DENIED);
+    check_db(flow_as(&viewer, &flow), WEIR_DENIED);
     for (size_t i = 0; i < sizeof ALLOWED / sizeof ALLOWED[0]; i++)
         check_db(run_as(&env, VIEWER, ALLOWED[i]), WEIR_OK);
     for (size_t i = 0; i < sizeof DENIED / sizeof DENIED[0]; i++)
@@ -686,20 +693,22 @@ POSTGRESQL_TEST(roles, let_the_runtime_suspend_signal_and_report)
     options.waitpoints = &waitpoint;
     options.waitpoint_count = 1;
     options.until = "ok@a";
-    check_db(weir_flow_suspend(runtime.flow, &claim, &options, &satisfied, NULL,
-                               &fixture->error),
+    check_db(weir_execution_suspend(runtime.executions, &claim, &options, &satisfied,
+                                    NULL, &fixture->error),
              WEIR_OK);
     signal.id = submission.id;
     signal.token = waitpoint.token;
     memcpy(signal.waitpoint, waitpoint.uuid, WEIR_UUID_SIZE);
-    check_db(weir_flow_signal(runtime.flow, &signal, &effect, &fixture->error), WEIR_OK);
+    check_db(weir_execution_signal(runtime.executions, &signal, &effect, &fixture->error),
+             WEIR_OK);
     check_int(effect, WEIR_SIGNAL_RESUMED);
-    check_db(weir_budget_report(runtime.flow, "llm", &submission.id, &amount, 1, "k",
-                                &answer, &fixture->error),
+    check_db(weir_budget_report(runtime.executions, "llm", &submission.id, &amount, 1,
+                                "k", &answer, &fixture->error),
              WEIR_OK);
-    check_db(weir_budget_release(runtime.flow, "llm", &submission.id, &fixture->error),
-             WEIR_OK);
-    check_db(weir_budget_reset(runtime.flow, "llm", &fixture->error), WEIR_OK);
+    check_db(
+        weir_budget_release(runtime.executions, "llm", &submission.id, &fixture->error),
+        WEIR_OK);
+    check_db(weir_budget_reset(runtime.executions, "llm", &fixture->error), WEIR_OK);
     setup_close(&runtime);
     env_close(&env);
 }
@@ -722,35 +731,43 @@ POSTGRESQL_TEST(roles, let_the_runtime_execute)
     check_db(claim_as(&runtime, 10, &settlement.claim, &count), WEIR_OK);
     check_int(count, 0);
     check_db(submit_as(&runtime, "a", &submission), WEIR_OK);
-    check_db(weir_flow_prioritise(runtime.flow, &submission.id, 5, &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_execution_prioritise(runtime.executions, &submission.id, 5, &fixture->error),
+        WEIR_OK);
     check_db(claim_as(&runtime, 0, &settlement.claim, &count), WEIR_OK);
-    check_db(weir_flow_revoke(runtime.flow, &submission.id, &revocation, &fixture->error),
+    check_db(weir_execution_revoke(runtime.executions, &submission.id, &revocation,
+                                   &fixture->error),
              WEIR_OK);
     check(revocation.revoked);
     check_db(claim_as(&runtime, 0, &settlement.claim, &count), WEIR_OK);
     renewal.claim = settlement.claim;
-    check_db(weir_flow_renew(runtime.flow, 30000, &renewal, 1, &fixture->error), WEIR_OK);
-    check_db(weir_flow_progress(runtime.flow, &settlement.claim, 50, "half", NULL,
-                                &fixture->error),
+    check_db(
+        weir_execution_renew(runtime.executions, 30000, &renewal, 1, &fixture->error),
+        WEIR_OK);
+    check_db(weir_execution_progress(runtime.executions, &settlement.claim, 50, "half",
+                                     NULL, &fixture->error),
              WEIR_OK);
-    check_db(weir_flow_settle(runtime.flow, &settlement, 1, &fixture->error), WEIR_OK);
+    check_db(weir_execution_settle(runtime.executions, &settlement, 1, &fixture->error),
+             WEIR_OK);
     check_status(settlement.status, WEIR_OK);
-    check_db(weir_flow_replay(runtime.flow, &submission.id, &fixture->error), WEIR_OK);
+    check_db(weir_execution_replay(runtime.executions, &submission.id, &fixture->error),
+             WEIR_OK);
     check_db(claim_as(&runtime, 0, &settlement.claim, &count), WEIR_OK);
     settlement.verb = WEIR_SETTLE_COMPLETE;
     settlement.result = "out";
     settlement.result_size = 3;
-    check_db(weir_flow_settle(runtime.flow, &settlement, 1, &fixture->error), WEIR_OK);
-    check_status(settlement.status, WEIR_OK);
-    check_db(
-        weir_flow_result(runtime.flow, &submission.id, &result, &size, &fixture->error),
-        WEIR_OK);
-    check_int(size, 3);
-    weir_flow_free(runtime.flow, result);
-    check_db(submit_as(&runtime, NULL, &submission), WEIR_OK);
-    check_db(weir_flow_cancel(runtime.flow, &submission.id, NULL, &fixture->error),
+    check_db(weir_execution_settle(runtime.executions, &settlement, 1, &fixture->error),
              WEIR_OK);
+    check_status(settlement.status, WEIR_OK);
+    check_db(weir_execution_result(runtime.executions, &submission.id, &result, &size,
+                                   &fixture->error),
+             WEIR_OK);
+    check_int(size, 3);
+    weir_executions_free(runtime.executions, result);
+    check_db(submit_as(&runtime, NULL, &submission), WEIR_OK);
+    check_db(
+        weir_execution_cancel(runtime.executions, &submission.id, NULL, &fixture->error),
+        WEIR_OK);
     setup_close(&runtime);
 
     check_db(run_as(&env, RUNTIME, "UPDATE {p}_term SET text = 'x'"), WEIR_DENIED);
@@ -782,8 +799,8 @@ static void make_due(struct env *env)
 
 POSTGRESQL_TEST(roles, let_the_runtime_reconcile)
 {
-    struct weir_flow_supervisor_options options;
-    struct weir_flow_supervisor *supervisor = NULL;
+    struct weir_execution_supervisor_options options;
+    struct weir_execution_supervisor *supervisor = NULL;
     struct weir_scan_info infos[WEIR_RECONCILER_COUNT];
     struct env env;
     struct setup runtime;
@@ -795,13 +812,13 @@ POSTGRESQL_TEST(roles, let_the_runtime_reconcile)
     for (int i = 0; i < 5; i++)
         check_db(submit_as(&runtime, NULL, &submission), WEIR_OK);
     make_due(&env);
-    weir_flow_supervisor_options_init(&options);
-    options.flow = runtime.flow;
+    weir_execution_supervisor_options_init(&options);
+    options.executions = runtime.executions;
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
         options.interval_ms[i] = 100;
-    check_db(weir_flow_supervisor_create(&options, &supervisor, &fixture->error),
+    check_db(weir_execution_supervisor_create(&options, &supervisor, &fixture->error),
              WEIR_OK);
-    check_db(weir_flow_supervisor_start(supervisor, &fixture->error), WEIR_OK);
+    check_db(weir_execution_supervisor_start(supervisor, &fixture->error), WEIR_OK);
 
     wait_until(server_query(env.server, "app",
                             "SELECT count(*) FROM weir_execution"
@@ -812,11 +829,11 @@ POSTGRESQL_TEST(roles, let_the_runtime_reconcile)
     wait_until(server_query(env.server, "app",
                             "SELECT count(*) FROM weir_execution"
                             " WHERE state = 13") == 2);
-    count = weir_flow_supervisor_read(supervisor, infos, WEIR_RECONCILER_COUNT);
+    count = weir_execution_supervisor_read(supervisor, infos, WEIR_RECONCILER_COUNT);
     for (size_t i = 0; i < count; i++)
         check_int(infos[i].ticks_failed, 0);
-    check_int(weir_flow_supervisor_stop(supervisor, WEIR_SECONDS(60)), 0);
-    weir_flow_supervisor_destroy(supervisor);
+    check_int(weir_execution_supervisor_stop(supervisor, WEIR_SECONDS(60)), 0);
+    weir_execution_supervisor_destroy(supervisor);
     setup_close(&runtime);
     env_close(&env);
 }
@@ -838,24 +855,28 @@ POSTGRESQL_TEST(roles, let_the_viewer_see_executions_without_their_contents)
     setup_open(&runtime, &env, RUNTIME, false);
     check_db(submit_as(&runtime, "a", &submission), WEIR_OK);
     check_db(claim_as(&runtime, 0, &settlement.claim, &count), WEIR_OK);
-    check_db(weir_flow_settle(runtime.flow, &settlement, 1, &fixture->error), WEIR_OK);
+    check_db(weir_execution_settle(runtime.executions, &settlement, 1, &fixture->error),
+             WEIR_OK);
     setup_close(&runtime);
     setup_open(&viewer, &env, VIEWER, false);
 
-    check_db(weir_flow_get(viewer.flow, &submission.id, ignore, NULL, &fixture->error),
-             WEIR_OK);
-    check_db(weir_flow_list(viewer.flow, &filter, ignore, NULL, &next, &fixture->error),
-             WEIR_OK);
-    check_db(weir_flow_attempts(viewer.flow, &submission.id, ignore_attempt, NULL,
+    check_db(weir_execution_get(viewer.executions, &submission.id, ignore, NULL,
                                 &fixture->error),
              WEIR_OK);
-    check_db(
-        weir_flow_result(viewer.flow, &submission.id, &result, &size, &fixture->error),
-        WEIR_DENIED);
+    check_db(weir_execution_list(viewer.executions, &filter, ignore, NULL, &next,
+                                 &fixture->error),
+             WEIR_OK);
+    check_db(weir_execution_attempts(viewer.executions, &submission.id, ignore_attempt,
+                                     NULL, &fixture->error),
+             WEIR_OK);
+    check_db(weir_execution_result(viewer.executions, &submission.id, &result, &size,
+                                   &fixture->error),
+             WEIR_DENIED);
     check_db(submit_as(&viewer, "b", &submission), WEIR_DENIED);
     check_db(claim_as(&viewer, 0, &settlement.claim, &count), WEIR_DENIED);
-    check_db(weir_flow_cancel(viewer.flow, &submission.id, NULL, &fixture->error),
-             WEIR_DENIED);
+    check_db(
+        weir_execution_cancel(viewer.executions, &submission.id, NULL, &fixture->error),
+        WEIR_DENIED);
     setup_close(&viewer);
 
     check_db(run_as(&env, VIEWER, "SELECT no FROM {p}_input"), WEIR_OK);
@@ -981,7 +1002,7 @@ static void env_open(struct env *self, struct fixture *fixture)
     db = open_as(self, OWNER);
     check_db(weir_outbox_migrate(db, &fixture->error), WEIR_OK);
     if (fixture->engine == WEIR_POSTGRESQL)
-        check_db(weir_flow_migrate(db, &fixture->error), WEIR_OK);
+        check_db(weir_executions_migrate(db, &fixture->error), WEIR_OK);
     weir_db_destroy(db);
     run_block(self, 1, OWNER, PASSWORD);
 }

@@ -1,13 +1,13 @@
 /*
  * flow_fixture.h - an execution engine on the test's database, seen through its public calls.
  *
- *   struct weir_flow *flow = flow_fixture_open(fixture);
+ *   struct weir_executions *flow = flow_fixture_open(fixture);
  *   struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
  *   struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
  *
  *   flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
  *   check_str(flow_fixture_state(fixture, flow, &id), "completed");
- *   weir_flow_destroy(flow);
+ *   weir_executions_destroy(flow);
  */
 #ifndef WEIR_TEST_FLOW_FIXTURE_H
 #define WEIR_TEST_FLOW_FIXTURE_H
@@ -19,21 +19,21 @@
 #include "lib/flow_engines.h"
 #include "weir/outbox.h"
 
-static inline struct weir_flow *flow_fixture_open_with(struct fixture *fixture,
-                                                       struct weir_db *db,
-                                                       struct weir_outbox *outbox)
+static inline struct weir_executions *flow_fixture_open_with(struct fixture *fixture,
+                                                             struct weir_db *db,
+                                                             struct weir_outbox *outbox)
 {
-    struct weir_flow_options options;
-    struct weir_flow *flow = NULL;
+    struct weir_executions_options options;
+    struct weir_executions *executions = NULL;
 
-    weir_flow_options_init(&options);
+    weir_executions_options_init(&options);
     options.db = db;
     options.outbox = outbox;
-    check_db(weir_flow_create(&options, &flow, &fixture->error), WEIR_OK);
-    return flow;
+    check_db(weir_executions_create(&options, &executions, &fixture->error), WEIR_OK);
+    return executions;
 }
 
-static inline struct weir_flow *flow_fixture_open(struct fixture *fixture)
+static inline struct weir_executions *flow_fixture_open(struct fixture *fixture)
 {
     return flow_fixture_open_with(fixture, fixture->db, NULL);
 }
@@ -44,27 +44,29 @@ static inline struct weir_execution_draft flow_fixture_draft(const char *lane)
 }
 
 static inline struct weir_execution_id
-flow_fixture_submit_draft(struct fixture *fixture, struct weir_flow *flow,
+flow_fixture_submit_draft(struct fixture *fixture, struct weir_executions *executions,
                           const struct weir_execution_draft *draft)
 {
     struct weir_submission submission;
 
-    check_db(weir_flow_submit(flow, NULL, draft, 1, &submission, &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_execution_submit(executions, NULL, draft, 1, &submission, &fixture->error),
+        WEIR_OK);
     return submission.id;
 }
 
 static inline struct weir_execution_id
-flow_fixture_submit(struct fixture *fixture, struct weir_flow *flow, const char *lane)
+flow_fixture_submit(struct fixture *fixture, struct weir_executions *executions,
+                    const char *lane)
 {
     struct weir_execution_draft draft = flow_fixture_draft(lane);
 
-    return flow_fixture_submit_draft(fixture, flow, &draft);
+    return flow_fixture_submit_draft(fixture, executions, &draft);
 }
 
 /* With `retries` that come at once. */
 static inline struct weir_execution_id
-flow_fixture_submit_retrying(struct fixture *fixture, struct weir_flow *flow,
+flow_fixture_submit_retrying(struct fixture *fixture, struct weir_executions *executions,
                              uint32_t retries)
 {
     struct weir_execution_draft draft = flow_fixture_draft("orders");
@@ -75,7 +77,7 @@ flow_fixture_submit_retrying(struct fixture *fixture, struct weir_flow *flow,
     policy.backoff = WEIR_RETRY_FIXED;
     policy.backoff_initial_ms = 0;
     draft.policy = &policy;
-    return flow_fixture_submit_draft(fixture, flow, &draft);
+    return flow_fixture_submit_draft(fixture, executions, &draft);
 }
 
 static inline struct weir_claim_options flow_fixture_claimant(const char *const *lanes,
@@ -93,35 +95,36 @@ static inline struct weir_claim_options flow_fixture_claimant(const char *const 
 
 /* How many came, up to `count`; their claims. */
 static inline size_t flow_fixture_claim_many(struct fixture *fixture,
-                                             struct weir_flow *flow,
+                                             struct weir_executions *executions,
                                              const struct weir_claim_options *options,
                                              struct weir_claim *claims, size_t count)
 {
     struct weir_claimed *claimed = NULL;
     size_t got = 0;
 
-    check_db(weir_flow_claim(flow, options, count, &claimed, &got, &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_execution_claim(executions, options, count, &claimed, &got, &fixture->error),
+        WEIR_OK);
     for (size_t i = 0; i < got; i++)
         claims[i] = claimed[i].claim;
-    weir_claimed_free(flow, claimed);
+    weir_claimed_free(executions, claimed);
     return got;
 }
 
 static inline struct weir_claim flow_fixture_claim(struct fixture *fixture,
-                                                   struct weir_flow *flow,
+                                                   struct weir_executions *executions,
                                                    const char *lane, const char *instance)
 {
     const struct weir_claim_options options = flow_fixture_claimant(&lane, instance);
     struct weir_claim claim = {.no = 0};
 
-    check_int(flow_fixture_claim_many(fixture, flow, &options, &claim, 1), 1);
+    check_int(flow_fixture_claim_many(fixture, executions, &options, &claim, 1), 1);
     return claim;
 }
 
 /* The whole answer. */
 static inline struct weir_settlement flow_fixture_say(struct fixture *fixture,
-                                                      struct weir_flow *flow,
+                                                      struct weir_executions *executions,
                                                       const struct weir_claim *claim,
                                                       enum weir_settle verb)
 {
@@ -132,16 +135,17 @@ static inline struct weir_settlement flow_fixture_say(struct fixture *fixture,
         .result_size = verb == WEIR_SETTLE_COMPLETE ? 2 : 0,
         .reason = "because"};
 
-    check_db(weir_flow_settle(flow, &settlement, 1, &fixture->error), WEIR_OK);
+    check_db(weir_execution_settle(executions, &settlement, 1, &fixture->error), WEIR_OK);
     return settlement;
 }
 
 /* Which must work. */
-static inline void flow_fixture_settle(struct fixture *fixture, struct weir_flow *flow,
+static inline void flow_fixture_settle(struct fixture *fixture,
+                                       struct weir_executions *executions,
                                        const struct weir_claim *claim,
                                        enum weir_settle verb)
 {
-    check_status(flow_fixture_say(fixture, flow, claim, verb).status, WEIR_OK);
+    check_status(flow_fixture_say(fixture, executions, claim, verb).status, WEIR_OK);
 }
 
 /* ---- looking -------------------------------------------------------------------------------- */
@@ -169,20 +173,22 @@ static inline void flow_fixture_note(void *state, const struct weir_execution_in
 }
 
 static inline struct flow_fixture_view
-flow_fixture_see(struct fixture *fixture, struct weir_flow *flow,
+flow_fixture_see(struct fixture *fixture, struct weir_executions *executions,
                  const struct weir_execution_id *id)
 {
     struct flow_fixture_view view = {.name_space = ""};
 
-    check_db(weir_flow_get(flow, id, flow_fixture_note, &view, &fixture->error), WEIR_OK);
+    check_db(
+        weir_execution_get(executions, id, flow_fixture_note, &view, &fixture->error),
+        WEIR_OK);
     return view;
 }
 
 static inline const char *flow_fixture_state(struct fixture *fixture,
-                                             struct weir_flow *flow,
+                                             struct weir_executions *executions,
                                              const struct weir_execution_id *id)
 {
-    return weir_public_state_name(flow_fixture_see(fixture, flow, id).info.state);
+    return weir_public_state_name(flow_fixture_see(fixture, executions, id).info.state);
 }
 
 /* "0 initial success, 1 retry running" */
@@ -205,46 +211,49 @@ static inline void flow_fixture_write_attempt(void *state,
 }
 
 static inline struct flow_fixture_log
-flow_fixture_attempts(struct fixture *fixture, struct weir_flow *flow,
+flow_fixture_attempts(struct fixture *fixture, struct weir_executions *executions,
                       const struct weir_execution_id *id)
 {
     struct flow_fixture_log log = {.text = ""};
 
-    check_db(
-        weir_flow_attempts(flow, id, flow_fixture_write_attempt, &log, &fixture->error),
-        WEIR_OK);
+    check_db(weir_execution_attempts(executions, id, flow_fixture_write_attempt, &log,
+                                     &fixture->error),
+             WEIR_OK);
     return log;
 }
 
 /* Every call of a worker answers FENCED and with this truth, and changes nothing. */
 static inline void flow_fixture_check_fenced(struct fixture *fixture,
-                                             struct weir_flow *flow,
+                                             struct weir_executions *executions,
                                              const struct weir_claim *claim)
 {
     static const enum weir_settle VERBS[] = {WEIR_SETTLE_COMPLETE, WEIR_SETTLE_FAIL,
                                              WEIR_SETTLE_DELAY, WEIR_SETTLE_ABANDON};
-    struct flow_fixture_view before = flow_fixture_see(fixture, flow, &claim->id);
+    struct flow_fixture_view before = flow_fixture_see(fixture, executions, &claim->id);
     struct weir_renewal renewal = {.claim = *claim};
-    struct weir_truth truth = {.epoch = -1};
+    struct weir_execution_status current = {.epoch = -1};
     struct flow_fixture_view after;
 
     for (size_t i = 0; i < 4; i++) {
-        struct weir_settlement answer = flow_fixture_say(fixture, flow, claim, VERBS[i]);
+        struct weir_settlement answer =
+            flow_fixture_say(fixture, executions, claim, VERBS[i]);
 
         check_status(answer.status, WEIR_FENCED);
-        check_int(answer.truth.state, before.info.state);
-        check_int(answer.truth.epoch, before.info.epoch);
-        check_int(answer.truth.lease_us, before.info.lease_us);
+        check_int(answer.current.state, before.info.state);
+        check_int(answer.current.epoch, before.info.epoch);
+        check_int(answer.current.lease_us, before.info.lease_us);
     }
-    check_db(weir_flow_renew(flow, 30000, &renewal, 1, &fixture->error), WEIR_OK);
+    check_db(weir_execution_renew(executions, 30000, &renewal, 1, &fixture->error),
+             WEIR_OK);
     check_status(renewal.status, WEIR_FENCED);
-    check_int(renewal.truth.epoch, before.info.epoch);
-    check_db(weir_flow_progress(flow, claim, 99, "mine", &truth, &fixture->error),
-             WEIR_FENCED);
-    check_int(truth.state, before.info.state);
-    check_int(truth.epoch, before.info.epoch);
+    check_int(renewal.current.epoch, before.info.epoch);
+    check_db(
+        weir_execution_progress(executions, claim, 99, "mine", &current, &fixture->error),
+        WEIR_FENCED);
+    check_int(current.state, before.info.state);
+    check_int(current.epoch, before.info.epoch);
 
-    after = flow_fixture_see(fixture, flow, &claim->id);
+    after = flow_fixture_see(fixture, executions, &claim->id);
     check_int(after.info.epoch, before.info.epoch);
     check_int(after.info.state, before.info.state);
     check_int(after.info.lease_us, before.info.lease_us);

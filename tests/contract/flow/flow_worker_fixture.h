@@ -42,10 +42,10 @@ struct job {
 struct flow_worker_fixture {
     struct fixture *fixture;
     struct weir_db *db;
-    struct weir_flow *flow; /* the worker's */
-    struct weir_flow *eyes; /* the test's */
-    struct weir_flow_worker_options options;
-    struct weir_flow_worker *worker;
+    struct weir_executions *executions; /* the worker's */
+    struct weir_executions *eyes;       /* the test's */
+    struct weir_execution_worker_options options;
+    struct weir_execution_worker *worker;
     struct script *script; /* of a simulation; NULL: threads */
     struct weir_fault_points points;
     _Atomic bool gone;     /* nobody reaches the database */
@@ -186,10 +186,10 @@ static inline void flow_worker_fixture_open_at(struct flow_worker_fixture *self,
     weir_fault_points_init(&self->points);
     weir_fault_points_set_oracle(&self->points, flow_worker_fixture_oracle, self);
     weir_db_set_fault_points(self->db, &self->points);
-    self->flow = flow_fixture_open_with(fixture, self->db, NULL);
+    self->executions = flow_fixture_open_with(fixture, self->db, NULL);
     self->eyes = flow_fixture_open_with(fixture, seen, NULL);
-    weir_flow_worker_options_init(&self->options);
-    self->options.flow = self->flow;
+    weir_execution_worker_options_init(&self->options);
+    self->options.executions = self->executions;
     self->options.claim = flow_fixture_claimant(FLOW_WORKER_FIXTURE_LANES, "anna");
 }
 
@@ -225,17 +225,19 @@ static inline void flow_worker_fixture_add(struct flow_worker_fixture *self,
     struct fixture *fixture = self->fixture;
 
     if (self->worker == NULL)
-        check_db(weir_flow_worker_create(&self->options, &self->worker, &fixture->error),
-                 WEIR_OK);
-    check_db(weir_flow_worker_add(self->worker, kind, job_handle, job, &fixture->error),
-             WEIR_OK);
+        check_db(
+            weir_execution_worker_create(&self->options, &self->worker, &fixture->error),
+            WEIR_OK);
+    check_db(
+        weir_execution_worker_add(self->worker, kind, job_handle, job, &fixture->error),
+        WEIR_OK);
 }
 
 static inline void flow_worker_fixture_start(struct flow_worker_fixture *self)
 {
     struct fixture *fixture = self->fixture;
 
-    check_db(weir_flow_worker_start(self->worker, &fixture->error), WEIR_OK);
+    check_db(weir_execution_worker_start(self->worker, &fixture->error), WEIR_OK);
 }
 
 /* One who does `job` with "mail". */
@@ -248,7 +250,7 @@ static inline void flow_worker_fixture_start_with(struct flow_worker_fixture *se
 
 static inline void flow_worker_fixture_dismiss(struct flow_worker_fixture *self)
 {
-    weir_flow_worker_destroy(self->worker);
+    weir_execution_worker_destroy(self->worker);
     self->worker = NULL;
 }
 
@@ -257,8 +259,8 @@ static inline void flow_worker_fixture_close(struct flow_worker_fixture *self)
     flow_worker_fixture_dismiss(self);
     if (self->script != NULL)
         script_close(self->script);
-    weir_flow_destroy(self->eyes);
-    weir_flow_destroy(self->flow);
+    weir_executions_destroy(self->eyes);
+    weir_executions_destroy(self->executions);
     weir_db_destroy(self->db);
 }
 
@@ -294,12 +296,12 @@ static inline void flow_worker_fixture_expect(struct flow_worker_fixture *self,
     wait_until(flow_worker_fixture_is(self, id, state));
 }
 
-static inline struct weir_flow_worker_stats
+static inline struct weir_execution_worker_stats
 flow_worker_fixture_stats(struct flow_worker_fixture *self)
 {
-    struct weir_flow_worker_stats stats;
+    struct weir_execution_worker_stats stats;
 
-    weir_flow_worker_read(self->worker, &stats);
+    weir_execution_worker_read(self->worker, &stats);
     check_int(stats.claimed, stats.completed + stats.failed + stats.retried +
                                  stats.delayed + stats.cancelled + stats.suspended +
                                  stats.returned + stats.fenced + stats.waiting +

@@ -1,12 +1,12 @@
 /*
  * graphs.h - small flows for tests, whose members are called by letters.
  *
- *   struct graph graph;
+ *   struct flow flow;
  *
- *   graph_open(&graph, fixture, flow);
- *   graph_add(&graph, "abc", "a>c b>c");            two lead to one
- *   graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);   claims it, and settles it
- *   check_str(graph_states(&graph), "a:completed b:waiting c:waiting_children");
+ *   graph_open(&flow, fixture, flow);
+ *   graph_add(&flow, "abc", "a>c b>c");            two lead to one
+ *   graph_end(&flow, 'a', WEIR_SETTLE_COMPLETE);   claims it, and settles it
+ *   check_str(graph_states(&flow), "a:completed b:waiting c:waiting_children");
  */
 #ifndef WEIR_TEST_GRAPHS_H
 #define WEIR_TEST_GRAPHS_H
@@ -16,33 +16,33 @@
 
 enum { GRAPH_LETTERS = 26, GRAPH_EDGES = 64 };
 
-struct graph {
+struct flow {
     struct fixture *fixture;
-    struct weir_flow *flow;
-    struct weir_graph_id id;
+    struct weir_executions *executions;
+    struct weir_flow_id id;
     struct weir_execution_id members[GRAPH_LETTERS];
     bool there[GRAPH_LETTERS];
     char text[512];
 };
 
-static inline void graph_open(struct graph *self, struct fixture *fixture,
-                              struct weir_flow *flow)
+static inline void graph_open(struct flow *self, struct fixture *fixture,
+                              struct weir_executions *executions)
 {
-    struct weir_graph_draft draft = {.kind = "order"};
+    struct weir_flow_draft draft = {.kind = "order"};
 
-    *self = (struct graph){.fixture = fixture, .flow = flow};
-    check_db(weir_graph_create(flow, &draft, &self->id, &fixture->error), WEIR_OK);
-    weir_graph_mint(flow, &self->id, self->members, GRAPH_LETTERS);
+    *self = (struct flow){.fixture = fixture, .executions = executions};
+    check_db(weir_flow_create(executions, &draft, &self->id, &fixture->error), WEIR_OK);
+    weir_flow_mint(executions, &self->id, self->members, GRAPH_LETTERS);
 }
 
-static inline struct weir_execution_id *graph_member(struct graph *self, char letter)
+static inline struct weir_execution_id *graph_member(struct flow *self, char letter)
 {
     return &self->members[letter - 'a'];
 }
 
 /* "a>c b>>c": the second passes its result on. */
-static inline size_t graph_read_edges(struct graph *self, const char *text,
-                                      struct weir_graph_edge *out)
+static inline size_t graph_read_edges(struct flow *self, const char *text,
+                                      struct weir_flow_edge *out)
 {
     size_t count = 0;
 
@@ -59,19 +59,19 @@ static inline size_t graph_read_edges(struct graph *self, const char *text,
     return count;
 }
 
-static inline enum weir_status graph_try(struct graph *self, const char *members,
+static inline enum weir_status graph_try(struct flow *self, const char *members,
                                          const char *edges,
-                                         const struct weir_graph_join *joins,
+                                         const struct weir_flow_join *joins,
                                          size_t join_count)
 {
     struct weir_execution_draft drafts[GRAPH_LETTERS];
-    struct weir_graph_edge list[GRAPH_EDGES];
+    struct weir_flow_edge list[GRAPH_EDGES];
     char lanes[GRAPH_LETTERS][2];
-    struct weir_graph_extension extension = {.members = drafts,
-                                             .edges = list,
-                                             .joins = joins,
-                                             .join_count = join_count,
-                                             .revision = -1};
+    struct weir_flow_extension extension = {.members = drafts,
+                                            .edges = list,
+                                            .joins = joins,
+                                            .join_count = join_count,
+                                            .revision = -1};
 
     for (; members[extension.member_count] != '\0'; extension.member_count++) {
         size_t i = extension.member_count;
@@ -82,12 +82,12 @@ static inline enum weir_status graph_try(struct graph *self, const char *members
             .id = graph_member(self, members[i]), .lane = lanes[i], .kind = "step"};
     }
     extension.edge_count = graph_read_edges(self, edges, list);
-    return weir_graph_extend(self->flow, NULL, &self->id, &extension, NULL,
-                             &self->fixture->error);
+    return weir_flow_extend(self->executions, NULL, &self->id, &extension, NULL,
+                            &self->fixture->error);
 }
 
-static inline void graph_join(struct graph *self, const char *members, const char *edges,
-                              const struct weir_graph_join *joins, size_t join_count)
+static inline void graph_join(struct flow *self, const char *members, const char *edges,
+                              const struct weir_flow_join *joins, size_t join_count)
 {
     struct fixture *fixture = self->fixture;
 
@@ -96,32 +96,33 @@ static inline void graph_join(struct graph *self, const char *members, const cha
         self->there[*members - 'a'] = true;
 }
 
-static inline void graph_add(struct graph *self, const char *members, const char *edges)
+static inline void graph_add(struct flow *self, const char *members, const char *edges)
 {
     graph_join(self, members, edges, NULL, 0);
 }
 
-static inline struct weir_claim graph_claim(struct graph *self, char letter)
+static inline struct weir_claim graph_claim(struct flow *self, char letter)
 {
     char lane[2] = {letter, '\0'};
 
-    return flow_fixture_claim(self->fixture, self->flow, lane, "anna");
+    return flow_fixture_claim(self->fixture, self->executions, lane, "anna");
 }
 
-static inline void graph_end(struct graph *self, char letter, enum weir_settle verb)
+static inline void graph_end(struct flow *self, char letter, enum weir_settle verb)
 {
     struct weir_claim claim = graph_claim(self, letter);
 
-    flow_fixture_settle(self->fixture, self->flow, &claim, verb);
+    flow_fixture_settle(self->fixture, self->executions, &claim, verb);
 }
 
-static inline const char *graph_state_of(struct graph *self, char letter)
+static inline const char *graph_state_of(struct flow *self, char letter)
 {
-    return flow_fixture_state(self->fixture, self->flow, graph_member(self, letter));
+    return flow_fixture_state(self->fixture, self->executions,
+                              graph_member(self, letter));
 }
 
 /* "a:completed b:waiting" */
-static inline const char *graph_states(struct graph *self)
+static inline const char *graph_states(struct flow *self)
 {
     size_t used = 0;
 
@@ -135,24 +136,25 @@ static inline const char *graph_states(struct graph *self)
     return self->text;
 }
 
-static inline void graph_note(void *state, const struct weir_graph_info *info)
+static inline void graph_note(void *state, const struct weir_flow_info *info)
 {
-    *(struct weir_graph_info *)state = *info;
+    *(struct weir_flow_info *)state = *info;
 }
 
-static inline struct weir_graph_info graph_info(struct graph *self)
+static inline struct weir_flow_info graph_info(struct flow *self)
 {
     struct fixture *fixture = self->fixture;
-    struct weir_graph_info info = {.members = 0};
+    struct weir_flow_info info = {.members = 0};
 
-    check_db(weir_graph_get(self->flow, &self->id, graph_note, &info, &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_flow_get(self->executions, &self->id, graph_note, &info, &fixture->error),
+        WEIR_OK);
     return info;
 }
 
-static inline const char *graph_state(struct graph *self)
+static inline const char *graph_state(struct flow *self)
 {
-    return weir_graph_state_name(graph_info(self).state);
+    return weir_flow_state_name(graph_info(self).state);
 }
 
 #endif

@@ -23,14 +23,14 @@
 #include "contract/flow/flow_fixture.h"
 #include "db/db.h"
 
-typedef enum weir_status (*peer_fn)(struct weir_flow *flow, void *argument,
+typedef enum weir_status (*peer_fn)(struct weir_executions *executions, void *argument,
                                     struct weir_error *error);
 
 struct peer {
     struct fixture *fixture;
     struct weir_db *db;
     struct weir_fault_points points;
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     peer_fn act;
     void *argument;
     pthread_t thread;
@@ -51,12 +51,12 @@ static inline void peer_open(struct peer *self, struct fixture *fixture)
     weir_fault_points_init(&self->points);
     weir_fault_points_arm(&self->points, "db.busy", UINT64_MAX);
     weir_db_set_fault_points(self->db, &self->points);
-    self->flow = flow_fixture_open_with(fixture, self->db, NULL);
+    self->executions = flow_fixture_open_with(fixture, self->db, NULL);
 }
 
 static inline void peer_close(struct peer *self)
 {
-    weir_flow_destroy(self->flow);
+    weir_executions_destroy(self->executions);
     weir_db_destroy(self->db);
 }
 
@@ -77,7 +77,7 @@ static inline void *peer_run(void *argument)
 {
     struct peer *self = argument;
 
-    self->status = self->act(self->flow, self->argument, &self->error);
+    self->status = self->act(self->executions, self->argument, &self->error);
     atomic_store(&self->done, true);
     return NULL;
 }

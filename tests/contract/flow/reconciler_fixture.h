@@ -23,7 +23,7 @@ struct reconciler_fixture {
     struct fixture *fixture;
     struct weir_db *db;
     struct weir_fault_points points; /* of `db`; "db.busy" is counted */
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     struct weir_reconciler_task task;
     struct weir_failures failures;
     struct weir_store_filter filter;
@@ -85,24 +85,24 @@ static inline void reconciler_fixture_open(struct reconciler_fixture *self,
     weir_fault_points_init(&self->points);
     weir_fault_points_arm(&self->points, "db.busy", UINT64_MAX);
     weir_db_set_fault_points(self->db, &self->points);
-    self->flow = flow_fixture_open_with(fixture, self->db, NULL);
+    self->executions = flow_fixture_open_with(fixture, self->db, NULL);
     self->task = (struct weir_reconciler_task){.kind = reconciler_fixture_kind(which),
-                                               .flow = self->flow,
+                                               .executions = self->executions,
                                                .db = self->db,
-                                               .store = &self->flow->store,
-                                               .heap = self->flow->heap,
-                                               .partitions = self->flow->partitions,
+                                               .store = &self->executions->store,
+                                               .heap = self->executions->heap,
+                                               .partitions = self->executions->partitions,
                                                .interval_us = 100000};
     check_db(weir_reconciler_init(&self->task, &fixture->error), WEIR_OK);
-    weir_failures_init(&self->failures, self->flow->heap, weir_db_log(self->db), "flow",
-                       self->name);
+    weir_failures_init(&self->failures, self->executions->heap, weir_db_log(self->db),
+                       "flow", self->name);
 }
 
 static inline void reconciler_fixture_close(struct reconciler_fixture *self)
 {
     weir_failures_fini(&self->failures);
     weir_reconciler_fini(&self->task);
-    weir_flow_destroy(self->flow);
+    weir_executions_destroy(self->executions);
     weir_db_destroy(self->db);
     free(self->context.worker);
 }

@@ -28,7 +28,7 @@ struct supervisor_fixture_news {
 struct supervisor_fixture {
     struct fixture *fixture;
     struct weir_outbox *outbox; /* NULL: no events */
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     struct supervisor_fixture_news news;
 };
 
@@ -36,27 +36,27 @@ struct patrol {
     struct fixture *fixture;
     struct weir_db *db;
     struct weir_outbox *outbox; /* NULL: no events */
-    struct weir_flow *flow;
-    struct weir_flow_supervisor_options options;
-    struct weir_flow_supervisor *supervisor;
+    struct weir_executions *executions;
+    struct weir_execution_supervisor_options options;
+    struct weir_execution_supervisor *supervisor;
     struct weir_fault_points points; /* of `db` */
 };
 
 /* ---- the engine ------------------------------------------------------------------------------ */
 
-static inline struct weir_flow *supervisor_fixture_make_flow(struct fixture *fixture,
-                                                             struct weir_db *db,
-                                                             struct weir_outbox *outbox)
+static inline struct weir_executions *
+supervisor_fixture_make_flow(struct fixture *fixture, struct weir_db *db,
+                             struct weir_outbox *outbox)
 {
-    struct weir_flow_options options;
-    struct weir_flow *flow = NULL;
+    struct weir_executions_options options;
+    struct weir_executions *executions = NULL;
 
-    weir_flow_options_init(&options);
+    weir_executions_options_init(&options);
     options.db = db;
     options.outbox = outbox;
     options.partitions = 16;
-    check_db(weir_flow_create(&options, &flow, &fixture->error), WEIR_OK);
-    return flow;
+    check_db(weir_executions_create(&options, &executions, &fixture->error), WEIR_OK);
+    return executions;
 }
 
 static inline struct weir_outbox *supervisor_fixture_make_outbox(struct fixture *fixture,
@@ -76,7 +76,7 @@ static inline void supervisor_fixture_open(struct supervisor_fixture *self,
 {
     *self = (struct supervisor_fixture){
         .fixture = fixture,
-        .flow = supervisor_fixture_make_flow(fixture, fixture->db, NULL)};
+        .executions = supervisor_fixture_make_flow(fixture, fixture->db, NULL)};
 }
 
 static inline enum weir_outcome
@@ -87,7 +87,7 @@ supervisor_fixture_note(struct weir_context *context, void *state,
 
     (void)context;
     (void)reason;
-    if (strcmp(message->queue, "flow.completion") == 0) {
+    if (strcmp(message->queue, "execution.completion") == 0) {
         atomic_fetch_add(&news->ended, 1);
         atomic_fetch_add(&news->ended_expired, strcmp(message->type, "expired") == 0);
     } else {
@@ -101,13 +101,13 @@ supervisor_fixture_note(struct weir_context *context, void *state,
 static inline void supervisor_fixture_open_with_news(struct supervisor_fixture *self,
                                                      struct fixture *fixture)
 {
-    static const char *const QUEUES[] = {"flow.completion", "flow.lease"};
+    static const char *const QUEUES[] = {"execution.completion", "execution.lease"};
     struct weir_outbox *outbox = supervisor_fixture_make_outbox(fixture, fixture->db);
 
     *self = (struct supervisor_fixture){
         .fixture = fixture,
         .outbox = outbox,
-        .flow = supervisor_fixture_make_flow(fixture, fixture->db, outbox)};
+        .executions = supervisor_fixture_make_flow(fixture, fixture->db, outbox)};
     for (int i = 0; i < 2; i++) {
         struct weir_handler_options handler;
 
@@ -124,19 +124,19 @@ static inline void supervisor_fixture_close(struct supervisor_fixture *self)
 {
     if (self->outbox != NULL)
         check_int(weir_outbox_stop(self->outbox, WEIR_SECONDS(60)), 0);
-    weir_flow_destroy(self->flow);
+    weir_executions_destroy(self->executions);
     weir_outbox_destroy(self->outbox);
 }
 
 /* Does it hear of what others commit? */
-static inline bool supervisor_fixture_is_listening(struct weir_flow *flow)
+static inline bool supervisor_fixture_is_listening(struct weir_executions *executions)
 {
     struct weir_wake_info info = {.listening = false};
 
-    weir_lock_acquire(&flow->lock);
-    if (flow->wake != NULL)
-        weir_wake_read(flow->wake, &info);
-    weir_lock_release(&flow->lock);
+    weir_lock_acquire(&executions->lock);
+    if (executions->wake != NULL)
+        weir_wake_read(executions->wake, &info);
+    weir_lock_release(&executions->lock);
     return info.listening;
 }
 
@@ -167,12 +167,13 @@ supervisor_fixture_submit(struct supervisor_fixture *self,
     struct fixture *fixture = self->fixture;
     struct weir_submission submission;
 
-    check_db(weir_flow_submit(self->flow, NULL, draft, 1, &submission, &fixture->error),
+    check_db(weir_execution_submit(self->executions, NULL, draft, 1, &submission,
+                                   &fixture->error),
              WEIR_OK);
     return submission.id;
 }
 
-/* A claim that lasts as short as a test wants: weir_flow_claim() gives a second at least. */
+/* A claim that lasts as short as a test wants: weir_execution_claim() gives a second at least. */
 struct supervisor_fixture_claiming {
     struct supervisor_fixture *supervisor_fixture;
     int64_t lane;
@@ -188,22 +189,23 @@ supervisor_fixture_claim_body(struct weir_connection *connection, void *argument
                               struct weir_error *error)
 {
     struct supervisor_fixture_claiming *self = argument;
-    struct weir_flow *flow = self->supervisor_fixture->flow;
+    struct weir_executions *executions = self->supervisor_fixture->executions;
     const struct weir_claimant claimant = {weir_str("pool"), weir_str("worker-1"),
                                            self->ttl_us};
     const int64_t capability_set = 0;
     const struct weir_ready_query query = {
         &self->lane, 1, &capability_set, 1, self->count, false, NULL};
     struct weir_change *changes =
-        weir_heap_zalloc_array(flow->heap, self->count, sizeof *changes);
+        weir_heap_zalloc_array(executions->heap, self->count, sizeof *changes);
     struct weir_execution_records records;
     int64_t now_us = 0;
     enum weir_status status = weir_connection_clock(connection, &now_us, error);
 
     check(changes != NULL);
-    weir_execution_records_init(&records, flow->heap, self->count);
+    weir_execution_records_init(&records, executions->heap, self->count);
     if (status == WEIR_OK)
-        status = weir_store_pick_ready(&flow->store, connection, &query, &records, error);
+        status = weir_store_pick_ready(&executions->store, connection, &query, &records,
+                                       error);
     for (size_t i = 0; i < records.count && status == WEIR_OK; i++) {
         struct weir_execution_row *row = &records.rows[i].row;
 
@@ -214,10 +216,10 @@ supervisor_fixture_claim_body(struct weir_connection *connection, void *argument
     }
     self->claimed = records.count;
     if (status == WEIR_OK)
-        status = weir_change_set_store(flow, connection, changes, records.count, now_us,
-                                       &self->pending_wakeups, error);
+        status = weir_change_set_store(executions, connection, changes, records.count,
+                                       now_us, &self->pending_wakeups, error);
     weir_execution_records_fini(&records);
-    weir_heap_free(flow->heap, changes);
+    weir_heap_free(executions->heap, changes);
     return status;
 }
 
@@ -231,14 +233,15 @@ static inline size_t supervisor_fixture_claim(struct supervisor_fixture *self,
         .supervisor_fixture = self, .ttl_us = ttl_us, .count = count, .out = out};
     struct weir_connection *connection = fixture_take(fixture);
 
-    check_db(weir_dictionary_number(self->flow->dictionary, connection, WEIR_TERM_LANE,
-                                    weir_str("orders"), &claiming.lane, &fixture->error),
+    check_db(weir_dictionary_number(self->executions->dictionary, connection,
+                                    WEIR_TERM_LANE, weir_str("orders"), &claiming.lane,
+                                    &fixture->error),
              WEIR_OK);
     fixture_give(fixture, connection);
     check_db(weir_transact(fixture->db, supervisor_fixture_claim_body, &claiming,
                            &fixture->error),
              WEIR_OK);
-    weir_pending_wakeups_send(self->flow, &claiming.pending_wakeups);
+    weir_pending_wakeups_send(self->executions, &claiming.pending_wakeups);
     return claiming.claimed;
 }
 
@@ -269,7 +272,8 @@ static inline enum weir_status supervisor_fixture_settle(struct supervisor_fixtu
     struct weir_settlement settlement = {
         .claim = *claim, .verb = verb, .reason = "it broke"};
 
-    check_db(weir_flow_settle(self->flow, &settlement, 1, &fixture->error), WEIR_OK);
+    check_db(weir_execution_settle(self->executions, &settlement, 1, &fixture->error),
+             WEIR_OK);
     return settlement.status;
 }
 
@@ -297,9 +301,9 @@ supervisor_fixture_look(struct supervisor_fixture *self,
     struct fixture *fixture = self->fixture;
     struct supervisor_fixture_view view;
 
-    check_db(
-        weir_flow_get(self->flow, id, supervisor_fixture_see, &view, &fixture->error),
-        WEIR_OK);
+    check_db(weir_execution_get(self->executions, id, supervisor_fixture_see, &view,
+                                &fixture->error),
+             WEIR_OK);
     return view;
 }
 
@@ -337,8 +341,8 @@ supervisor_fixture_attempts(struct supervisor_fixture *self,
     struct fixture *fixture = self->fixture;
     struct supervisor_fixture_attempts attempts = {.number = -1};
 
-    check_db(weir_flow_attempts(self->flow, id, supervisor_fixture_see_attempt, &attempts,
-                                &fixture->error),
+    check_db(weir_execution_attempts(self->executions, id, supervisor_fixture_see_attempt,
+                                     &attempts, &fixture->error),
              WEIR_OK);
     return attempts;
 }
@@ -353,7 +357,7 @@ static inline void patrol_init(struct patrol *self, struct fixture *fixture)
     *self = (struct patrol){.fixture = fixture, .db = fixture_open(fixture, &options)};
     weir_fault_points_init(&self->points);
     weir_db_set_fault_points(self->db, &self->points);
-    weir_flow_supervisor_options_init(&self->options);
+    weir_execution_supervisor_options_init(&self->options);
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
         self->options.interval_ms[i] = 100;
 }
@@ -362,11 +366,11 @@ static inline void patrol_make(struct patrol *self)
 {
     struct fixture *fixture = self->fixture;
 
-    self->flow = supervisor_fixture_make_flow(fixture, self->db, self->outbox);
-    self->options.flow = self->flow;
-    check_db(
-        weir_flow_supervisor_create(&self->options, &self->supervisor, &fixture->error),
-        WEIR_OK);
+    self->executions = supervisor_fixture_make_flow(fixture, self->db, self->outbox);
+    self->options.executions = self->executions;
+    check_db(weir_execution_supervisor_create(&self->options, &self->supervisor,
+                                              &fixture->error),
+             WEIR_OK);
 }
 
 static inline void patrol_start(struct patrol *self)
@@ -374,7 +378,7 @@ static inline void patrol_start(struct patrol *self)
     struct fixture *fixture = self->fixture;
 
     patrol_make(self);
-    check_db(weir_flow_supervisor_start(self->supervisor, &fixture->error), WEIR_OK);
+    check_db(weir_execution_supervisor_start(self->supervisor, &fixture->error), WEIR_OK);
 }
 
 static inline void patrol_open(struct patrol *self, struct fixture *fixture)
@@ -394,9 +398,9 @@ static inline void patrol_open_with_news(struct patrol *self, struct fixture *fi
 static inline void patrol_close(struct patrol *self)
 {
     if (self->supervisor != NULL)
-        check_int(weir_flow_supervisor_stop(self->supervisor, WEIR_SECONDS(60)), 0);
-    weir_flow_supervisor_destroy(self->supervisor);
-    weir_flow_destroy(self->flow);
+        check_int(weir_execution_supervisor_stop(self->supervisor, WEIR_SECONDS(60)), 0);
+    weir_execution_supervisor_destroy(self->supervisor);
+    weir_executions_destroy(self->executions);
     weir_outbox_destroy(self->outbox);
     weir_db_destroy(self->db);
 }
@@ -406,7 +410,7 @@ static inline struct weir_scan_info patrol_scan(struct patrol *self,
 {
     struct weir_scan_info infos[WEIR_RECONCILER_COUNT];
     size_t count =
-        weir_flow_supervisor_read(self->supervisor, infos, WEIR_RECONCILER_COUNT);
+        weir_execution_supervisor_read(self->supervisor, infos, WEIR_RECONCILER_COUNT);
 
     for (size_t i = 0; i < count; i++) {
         if (strcmp(infos[i].name, weir_reconciler_name(which)) == 0)
@@ -427,7 +431,7 @@ static inline uint64_t patrol_polls(struct patrol *self)
 {
     struct weir_wake_info info;
 
-    weir_wake_read(self->flow->wake, &info);
+    weir_wake_read(self->executions->wake, &info);
     return info.polls;
 }
 
@@ -437,7 +441,7 @@ static inline void patrol_wait_until_calm(struct patrol *self)
 {
     uint64_t before;
 
-    wait_until(supervisor_fixture_is_listening(self->flow));
+    wait_until(supervisor_fixture_is_listening(self->executions));
     before = patrol_polls(self);
     if (self->fixture->engine == WEIR_POSTGRESQL)
         wait_until(patrol_polls(self) >= before + 2);

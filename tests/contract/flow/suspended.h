@@ -9,7 +9,7 @@
 
 /* One execution that waits until something. */
 struct wait {
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     struct weir_execution_id id;
     struct weir_claim claim;             /* with which it was suspended */
     struct weir_waitpoint waitpoints[4]; /* "a", "b", "c", "d" */
@@ -18,15 +18,15 @@ struct wait {
 
 /* Claimed, and not suspended yet. */
 static inline void wait_claim(struct wait *self, struct fixture *fixture,
-                              struct weir_flow *flow)
+                              struct weir_executions *executions)
 {
     static const char *const KEYS[] = {"a", "b", "c", "d"};
 
-    *self = (struct wait){.flow = flow};
+    *self = (struct wait){.executions = executions};
     for (size_t i = 0; i < 4; i++)
         self->waitpoints[i].key = KEYS[i];
-    self->id = flow_fixture_submit(fixture, flow, "orders");
-    self->claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    self->id = flow_fixture_submit(fixture, executions, "orders");
+    self->claim = flow_fixture_claim(fixture, executions, "orders", "anna");
     weir_suspend_options_init(&self->options);
     self->options.waitpoints = self->waitpoints;
     self->options.waitpoint_count = 4;
@@ -38,18 +38,18 @@ static inline bool wait_suspend(struct wait *self, struct fixture *fixture,
     bool satisfied = false;
 
     self->options.until = until;
-    check_db(weir_flow_suspend(self->flow, &self->claim, &self->options, &satisfied, NULL,
-                               &fixture->error),
+    check_db(weir_execution_suspend(self->executions, &self->claim, &self->options,
+                                    &satisfied, NULL, &fixture->error),
              WEIR_OK);
     return satisfied;
 }
 
 static inline void wait_open(struct wait *self, struct fixture *fixture,
-                             struct weir_flow *flow, const char *until)
+                             struct weir_executions *executions, const char *until)
 {
-    wait_claim(self, fixture, flow);
+    wait_claim(self, fixture, executions);
     check(!wait_suspend(self, fixture, until));
-    check_str(flow_fixture_state(fixture, flow, &self->id), "suspended");
+    check_str(flow_fixture_state(fixture, executions, &self->id), "suspended");
 }
 
 static inline struct weir_signal wait_signal(const struct wait *self, size_t waitpoint,
@@ -71,7 +71,8 @@ static inline const char *wait_send(struct wait *self, struct fixture *fixture,
 {
     enum weir_signal_effect effect = WEIR_SIGNAL_EFFECT_COUNT;
 
-    check_db(weir_flow_signal(self->flow, signal, &effect, &fixture->error), WEIR_OK);
+    check_db(weir_execution_signal(self->executions, signal, &effect, &fixture->error),
+             WEIR_OK);
     return weir_signal_effect_name(effect);
 }
 
@@ -101,8 +102,8 @@ static inline struct wait_log wait_signals(struct wait *self, struct fixture *fi
 {
     struct wait_log log = {.text = ""};
 
-    check_db(weir_flow_signals(self->flow, &self->id, wait_write_signal, &log,
-                               &fixture->error),
+    check_db(weir_execution_signals(self->executions, &self->id, wait_write_signal, &log,
+                                    &fixture->error),
              WEIR_OK);
     return log;
 }
@@ -123,8 +124,8 @@ static inline struct wait_log wait_waitpoints(struct wait *self, struct fixture 
 {
     struct wait_log log = {.text = ""};
 
-    check_db(weir_flow_waitpoints(self->flow, &self->id, wait_write_waitpoint, &log,
-                                  &fixture->error),
+    check_db(weir_execution_waitpoints(self->executions, &self->id, wait_write_waitpoint,
+                                       &log, &fixture->error),
              WEIR_OK);
     return log;
 }

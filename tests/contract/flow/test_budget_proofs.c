@@ -26,43 +26,44 @@ static struct weir_budget_draft draft_of(const char *name, int64_t hard,
         .name = name, .period_ms = period_ms, .limits = limit, .limit_count = 1};
 }
 
-static void make(struct fixture *fixture, struct weir_flow *flow, const char *name,
-                 int64_t hard)
+static void make(struct fixture *fixture, struct weir_executions *executions,
+                 const char *name, int64_t hard)
 {
     struct weir_budget_draft draft = draft_of(name, hard, 0);
 
-    check_db(weir_budget_create(flow, &draft, NULL, &fixture->error), WEIR_OK);
+    check_db(weir_budget_create(executions, &draft, NULL, &fixture->error), WEIR_OK);
 }
 
-static enum weir_spending spend(struct fixture *fixture, struct weir_flow *flow,
-                                const char *name, const struct weir_execution_id *id,
-                                int64_t amount)
+static enum weir_spending spend(struct fixture *fixture,
+                                struct weir_executions *executions, const char *name,
+                                const struct weir_execution_id *id, int64_t amount)
 {
     struct weir_amount tokens = {"tokens", amount};
     struct weir_budget_answer answer;
 
-    check_db(
-        weir_budget_report(flow, name, id, &tokens, 1, NULL, &answer, &fixture->error),
-        WEIR_OK);
+    check_db(weir_budget_report(executions, name, id, &tokens, 1, NULL, &answer,
+                                &fixture->error),
+             WEIR_OK);
     return answer.spending;
 }
 
-static struct weir_execution_id submit(struct fixture *fixture, struct weir_flow *flow,
+static struct weir_execution_id submit(struct fixture *fixture,
+                                       struct weir_executions *executions,
                                        const char *const *budgets, size_t count)
 {
     struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     draft.budgets = budgets;
     draft.budget_count = count;
-    return flow_fixture_submit_draft(fixture, flow, &draft);
+    return flow_fixture_submit_draft(fixture, executions, &draft);
 }
 
-static size_t claim_some(struct fixture *fixture, struct weir_flow *flow)
+static size_t claim_some(struct fixture *fixture, struct weir_executions *executions)
 {
     const struct weir_claim_options options = flow_fixture_claimant(LANES, "anna");
     struct weir_claim claims[4];
 
-    return flow_fixture_claim_many(fixture, flow, &options, claims, 4);
+    return flow_fixture_claim_many(fixture, executions, &options, claims, 4);
 }
 
 static int64_t used(struct fixture *fixture)
@@ -96,7 +97,7 @@ enum call { REPORTS, REPORTS_FOR_NONE, RELEASES, RESETS, CHANGES, CALLS };
 
 struct calling {
     struct fixture *fixture;
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     enum call call;
     struct weir_execution_id id;
     const char *key;
@@ -111,17 +112,17 @@ static enum weir_status call(struct calling *self)
 
     switch (self->call) {
     case REPORTS:
-        return weir_budget_report(self->flow, "llm", &self->id, amounts, 3, self->key,
-                                  &answer, &error);
+        return weir_budget_report(self->executions, "llm", &self->id, amounts, 3,
+                                  self->key, &answer, &error);
     case REPORTS_FOR_NONE:
-        return weir_budget_report(self->flow, "llm", NULL, amounts, 3, self->key, &answer,
-                                  &error);
+        return weir_budget_report(self->executions, "llm", NULL, amounts, 3, self->key,
+                                  &answer, &error);
     case RELEASES:
-        return weir_budget_release(self->flow, "llm", &self->id, &error);
+        return weir_budget_release(self->executions, "llm", &self->id, &error);
     case RESETS:
-        return weir_budget_reset(self->flow, "llm", &error);
+        return weir_budget_reset(self->executions, "llm", &error);
     default:
-        return weir_budget_change(self->flow, &draft, &error);
+        return weir_budget_change(self->executions, &draft, &error);
     }
 }
 
@@ -152,16 +153,17 @@ static bool survive(struct calling *self, struct peer *peer, const char *fault,
     char key[32];
     bool came;
 
-    check_db(weir_budget_release(self->flow, "llm", &self->id, &fixture->error), WEIR_OK);
-    check_db(weir_budget_reset(self->flow, "llm", &fixture->error), WEIR_OK);
-    check_int(spend(fixture, self->flow, "llm", &self->id, 7), WEIR_SPENT);
-    check_int(spend(fixture, self->flow, "llm", NULL, 11), WEIR_SPENT);
+    check_db(weir_budget_release(self->executions, "llm", &self->id, &fixture->error),
+             WEIR_OK);
+    check_db(weir_budget_reset(self->executions, "llm", &fixture->error), WEIR_OK);
+    check_int(spend(fixture, self->executions, "llm", &self->id, 7), WEIR_SPENT);
+    check_int(spend(fixture, self->executions, "llm", NULL, 11), WEIR_SPENT);
     before = used_alike(fixture);
     check_int(before, 18);
     (void)snprintf(key, sizeof key, "%s %d %d", fault, (int)self->call, (int)at);
     self->key = key;
     weir_fault_points_arm_once(&peer->points, fault, at);
-    self->flow = peer->flow;
+    self->executions = peer->executions;
     status = call(self);
     came = atomic_load(&peer->points.armed[FAULT].passed) >= at;
     weir_fault_points_arm(&peer->points, fault, UINT64_MAX);
@@ -176,47 +178,48 @@ static bool survive(struct calling *self, struct peer *peer, const char *fault,
 FLOW_TEST(ledger, is_the_sum_of_the_counters_whatever_call_is_cut_short)
 {
     static const char *const FAULTS[] = {"db.lose", "db.lose_after_commit"};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct peer peer;
     struct calling calling = {.fixture = fixture};
 
-    make(fixture, flow, "llm", 100);
-    calling.id = flow_fixture_submit(fixture, flow, "orders");
+    make(fixture, executions, "llm", 100);
+    calling.id = flow_fixture_submit(fixture, executions, "orders");
     for (int which = 0; which < CALLS; which++) {
         for (size_t i = 0; i < 2; i++) {
             uint64_t at = 1;
 
             peer_open(&peer, fixture);
             calling.call = (enum call)which;
-            calling.flow = flow;
+            calling.executions = executions;
             while (survive(&calling, &peer, FAULTS[i], at)) {
-                calling.flow = flow;
+                calling.executions = executions;
                 at++;
             }
             peer_close(&peer);
         }
     }
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* What an execution has used stays used when it is removed. */
 FLOW_TEST(ledger, is_the_sum_of_the_counters_whatever_removal_is_cut_short)
 {
     enum { FAULT = 1 };
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct reconciler_fixture reconciler_fixture;
     bool came = true;
     int64_t before = 0;
 
-    make(fixture, flow, "llm", 100000);
+    make(fixture, executions, "llm", 100000);
     reconciler_fixture_open(&reconciler_fixture, fixture, WEIR_RECONCILER_HOUSEKEEPING);
     for (uint64_t at = 1; came; at++) {
-        struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
-        struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+        struct weir_execution_id id = flow_fixture_submit(fixture, executions, "orders");
+        struct weir_claim claim =
+            flow_fixture_claim(fixture, executions, "orders", "anna");
 
-        check_int(spend(fixture, flow, "llm", &id, 7), WEIR_SPENT);
+        check_int(spend(fixture, executions, "llm", &id, 7), WEIR_SPENT);
         before += 7;
-        flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+        flow_fixture_settle(fixture, executions, &claim, WEIR_SETTLE_COMPLETE);
         weir_fault_points_arm_once(&reconciler_fixture.points, "db.lose", at);
         reconciler_fixture.task.age_us = 1;
         (void)reconciler_fixture_tick(&reconciler_fixture);
@@ -229,84 +232,85 @@ FLOW_TEST(ledger, is_the_sum_of_the_counters_whatever_removal_is_cut_short)
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"), 0);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_spent"), 1); /* nobody's */
     reconciler_fixture_close(&reconciler_fixture);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* More than can be counted is refused: the two sums would go different ways. */
 FLOW_TEST(report, of_more_than_can_be_counted_is_refused_and_counts_nothing)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_amount amounts[] = {{"tokens", INT64_MAX / 2 + 1},
                                     {"tokens", INT64_MAX / 2 + 1}};
     struct weir_budget_answer answer;
 
-    make(fixture, flow, "llm", 0);
-    check_db(
-        weir_budget_report(flow, "llm", NULL, amounts, 2, NULL, &answer, &fixture->error),
-        WEIR_OUT_OF_RANGE);
+    make(fixture, executions, "llm", 0);
+    check_db(weir_budget_report(executions, "llm", NULL, amounts, 2, NULL, &answer,
+                                &fixture->error),
+             WEIR_OUT_OF_RANGE);
     check(strstr(fixture->error.text, "used of \"tokens\" would be more than") != NULL);
     check_int(used(fixture), 0);
-    check_int(spend(fixture, flow, "llm", NULL, INT64_MAX / 2 + 1), WEIR_SPENT);
-    check_db(
-        weir_budget_report(flow, "llm", NULL, amounts, 1, NULL, &answer, &fixture->error),
-        WEIR_OUT_OF_RANGE);
+    check_int(spend(fixture, executions, "llm", NULL, INT64_MAX / 2 + 1), WEIR_SPENT);
+    check_db(weir_budget_report(executions, "llm", NULL, amounts, 1, NULL, &answer,
+                                &fixture->error),
+             WEIR_OUT_OF_RANGE);
     check_int(used(fixture), INT64_MAX / 2 + 1);
     check_int(differences(fixture), 0);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(budget, has_32_dimensions_and_no_more)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_budget_draft draft = draft_of("llm", 10, 0);
     struct weir_budget_limit other = {"other", 1, 0};
     struct weir_amount amounts[WEIR_BUDGET_DIMENSIONS_MAX];
     char names[WEIR_BUDGET_DIMENSIONS_MAX][16];
     struct weir_budget_answer answer;
 
-    make(fixture, flow, "llm", 10);
+    make(fixture, executions, "llm", 10);
     for (int i = 0; i < WEIR_BUDGET_DIMENSIONS_MAX; i++) {
         (void)snprintf(names[i], sizeof names[i], "n%d", i);
         amounts[i] = (struct weir_amount){names[i], 1};
     }
-    check_db(weir_budget_report(flow, "llm", NULL, amounts, WEIR_BUDGET_DIMENSIONS_MAX,
-                                NULL, &answer, &fixture->error),
+    check_db(weir_budget_report(executions, "llm", NULL, amounts,
+                                WEIR_BUDGET_DIMENSIONS_MAX, NULL, &answer,
+                                &fixture->error),
              WEIR_FULL);
     check(strstr(fixture->error.text, "33 dimensions, must have at most 32") != NULL);
     check_int(used(fixture), 0);
-    check_db(weir_budget_report(flow, "llm", NULL, amounts,
+    check_db(weir_budget_report(executions, "llm", NULL, amounts,
                                 WEIR_BUDGET_DIMENSIONS_MAX - 1, NULL, &answer,
                                 &fixture->error),
              WEIR_OK);
     draft.limits = &other;
-    check_db(weir_budget_change(flow, &draft, &fixture->error), WEIR_FULL);
+    check_db(weir_budget_change(executions, &draft, &fixture->error), WEIR_FULL);
     check_int(used(fixture), WEIR_BUDGET_DIMENSIONS_MAX - 1);
     check_int(differences(fixture), 0);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(report, whose_key_was_used_for_another_execution_is_refused)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_amount tokens = {"tokens", 5};
     struct weir_budget_answer answer;
     struct weir_execution_id first, second;
 
-    make(fixture, flow, "llm", 0);
-    first = flow_fixture_submit(fixture, flow, "orders");
-    second = flow_fixture_submit(fixture, flow, "orders");
-    check_db(weir_budget_report(flow, "llm", &first, &tokens, 1, "once", &answer,
+    make(fixture, executions, "llm", 0);
+    first = flow_fixture_submit(fixture, executions, "orders");
+    second = flow_fixture_submit(fixture, executions, "orders");
+    check_db(weir_budget_report(executions, "llm", &first, &tokens, 1, "once", &answer,
                                 &fixture->error),
              WEIR_OK);
-    check_db(weir_budget_report(flow, "llm", &second, &tokens, 1, "once", &answer,
+    check_db(weir_budget_report(executions, "llm", &second, &tokens, 1, "once", &answer,
                                 &fixture->error),
              WEIR_MISMATCH);
-    check_db(weir_budget_report(flow, "llm", &first, &tokens, 1, "once", &answer,
+    check_db(weir_budget_report(executions, "llm", &first, &tokens, 1, "once", &answer,
                                 &fixture->error),
              WEIR_OK);
     check_int(answer.spending, WEIR_SPENT_BEFORE);
     check_int(used(fixture), 5);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- hard limits ----------------------------------------------------------------------------- */
@@ -319,7 +323,7 @@ struct worker {
 };
 
 /* Each job costs one; who gets none has come to the limit. */
-static enum weir_status work(struct weir_flow *flow, void *argument,
+static enum weir_status work(struct weir_executions *executions, void *argument,
                              struct weir_error *error)
 {
     const struct weir_claim_options options = flow_fixture_claimant(LANES, "anna");
@@ -332,7 +336,7 @@ static enum weir_status work(struct weir_flow *flow, void *argument,
         struct weir_budget_answer answer;
         size_t count = 0;
 
-        status = weir_flow_claim(flow, &options, 1, &claimed, &count, error);
+        status = weir_execution_claim(executions, &options, 1, &claimed, &count, error);
         if (status == WEIR_OK && count == 0)
             return WEIR_OK;
         if (status == WEIR_OK) {
@@ -340,12 +344,12 @@ static enum weir_status work(struct weir_flow *flow, void *argument,
                                                  .verb = WEIR_SETTLE_COMPLETE};
 
             atomic_fetch_add(self->admitted, 1);
-            status = weir_budget_report(flow, "llm", &claimed->claim.id, &tokens, 1, NULL,
-                                        &answer, error);
+            status = weir_budget_report(executions, "llm", &claimed->claim.id, &tokens, 1,
+                                        NULL, &answer, error);
             if (status == WEIR_OK)
-                status = weir_flow_settle(flow, &settlement, 1, error);
+                status = weir_execution_settle(executions, &settlement, 1, error);
         }
-        weir_claimed_free(flow, claimed);
+        weir_claimed_free(executions, claimed);
     }
     return status;
 }
@@ -353,13 +357,13 @@ static enum weir_status work(struct weir_flow *flow, void *argument,
 FLOW_TEST(work, beyond_a_hard_limit_is_what_was_under_way_when_it_was_reached)
 {
     static const char *const BUDGETS[] = {"llm"};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct worker workers[WORKERS];
     _Atomic int admitted = 0;
 
-    make(fixture, flow, "llm", LIMIT);
+    make(fixture, executions, "llm", LIMIT);
     for (int i = 0; i < JOBS; i++)
-        (void)submit(fixture, flow, BUDGETS, 1);
+        (void)submit(fixture, executions, BUDGETS, 1);
     for (int i = 0; i < WORKERS; i++) {
         peer_open(&workers[i].peer, fixture);
         workers[i].admitted = &admitted;
@@ -376,25 +380,25 @@ FLOW_TEST(work, beyond_a_hard_limit_is_what_was_under_way_when_it_was_reached)
     check_int(differences(fixture), 0);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution WHERE state = 3"),
               JOBS - admitted);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
-static enum weir_status reset_first(struct weir_flow *flow, void *argument,
+static enum weir_status reset_first(struct weir_executions *executions, void *argument,
                                     struct weir_error *error)
 {
     (void)argument;
-    return weir_budget_reset(flow, "first", error);
+    return weir_budget_reset(executions, "first", error);
 }
 
-static enum weir_status claim_one(struct weir_flow *flow, void *argument,
+static enum weir_status claim_one(struct weir_executions *executions, void *argument,
                                   struct weir_error *error)
 {
     const struct weir_claim_options options = flow_fixture_claimant(LANES, "anna");
     struct weir_claimed *claimed = NULL;
     enum weir_status status =
-        weir_flow_claim(flow, &options, 1, &claimed, argument, error);
+        weir_execution_claim(executions, &options, 1, &claimed, argument, error);
 
-    weir_claimed_free(flow, claimed);
+    weir_claimed_free(executions, claimed);
     return status;
 }
 
@@ -402,16 +406,16 @@ static enum weir_status claim_one(struct weir_flow *flow, void *argument,
 FLOW_TEST(claim, is_held_back_by_a_second_budget_when_the_first_is_reset_meanwhile)
 {
     static const char *const BUDGETS[] = {"first", "second"};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct peer operator, worker;
     struct weir_execution_id id;
     size_t claimed = 7;
 
-    make(fixture, flow, "first", 10);
-    make(fixture, flow, "second", 10);
-    id = submit(fixture, flow, BUDGETS, 2);
-    (void)spend(fixture, flow, "first", NULL, 10);
-    (void)spend(fixture, flow, "second", NULL, 10);
+    make(fixture, executions, "first", 10);
+    make(fixture, executions, "second", 10);
+    id = submit(fixture, executions, BUDGETS, 2);
+    (void)spend(fixture, executions, "first", NULL, 10);
+    (void)spend(fixture, executions, "second", NULL, 10);
     peer_open(&operator, fixture);
     peer_open(&worker, fixture);
     peer_stand(&operator);
@@ -423,33 +427,34 @@ FLOW_TEST(claim, is_held_back_by_a_second_budget_when_the_first_is_reset_meanwhi
     check_status(peer_end(&operator), WEIR_OK);
     check_status(peer_end(&worker), WEIR_OK);
     check_int(claimed, 0);
-    check_str(flow_fixture_state(fixture, flow, &id), "rate_limited");
+    check_str(flow_fixture_state(fixture, executions, &id), "rate_limited");
     peer_close(&worker);
     peer_close(&operator);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
-static enum weir_status claim_two(struct weir_flow *flow, void *argument,
+static enum weir_status claim_two(struct weir_executions *executions, void *argument,
                                   struct weir_error *error)
 {
     const char *const *lanes = argument;
     const struct weir_claim_options options = flow_fixture_claimant(lanes, "anna");
     struct weir_claimed *claimed = NULL;
     size_t count = 0;
-    enum weir_status status = weir_flow_claim(flow, &options, 2, &claimed, &count, error);
+    enum weir_status status =
+        weir_execution_claim(executions, &options, 2, &claimed, &count, error);
 
-    weir_claimed_free(flow, claimed);
+    weir_claimed_free(executions, claimed);
     return status == WEIR_OK && count > 0 ? WEIR_MISMATCH : status;
 }
 
-static void submit_to(struct fixture *fixture, struct weir_flow *flow, const char *lane,
-                      const char *const *budget)
+static void submit_to(struct fixture *fixture, struct weir_executions *executions,
+                      const char *lane, const char *const *budget)
 {
     struct weir_execution_draft draft = flow_fixture_draft(lane);
 
     draft.budgets = budget;
     draft.budget_count = 1;
-    (void)flow_fixture_submit_draft(fixture, flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, executions, &draft);
 }
 
 /* Each finds two that are held back, by the same two budgets, in opposite orders. */
@@ -460,17 +465,17 @@ FLOW_POSTGRESQL_TEST(claims,
     static const char *const SECOND[] = {"second"};
     static const char *const THERE[] = {"there"};
     static const char *const BACK[] = {"back"};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct peer anna, bert;
 
-    make(fixture, flow, "first", 10);
-    make(fixture, flow, "second", 10);
-    submit_to(fixture, flow, "there", FIRST);
-    submit_to(fixture, flow, "there", SECOND);
-    submit_to(fixture, flow, "back", SECOND);
-    submit_to(fixture, flow, "back", FIRST);
-    (void)spend(fixture, flow, "first", NULL, 10);
-    (void)spend(fixture, flow, "second", NULL, 10);
+    make(fixture, executions, "first", 10);
+    make(fixture, executions, "second", 10);
+    submit_to(fixture, executions, "there", FIRST);
+    submit_to(fixture, executions, "there", SECOND);
+    submit_to(fixture, executions, "back", SECOND);
+    submit_to(fixture, executions, "back", FIRST);
+    (void)spend(fixture, executions, "first", NULL, 10);
+    (void)spend(fixture, executions, "second", NULL, 10);
     peer_open(&anna, fixture);
     peer_open(&bert, fixture);
     weir_fault_points_arm_call(&anna.points, "lock exceeded budget", 2, peer_stop_here,
@@ -489,7 +494,7 @@ FLOW_POSTGRESQL_TEST(claims,
               0);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution WHERE state = 3"),
               4);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- resets ---------------------------------------------------------------------------------- */
@@ -510,13 +515,13 @@ FLOW_TEST(reset, times_do_not_drift_in_ten_thousand_periods)
 {
     enum { PERIOD_MS = 60000, OUTAGES = 100, PERIODS_EACH = 100 };
     const int64_t period_us = PERIOD_MS * 1000;
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_budget_draft draft = draft_of("llm", 100, PERIOD_MS);
     struct reconciler_fixture reconciler_fixture;
     struct times times;
     int64_t passed = 0;
 
-    check_db(weir_budget_create(flow, &draft, NULL, &fixture->error), WEIR_OK);
+    check_db(weir_budget_create(executions, &draft, NULL, &fixture->error), WEIR_OK);
     reconciler_fixture_open(&reconciler_fixture, fixture, WEIR_RECONCILER_BUDGET_RESET);
     for (int i = 0; i < OUTAGES; i++) {
         int64_t late_us = (i * 7919) % period_us;
@@ -532,7 +537,7 @@ FLOW_TEST(reset, times_do_not_drift_in_ten_thousand_periods)
         fixture_prepare(fixture, sql);
         passed += PERIODS_EACH;
         check_status(reconciler_fixture_tick(&reconciler_fixture), WEIR_OK);
-        check_db(weir_budget_get(flow, "llm", note_times, &times, &fixture->error),
+        check_db(weir_budget_get(executions, "llm", note_times, &times, &fixture->error),
                  WEIR_OK);
         connection = fixture_take(fixture);
         check_db(weir_connection_clock(connection, &now_us, &fixture->error), WEIR_OK);
@@ -544,38 +549,38 @@ FLOW_TEST(reset, times_do_not_drift_in_ten_thousand_periods)
     check_int(passed, 10000);
     check_int(reconciler_fixture.report.processed, OUTAGES);
     reconciler_fixture_close(&reconciler_fixture);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- who waits ------------------------------------------------------------------------------- */
 
-static void raise_it(struct fixture *fixture, struct weir_flow *flow,
+static void raise_it(struct fixture *fixture, struct weir_executions *executions,
                      const struct weir_execution_id *spender)
 {
     struct weir_budget_draft draft = draft_of("llm", 1000, 0);
 
     (void)spender;
-    check_db(weir_budget_change(flow, &draft, &fixture->error), WEIR_OK);
+    check_db(weir_budget_change(executions, &draft, &fixture->error), WEIR_OK);
 }
 
-static void reset_it(struct fixture *fixture, struct weir_flow *flow,
+static void reset_it(struct fixture *fixture, struct weir_executions *executions,
                      const struct weir_execution_id *spender)
 {
     (void)spender;
-    check_db(weir_budget_reset(flow, "llm", &fixture->error), WEIR_OK);
+    check_db(weir_budget_reset(executions, "llm", &fixture->error), WEIR_OK);
 }
 
-static void release_it(struct fixture *fixture, struct weir_flow *flow,
+static void release_it(struct fixture *fixture, struct weir_executions *executions,
                        const struct weir_execution_id *spender)
 {
-    check_db(weir_budget_release(flow, "llm", spender, &fixture->error), WEIR_OK);
+    check_db(weir_budget_release(executions, "llm", spender, &fixture->error), WEIR_OK);
 }
 
 /* Whoever gives something back is another process than the supervisor, which looks once an hour. */
 FLOW_TEST(execution, that_waits_for_a_budget_comes_back_by_itself)
 {
     static const char *const BUDGETS[] = {"llm"};
-    static void (*const WAYS[])(struct fixture *, struct weir_flow *,
+    static void (*const WAYS[])(struct fixture *, struct weir_executions *,
                                 const struct weir_execution_id *) = {reset_it, release_it,
                                                                      raise_it};
     struct weir_execution_id spender;
@@ -583,26 +588,26 @@ FLOW_TEST(execution, that_waits_for_a_budget_comes_back_by_itself)
     struct supervisor_fixture supervisor_fixture;
 
     supervisor_fixture_open(&supervisor_fixture, fixture);
-    make(fixture, supervisor_fixture.flow, "llm", 10);
-    spender = flow_fixture_submit(fixture, supervisor_fixture.flow, "elsewhere");
+    make(fixture, supervisor_fixture.executions, "llm", 10);
+    spender = flow_fixture_submit(fixture, supervisor_fixture.executions, "elsewhere");
     patrol_init(&patrol, fixture);
     patrol.options.interval_ms[WEIR_RECONCILER_BUDGET_RESET] = 3600 * 1000;
     patrol_start(&patrol);
     for (size_t i = 0; i < sizeof WAYS / sizeof WAYS[0]; i++) {
         struct weir_execution_id id =
-            submit(fixture, supervisor_fixture.flow, BUDGETS, 1);
+            submit(fixture, supervisor_fixture.executions, BUDGETS, 1);
 
-        check_int(spend(fixture, supervisor_fixture.flow, "llm", &spender, 10),
+        check_int(spend(fixture, supervisor_fixture.executions, "llm", &spender, 10),
                   WEIR_SPENT);
-        check_int(claim_some(fixture, supervisor_fixture.flow), 0);
-        check_str(flow_fixture_state(fixture, supervisor_fixture.flow, &id),
+        check_int(claim_some(fixture, supervisor_fixture.executions), 0);
+        check_str(flow_fixture_state(fixture, supervisor_fixture.executions, &id),
                   "rate_limited");
         patrol_wait_until_calm(&patrol);
-        WAYS[i](fixture, supervisor_fixture.flow, &spender);
-        wait_until(strcmp(flow_fixture_state(fixture, supervisor_fixture.flow, &id),
+        WAYS[i](fixture, supervisor_fixture.executions, &spender);
+        wait_until(strcmp(flow_fixture_state(fixture, supervisor_fixture.executions, &id),
                           "waiting") == 0);
-        check_int(claim_some(fixture, supervisor_fixture.flow), 1);
-        check_db(weir_budget_release(supervisor_fixture.flow, "llm", &spender,
+        check_int(claim_some(fixture, supervisor_fixture.executions), 1);
+        check_db(weir_budget_release(supervisor_fixture.executions, "llm", &spender,
                                      &fixture->error),
                  WEIR_OK);
     }

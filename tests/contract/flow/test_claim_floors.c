@@ -32,18 +32,18 @@ static void setup_close(struct setup *self)
 
 static struct weir_floors *floors_of(struct setup *self)
 {
-    return &self->peer.flow->floors;
+    return &self->peer.executions->floors;
 }
 
 /* A claim and its end. */
 static void work_off_one(struct setup *self, struct fixture *fixture)
 {
-    struct weir_flow *flow = self->peer.flow;
+    struct weir_executions *executions = self->peer.executions;
     struct weir_claim claim;
 
-    (void)flow_fixture_submit(fixture, flow, "orders");
-    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
-    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    (void)flow_fixture_submit(fixture, executions, "orders");
+    claim = flow_fixture_claim(fixture, executions, "orders", "anna");
+    flow_fixture_settle(fixture, executions, &claim, WEIR_SETTLE_COMPLETE);
 }
 
 static int64_t turn_of(struct fixture *fixture, int64_t no)
@@ -129,8 +129,8 @@ static enum weir_status look(const struct weir_ready_query *query, struct setup 
     check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     before = entries_read(weir_connection_native(connection));
-    status = weir_store_pick_ready(&self->peer.flow->store, connection, query, &records,
-                                   &fixture->error);
+    status = weir_store_pick_ready(&self->peer.executions->store, connection, query,
+                                   &records, &fixture->error);
     *entries = entries_read(weir_connection_native(connection)) - before;
     weir_connection_rollback(connection);
     weir_db_release(db, connection);
@@ -154,7 +154,7 @@ FLOW_POSTGRESQL_TEST(claims, under_an_old_snapshot_do_not_walk_what_has_ended)
     query.lanes = &lane;
     open_snapshot(&setup, fixture);
     end_many(fixture);
-    (void)flow_fixture_submit(fixture, setup.peer.flow, "orders");
+    (void)flow_fixture_submit(fixture, setup.peer.executions, "orders");
 
     check_db(look(&query, &setup, fixture, &walked), WEIR_OK);
     check(walked >= HISTORY); /* or there is nothing to be seen here */
@@ -174,7 +174,7 @@ static bool walk(struct setup *self, struct fixture *fixture)
     weir_floors_note(floors_of(self), WEIR_FLOORS_SLOW_NS, 0);
     weir_floors_meet(floors_of(self), lane, 0, 0);
     check_db(weir_db_acquire(self->peer.db, &connection, &fixture->error), WEIR_OK);
-    check_db(weir_floors_learn(floors_of(self), &self->peer.flow->store, connection,
+    check_db(weir_floors_learn(floors_of(self), &self->peer.executions->store, connection,
                                false, &fixture->error),
              WEIR_OK);
     weir_db_release(self->peer.db, connection);
@@ -214,13 +214,13 @@ FLOW_POSTGRESQL_TEST(claims, from_floors_find_at_once_what_is_ready_again)
     struct weir_claim first, again;
 
     setup_open(&setup, fixture);
-    (void)flow_fixture_submit_retrying(fixture, setup.peer.flow, 3);
-    first = flow_fixture_claim(fixture, setup.peer.flow, "orders", "anna");
+    (void)flow_fixture_submit_retrying(fixture, setup.peer.executions, 3);
+    first = flow_fixture_claim(fixture, setup.peer.executions, "orders", "anna");
     pass(&setup, fixture, turn_of(fixture, first.no));
 
-    flow_fixture_settle(fixture, setup.peer.flow, &first, WEIR_SETTLE_FAIL);
-    (void)flow_fixture_submit(fixture, setup.peer.flow, "orders");
-    again = flow_fixture_claim(fixture, setup.peer.flow, "orders", "anna");
+    flow_fixture_settle(fixture, setup.peer.executions, &first, WEIR_SETTLE_FAIL);
+    (void)flow_fixture_submit(fixture, setup.peer.executions, "orders");
+    again = flow_fixture_claim(fixture, setup.peer.executions, "orders", "anna");
 
     check_int(again.no, first.no);
     setup_close(&setup);
@@ -234,16 +234,18 @@ FLOW_POSTGRESQL_TEST(claims, from_floors_find_at_once_what_has_another_priority)
     int64_t no;
 
     setup_open(&setup, fixture);
-    id = flow_fixture_submit(fixture, setup.peer.flow, "others");
+    id = flow_fixture_submit(fixture, setup.peer.executions, "others");
     no = last_no(fixture);
     work_off_one(&setup, fixture);
     pass(&setup, fixture, turn_of(fixture, no));
     fixture_prepare(fixture, "UPDATE {p}_execution SET lane = (SELECT lane FROM"
                              " {p}_execution WHERE state = 10 LIMIT 1) WHERE state = 1");
 
-    check_db(weir_flow_prioritise(setup.peer.flow, &id, 5, &fixture->error), WEIR_OK);
-    check_db(weir_flow_prioritise(setup.peer.flow, &id, 0, &fixture->error), WEIR_OK);
-    claim = flow_fixture_claim(fixture, setup.peer.flow, "orders", "anna");
+    check_db(weir_execution_prioritise(setup.peer.executions, &id, 5, &fixture->error),
+             WEIR_OK);
+    check_db(weir_execution_prioritise(setup.peer.executions, &id, 0, &fixture->error),
+             WEIR_OK);
+    claim = flow_fixture_claim(fixture, setup.peer.executions, "orders", "anna");
 
     check_int(claim.no, no);
     setup_close(&setup);
@@ -260,9 +262,9 @@ FLOW_POSTGRESQL_TEST(claims, from_floors_find_at_once_a_priority_that_is_new)
         struct weir_execution_draft draft = flow_fixture_draft("orders");
 
         draft.priority = PRIORITIES[i];
-        (void)flow_fixture_submit(fixture, setup.peer.flow, "orders");
-        (void)flow_fixture_submit_draft(fixture, setup.peer.flow, &draft);
-        check_int(flow_fixture_claim(fixture, setup.peer.flow, "orders", "anna").no,
+        (void)flow_fixture_submit(fixture, setup.peer.executions, "orders");
+        (void)flow_fixture_submit_draft(fixture, setup.peer.executions, &draft);
+        check_int(flow_fixture_claim(fixture, setup.peer.executions, "orders", "anna").no,
                   last_no(fixture));
     }
     setup_close(&setup);
@@ -284,16 +286,16 @@ FLOW_POSTGRESQL_TEST(claims, from_floors_find_what_was_committed_late)
     work_off_one(&setup, fixture);
     connection = fixture_take(fixture);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
-    check_db(
-        weir_flow_submit(setup.peer.flow, connection, &draft, 1, &late, &fixture->error),
-        WEIR_OK);
+    check_db(weir_execution_submit(setup.peer.executions, connection, &draft, 1, &late,
+                                   &fixture->error),
+             WEIR_OK);
     check_db(weir_connection_clock(connection, &now_us, &fixture->error), WEIR_OK);
     pass(&setup, fixture, now_us);
     check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
     fixture_give(fixture, connection);
 
-    wait_until(flow_fixture_claim_many(fixture, setup.peer.flow, &options, &claim, 1) ==
-               1);
+    wait_until(flow_fixture_claim_many(fixture, setup.peer.executions, &options, &claim,
+                                       1) == 1);
     check(memcmp(claim.id.uuid, late.id.uuid, WEIR_UUID_SIZE) == 0);
     setup_close(&setup);
 }

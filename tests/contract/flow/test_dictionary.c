@@ -254,10 +254,10 @@ WEIR_TEST(policy, of_the_largest_numbers_fits)
 {
     struct weir_execution_policy policy = {
         .retries_max = WEIR_RETRIES_MAX_MAX,
-        .backoff_initial_ms = WEIR_FLOW_DURATION_MS_MAX,
+        .backoff_initial_ms = WEIR_EXECUTION_DURATION_MS_MAX,
         .backoff_multiplier = 1000,
-        .backoff_max_ms = WEIR_FLOW_DURATION_MS_MAX,
-        .attempt_timeout_ms = WEIR_FLOW_DURATION_MS_MAX,
+        .backoff_max_ms = WEIR_EXECUTION_DURATION_MS_MAX,
+        .attempt_timeout_ms = WEIR_EXECUTION_DURATION_MS_MAX,
         .reclaims_max = WEIR_RECLAIMS_MAX_MAX,
         .replays_max = WEIR_REPLAYS_MAX_MAX,
     };
@@ -268,7 +268,7 @@ WEIR_TEST(policy, of_the_largest_numbers_fits)
 
     check(weir_policy_parse(weir_str(text), &back));
     check(back.backoff_multiplier == 1000);
-    check(back.attempt_timeout_ms == WEIR_FLOW_DURATION_MS_MAX);
+    check(back.attempt_timeout_ms == WEIR_EXECUTION_DURATION_MS_MAX);
 }
 
 /* A row that another program has written. */

@@ -7,20 +7,20 @@
 
 struct setup {
     struct weir_outbox *outbox;
-    struct weir_flow *flow;
+    struct weir_executions *executions;
 };
 
 static struct setup setup_open(struct fixture *fixture)
 {
     struct setup self = {.outbox = outbox_fixture_outbox(fixture, "anna")};
 
-    self.flow = flow_fixture_open_with(fixture, fixture->db, self.outbox);
+    self.executions = flow_fixture_open_with(fixture, fixture->db, self.outbox);
     return self;
 }
 
 static void setup_close(struct setup *self)
 {
-    weir_flow_destroy(self->flow);
+    weir_executions_destroy(self->executions);
     weir_outbox_destroy(self->outbox);
 }
 
@@ -46,11 +46,11 @@ FLOW_TEST(events, of_a_life_are_told_once_each)
     struct setup setup = setup_open(fixture);
     struct weir_claim claim;
 
-    (void)flow_fixture_submit(fixture, setup.flow, "orders");
+    (void)flow_fixture_submit(fixture, setup.executions, "orders");
     check_int(told_at_all(fixture), 0);
-    claim = flow_fixture_claim(fixture, setup.flow, "orders", "anna");
-    flow_fixture_settle(fixture, setup.flow, &claim, WEIR_SETTLE_COMPLETE);
-    flow_fixture_settle(fixture, setup.flow, &claim,
+    claim = flow_fixture_claim(fixture, setup.executions, "orders", "anna");
+    flow_fixture_settle(fixture, setup.executions, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, setup.executions, &claim,
                         WEIR_SETTLE_COMPLETE); /* a lost reply */
 
     check_int(told(fixture, "lease", "acquired"), 1);
@@ -63,16 +63,21 @@ FLOW_TEST(events, of_a_life_are_told_once_each)
 FLOW_TEST(events, of_operators_are_told)
 {
     struct setup setup = setup_open(fixture);
-    struct weir_execution_id id = flow_fixture_submit(fixture, setup.flow, "orders");
+    struct weir_execution_id id =
+        flow_fixture_submit(fixture, setup.executions, "orders");
     struct weir_revocation revocation = {.instance = NULL};
 
-    check_db(weir_flow_prioritise(setup.flow, &id, 7, &fixture->error), WEIR_OK);
-    check_db(weir_flow_prioritise(setup.flow, &id, 7, &fixture->error), WEIR_OK);
-    (void)flow_fixture_claim(fixture, setup.flow, "orders", "anna");
-    check_db(weir_flow_revoke(setup.flow, &id, &revocation, &fixture->error), WEIR_OK);
-    (void)flow_fixture_claim(fixture, setup.flow, "orders", "anna");
-    check_db(weir_flow_cancel(setup.flow, &id, "no", &fixture->error), WEIR_OK);
-    check_db(weir_flow_replay(setup.flow, &id, &fixture->error), WEIR_OK);
+    check_db(weir_execution_prioritise(setup.executions, &id, 7, &fixture->error),
+             WEIR_OK);
+    check_db(weir_execution_prioritise(setup.executions, &id, 7, &fixture->error),
+             WEIR_OK);
+    (void)flow_fixture_claim(fixture, setup.executions, "orders", "anna");
+    check_db(weir_execution_revoke(setup.executions, &id, &revocation, &fixture->error),
+             WEIR_OK);
+    (void)flow_fixture_claim(fixture, setup.executions, "orders", "anna");
+    check_db(weir_execution_cancel(setup.executions, &id, "no", &fixture->error),
+             WEIR_OK);
+    check_db(weir_execution_replay(setup.executions, &id, &fixture->error), WEIR_OK);
 
     check_int(told(fixture, "operator", "priority_changed"), 1);
     check_int(told(fixture, "operator", "replayed"), 1);
@@ -86,9 +91,11 @@ FLOW_TEST(events, of_operators_are_told)
 FLOW_TEST(events, of_a_cancel_without_lease_are_no_lease_events)
 {
     struct setup setup = setup_open(fixture);
-    struct weir_execution_id id = flow_fixture_submit(fixture, setup.flow, "orders");
+    struct weir_execution_id id =
+        flow_fixture_submit(fixture, setup.executions, "orders");
 
-    check_db(weir_flow_cancel(setup.flow, &id, "no", &fixture->error), WEIR_OK);
+    check_db(weir_execution_cancel(setup.executions, &id, "no", &fixture->error),
+             WEIR_OK);
 
     check_int(told(fixture, "completion", "cancelled"), 1);
     check_int(told_at_all(fixture), 1);
@@ -99,7 +106,8 @@ FLOW_TEST(events, of_a_cancel_without_lease_are_no_lease_events)
 FLOW_TEST(events, of_a_transaction_that_rolls_back_are_told_to_nobody)
 {
     struct setup setup = setup_open(fixture);
-    struct weir_execution_id id = flow_fixture_submit(fixture, setup.flow, "orders");
+    struct weir_execution_id id =
+        flow_fixture_submit(fixture, setup.executions, "orders");
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_pending_wakeups pending_wakeups = {.ready = false};
     struct weir_change change = {.stored = NULL};
@@ -107,21 +115,21 @@ FLOW_TEST(events, of_a_transaction_that_rolls_back_are_told_to_nobody)
 
     weir_execution_records_init(&records, &fixture->heap.heap, 1);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
-    check_db(weir_store_load_by_id(&setup.flow->store, connection, &id, 1, &records,
+    check_db(weir_store_load_by_id(&setup.executions->store, connection, &id, 1, &records,
                                    &fixture->error),
              WEIR_OK);
     change.stored = &records.rows[0];
     check_int(
         weir_rule_cancel(&change.stored->row, weir_str("x"), 5, &change.consequence),
         WEIR_RULING_DONE);
-    check_db(weir_change_set_store(setup.flow, connection, &change, 1, 5,
+    check_db(weir_change_set_store(setup.executions, connection, &change, 1, 5,
                                    &pending_wakeups, &fixture->error),
              WEIR_OK);
     check(pending_wakeups.over && pending_wakeups.events);
     weir_connection_rollback(connection);
 
     check_int(told_at_all(fixture), 0);
-    check_str(flow_fixture_state(fixture, setup.flow, &id), "waiting");
+    check_str(flow_fixture_state(fixture, setup.executions, &id), "waiting");
     weir_execution_records_fini(&records);
     fixture_give(fixture, connection);
     setup_close(&setup);
@@ -161,7 +169,7 @@ FLOW_TEST(events, come_to_a_subscriber_with_id_names_and_tags)
     struct weir_claim claim;
 
     weir_handler_options_init(&options);
-    options.queue = "flow.completion";
+    options.queue = "execution.completion";
     options.on_message = hear;
     options.state = &heard;
     outbox_fixture_add(fixture, setup.outbox, &options);
@@ -169,9 +177,9 @@ FLOW_TEST(events, come_to_a_subscriber_with_id_names_and_tags)
     draft.name_space = "acme";
     draft.tags = &TAG;
     draft.tag_count = 1;
-    id = flow_fixture_submit_draft(fixture, setup.flow, &draft);
-    claim = flow_fixture_claim(fixture, setup.flow, "orders", "anna");
-    flow_fixture_settle(fixture, setup.flow, &claim, WEIR_SETTLE_FAIL);
+    id = flow_fixture_submit_draft(fixture, setup.executions, &draft);
+    claim = flow_fixture_claim(fixture, setup.executions, "orders", "anna");
+    flow_fixture_settle(fixture, setup.executions, &claim, WEIR_SETTLE_FAIL);
     wait_until(heard.count == 1);
 
     check_str(heard.key, weir_execution_id_format(&id, id_text));
@@ -188,21 +196,21 @@ FLOW_TEST(events, come_to_a_subscriber_with_id_names_and_tags)
 }
 
 /* One of two members, of which one has begun. It is cancelled twice. */
-static void cancel_flow(struct fixture *fixture, struct weir_flow *flow,
-                        enum weir_graph_cancel_policy policy, struct weir_graph_id *out)
+static void cancel_flow(struct fixture *fixture, struct weir_executions *executions,
+                        enum weir_flow_cancel_policy policy, struct weir_flow_id *out)
 {
-    struct weir_graph_draft draft = {.name_space = "acme", .kind = "order"};
-    struct graph graph = {.fixture = fixture, .flow = flow};
+    struct weir_flow_draft draft = {.name_space = "acme", .kind = "order"};
+    struct flow flow = {.fixture = fixture, .executions = executions};
 
-    check_db(weir_graph_create(flow, &draft, &graph.id, &fixture->error), WEIR_OK);
-    weir_graph_mint(flow, &graph.id, graph.members, GRAPH_LETTERS);
-    graph_add(&graph, "ab", "");
-    (void)graph_claim(&graph, 'a');
+    check_db(weir_flow_create(executions, &draft, &flow.id, &fixture->error), WEIR_OK);
+    weir_flow_mint(executions, &flow.id, flow.members, GRAPH_LETTERS);
+    graph_add(&flow, "ab", "");
+    (void)graph_claim(&flow, 'a');
     for (int times = 0; times < 2; times++)
-        check_db(
-            weir_graph_cancel(flow, &graph.id, policy, "en\"ough", NULL, &fixture->error),
-            WEIR_OK);
-    *out = graph.id;
+        check_db(weir_flow_cancel(executions, &flow.id, policy, "en\"ough", NULL,
+                                  &fixture->error),
+                 WEIR_OK);
+    *out = flow.id;
 }
 
 FLOW_TEST(events, of_a_flow_that_is_cancelled_say_how_and_why)
@@ -217,18 +225,19 @@ FLOW_TEST(events, of_a_flow_that_is_cancelled_say_how_and_why)
     struct heard heard = {.count = 0};
 
     weir_handler_options_init(&options);
-    options.queue = "flow.operator";
+    options.queue = "execution.operator";
     options.on_message = hear;
     options.state = &heard;
     outbox_fixture_add(fixture, setup.outbox, &options);
     outbox_fixture_start(fixture, setup.outbox);
     for (int policy = 0; policy <= WEIR_CANCEL_PENDING; policy++) {
-        char id[WEIR_GRAPH_ID_TEXT_SIZE];
-        struct weir_graph_id graph;
+        char id[WEIR_FLOW_ID_TEXT_SIZE];
+        struct weir_flow_id flow;
 
-        cancel_flow(fixture, setup.flow, (enum weir_graph_cancel_policy)policy, &graph);
+        cancel_flow(fixture, setup.executions, (enum weir_flow_cancel_policy)policy,
+                    &flow);
         wait_until(heard.count == policy + 1);
-        check_str(heard.key, weir_graph_id_format(&graph, id));
+        check_str(heard.key, weir_flow_id_format(&flow, id));
         check(strstr(heard.payload, "{\"event\":\"flow_cancel_requested\",\"flow\":\"") ==
               heard.payload);
         check(strstr(heard.payload, id) != NULL);
@@ -243,17 +252,17 @@ FLOW_TEST(events, of_a_flow_that_is_cancelled_say_how_and_why)
 FLOW_TEST(events, of_a_flow_come_with_its_first_cancel_and_not_when_it_has_ended)
 {
     struct setup setup = setup_open(fixture);
-    struct weir_graph_id cancelled;
-    struct graph graph;
+    struct weir_flow_id cancelled;
+    struct flow flow;
 
-    graph_open(&graph, fixture, setup.flow);
-    graph_add(&graph, "a", "");
-    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
-    check_db(weir_graph_cancel(setup.flow, &graph.id, WEIR_CANCEL_ALL, "late", NULL,
-                               &fixture->error),
+    graph_open(&flow, fixture, setup.executions);
+    graph_add(&flow, "a", "");
+    graph_end(&flow, 'a', WEIR_SETTLE_COMPLETE);
+    check_db(weir_flow_cancel(setup.executions, &flow.id, WEIR_CANCEL_ALL, "late", NULL,
+                              &fixture->error),
              WEIR_OK);
     check_int(told(fixture, "operator", "flow_cancel_requested"), 0);
-    cancel_flow(fixture, setup.flow, WEIR_CANCEL_ALL, &cancelled);
+    cancel_flow(fixture, setup.executions, WEIR_CANCEL_ALL, &cancelled);
 
     check_int(told(fixture, "operator", "flow_cancel_requested"), 1);
     setup_close(&setup);
@@ -294,12 +303,14 @@ static struct setup setup_open_for(struct fixture *fixture, const char *queue,
 }
 
 /* Claimed and given back, so often. */
-static void claim_and_fail(struct fixture *fixture, struct weir_flow *flow, int times)
+static void claim_and_fail(struct fixture *fixture, struct weir_executions *executions,
+                           int times)
 {
     for (int i = 0; i < times; i++) {
-        struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+        struct weir_claim claim =
+            flow_fixture_claim(fixture, executions, "orders", "anna");
 
-        flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_FAIL);
+        flow_fixture_settle(fixture, executions, &claim, WEIR_SETTLE_FAIL);
     }
 }
 
@@ -308,10 +319,10 @@ FLOW_TEST(events, of_a_burst_come_in_their_order)
     enum { TIMES = 20 };
     static const char ONCE[] = "acquired revoked ";
     struct order order = {.types = ""};
-    struct setup setup = setup_open_for(fixture, "flow.lease", &order);
+    struct setup setup = setup_open_for(fixture, "execution.lease", &order);
 
-    (void)flow_fixture_submit_retrying(fixture, setup.flow, TIMES);
-    claim_and_fail(fixture, setup.flow, TIMES);
+    (void)flow_fixture_submit_retrying(fixture, setup.executions, TIMES);
+    claim_and_fail(fixture, setup.executions, TIMES);
     outbox_fixture_start(fixture, setup.outbox);
     wait_until(order.count == 2 * TIMES);
 
@@ -325,17 +336,18 @@ FLOW_TEST(events, go_on_behind_what_was_heard_when_the_subscriber_comes_back)
 {
     struct order first = {.types = ""};
     struct order second = {.types = ""};
-    struct setup setup = setup_open_for(fixture, "flow.lease", &first);
+    struct setup setup = setup_open_for(fixture, "execution.lease", &first);
 
     outbox_fixture_start(fixture, setup.outbox);
-    (void)flow_fixture_submit_retrying(fixture, setup.flow, 1);
-    claim_and_fail(fixture, setup.flow, 1);
+    (void)flow_fixture_submit_retrying(fixture, setup.executions, 1);
+    claim_and_fail(fixture, setup.executions, 1);
     wait_until(first.count == 2);
     outbox_fixture_stop(setup.outbox);
-    (void)flow_fixture_claim(fixture, setup.flow, "orders", "anna"); /* nobody listens */
+    (void)flow_fixture_claim(fixture, setup.executions, "orders",
+                             "anna"); /* nobody listens */
     setup_close(&setup);
 
-    setup = setup_open_for(fixture, "flow.lease", &second);
+    setup = setup_open_for(fixture, "execution.lease", &second);
     outbox_fixture_start(fixture, setup.outbox);
     wait_until(second.count == 1);
 
@@ -350,10 +362,12 @@ FLOW_TEST(events, of_a_failure_for_good_are_told_once)
     struct setup setup = setup_open(fixture);
     struct weir_settlement settlement = {.verb = WEIR_SETTLE_FAIL, .permanent = true};
 
-    (void)flow_fixture_submit_retrying(fixture, setup.flow, 5);
-    settlement.claim = flow_fixture_claim(fixture, setup.flow, "orders", "anna");
-    check_db(weir_flow_settle(setup.flow, &settlement, 1, &fixture->error), WEIR_OK);
-    check_db(weir_flow_settle(setup.flow, &settlement, 1, &fixture->error), WEIR_OK);
+    (void)flow_fixture_submit_retrying(fixture, setup.executions, 5);
+    settlement.claim = flow_fixture_claim(fixture, setup.executions, "orders", "anna");
+    check_db(weir_execution_settle(setup.executions, &settlement, 1, &fixture->error),
+             WEIR_OK);
+    check_db(weir_execution_settle(setup.executions, &settlement, 1, &fixture->error),
+             WEIR_OK);
 
     check_int(told(fixture, "completion", "failed"), 1);
     setup_close(&setup);
@@ -364,11 +378,12 @@ FLOW_TEST(events, of_renewals_are_none)
     struct setup setup = setup_open(fixture);
     struct weir_renewal renewal;
 
-    (void)flow_fixture_submit(fixture, setup.flow, "orders");
-    renewal.claim = flow_fixture_claim(fixture, setup.flow, "orders", "anna");
+    (void)flow_fixture_submit(fixture, setup.executions, "orders");
+    renewal.claim = flow_fixture_claim(fixture, setup.executions, "orders", "anna");
     for (int i = 0; i < 3; i++) {
-        check_db(weir_flow_renew(setup.flow, 60000, &renewal, 1, &fixture->error),
-                 WEIR_OK);
+        check_db(
+            weir_execution_renew(setup.executions, 60000, &renewal, 1, &fixture->error),
+            WEIR_OK);
         check_status(renewal.status, WEIR_OK);
     }
 
@@ -389,7 +404,7 @@ FLOW_TEST(events, leave_out_tags_that_would_not_fit)
 
     small.payload_size_max = 8192;
     setup.outbox = outbox_fixture_create(fixture, &small);
-    setup.flow = flow_fixture_open_with(fixture, fixture->db, setup.outbox);
+    setup.executions = flow_fixture_open_with(fixture, fixture->db, setup.outbox);
     memset(value, 'v', WEIR_TAG_SIZE_MAX);
     for (size_t i = 0; i < WEIR_TAGS_MAX; i++) {
         (void)snprintf(keys[i], sizeof keys[i], "k.%zu", i);
@@ -397,8 +412,9 @@ FLOW_TEST(events, leave_out_tags_that_would_not_fit)
     }
     draft.tags = tags;
     draft.tag_count = WEIR_TAGS_MAX;
-    id = flow_fixture_submit_draft(fixture, setup.flow, &draft);
-    check_db(weir_flow_cancel(setup.flow, &id, "no", &fixture->error), WEIR_OK);
+    id = flow_fixture_submit_draft(fixture, setup.executions, &draft);
+    check_db(weir_execution_cancel(setup.executions, &id, "no", &fixture->error),
+             WEIR_OK);
 
     check_int(told(fixture, "completion", "cancelled"), 1);
     check(fixture_ask(fixture, "SELECT length(payload) FROM weir_log") < 1000);
@@ -408,17 +424,19 @@ FLOW_TEST(events, leave_out_tags_that_would_not_fit)
 FLOW_TEST(events, need_an_outbox_that_takes_their_size)
 {
     struct weir_outbox_options small = outbox_fixture_options(fixture, "anna");
-    struct weir_flow_options options;
-    struct weir_flow *flow = NULL;
+    struct weir_executions_options options;
+    struct weir_executions *executions = NULL;
 
     small.payload_size_max = 8191;
-    weir_flow_options_init(&options);
+    weir_executions_options_init(&options);
     options.db = fixture->db;
     options.outbox = outbox_fixture_create(fixture, &small);
 
-    check_db(weir_flow_create(&options, &flow, &fixture->error), WEIR_INVALID);
+    check_db(weir_executions_create(&options, &executions, &fixture->error),
+             WEIR_INVALID);
 
-    check_str(fixture->error.text, "create flow: the outbox's payload_size_max is 8191, "
-                                   "must be at least 8192 for events");
+    check_str(fixture->error.text,
+              "create executions: the outbox's payload_size_max is 8191, "
+              "must be at least 8192 for events");
     weir_outbox_destroy(options.outbox);
 }

@@ -22,7 +22,8 @@ FLOW_TEST(calls, that_find_no_memory_leave_nothing_half_done)
     const char *lane = "orders";
     const struct weir_claim_options options = flow_fixture_claimant(&lane, "anna");
     struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
-    struct weir_flow *flow = flow_fixture_open_with(fixture, fixture->db, outbox);
+    struct weir_executions *executions =
+        flow_fixture_open_with(fixture, fixture->db, outbox);
     struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_settlement settlement = {.result = "ok", .result_size = 2};
     struct weir_submission submission = {.duplicate = false};
@@ -36,27 +37,29 @@ FLOW_TEST(calls, that_find_no_memory_leave_nothing_half_done)
     draft.tags = &TAG;
     draft.tag_count = 1;
     draft.idempotency_key = "once";
-    WITHOUT_MEMORY(weir_flow_submit(flow, NULL, &draft, 1, &submission, &fixture->error));
+    WITHOUT_MEMORY(
+        weir_execution_submit(executions, NULL, &draft, 1, &submission, &fixture->error));
     check(!submission.duplicate);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"), 1);
 
-    WITHOUT_MEMORY(weir_flow_claim(flow, &options, 1, &claimed, &count, &fixture->error));
+    WITHOUT_MEMORY(
+        weir_execution_claim(executions, &options, 1, &claimed, &count, &fixture->error));
     check_int(count, 1);
     check_int(claimed->claim.epoch, 1);
     settlement.claim = claimed->claim;
-    weir_claimed_free(flow, claimed);
+    weir_claimed_free(executions, claimed);
 
-    WITHOUT_MEMORY(weir_flow_settle(flow, &settlement, 1, &fixture->error));
+    WITHOUT_MEMORY(weir_execution_settle(executions, &settlement, 1, &fixture->error));
     check_status(settlement.status, WEIR_OK);
-    WITHOUT_MEMORY(
-        weir_flow_get(flow, &submission.id, flow_fixture_note, &view, &fixture->error));
+    WITHOUT_MEMORY(weir_execution_get(executions, &submission.id, flow_fixture_note,
+                                      &view, &fixture->error));
     check_int(view.info.state, WEIR_STATE_COMPLETED);
     check_int(view.info.attempts, 1);
-    WITHOUT_MEMORY(
-        weir_flow_result(flow, &submission.id, &result, &count, &fixture->error));
+    WITHOUT_MEMORY(weir_execution_result(executions, &submission.id, &result, &count,
+                                         &fixture->error));
     check_int(count, 2);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_log"), 3);
-    weir_flow_free(flow, result);
-    weir_flow_destroy(flow);
+    weir_executions_free(executions, result);
+    weir_executions_destroy(executions);
     weir_outbox_destroy(outbox);
 }

@@ -13,13 +13,13 @@ FLOW_TEST(schema, migrates_again_without_change)
     uint32_t from = 0;
     uint32_t to = 0;
 
-    check_db(
-        weir_schema_migrate(&weir_flow_schema, fixture->db, &from, &to, &fixture->error),
-        WEIR_OK);
+    check_db(weir_schema_migrate(&weir_executions_schema, fixture->db, &from, &to,
+                                 &fixture->error),
+             WEIR_OK);
 
     check_int(from, 1006);
     check_int(to, 1006);
-    check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
+    check_db(weir_executions_migrate(fixture->db, &fixture->error), WEIR_OK);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"), 0);
 }
 
@@ -27,7 +27,7 @@ POSTGRESQL_TEST(schema, is_missed_by_name)
 {
     struct weir_connection *connection = fixture_take(fixture);
 
-    check_db(weir_schema_check(&weir_flow_schema, connection, &fixture->error),
+    check_db(weir_schema_check(&weir_executions_schema, connection, &fixture->error),
              WEIR_SCHEMA);
 
     check_str(fixture->error.text, "the database has no tables of the execution engine, "
@@ -37,7 +37,7 @@ POSTGRESQL_TEST(schema, is_missed_by_name)
 
 MARIADB_TEST(schema, is_refused)
 {
-    check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_INVALID);
+    check_db(weir_executions_migrate(fixture->db, &fixture->error), WEIR_INVALID);
 
     check_str(fixture->error.text,
               "migrate: the execution engine does not work on MariaDB");
@@ -98,7 +98,7 @@ FLOW_SQLITE_TEST(schema, is_small)
 /* The database as a library that knows nothing of flows has made it. */
 static struct weir_schema install_1002(struct fixture *fixture)
 {
-    struct weir_schema old = weir_flow_schema;
+    struct weir_schema old = weir_executions_schema;
     uint32_t from = 0;
     uint32_t to = 0;
 
@@ -152,23 +152,25 @@ static void fill_1002(struct fixture *fixture, struct weir_new_execution *items)
                              " VALUES (3, 0, 0, 3, 1, 5, 7, 'pool', 'anna', 'no')");
 }
 
-static void check_old_work_goes_on(struct fixture *fixture, struct weir_flow *flow,
+static void check_old_work_goes_on(struct fixture *fixture,
+                                   struct weir_executions *executions,
                                    const struct weir_new_execution *items)
 {
     struct weir_claim active = {items[ACTIVE].id, 2, 1};
     struct weir_claim claim;
 
-    flow_fixture_settle(fixture, flow, &active, WEIR_SETTLE_COMPLETE);
-    check_str(flow_fixture_state(fixture, flow, &items[ACTIVE].id), "completed");
-    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    flow_fixture_settle(fixture, executions, &active, WEIR_SETTLE_COMPLETE);
+    check_str(flow_fixture_state(fixture, executions, &items[ACTIVE].id), "completed");
+    claim = flow_fixture_claim(fixture, executions, "orders", "anna");
     check_int(claim.no, items[READY].no);
-    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
-    check_str(flow_fixture_attempts(fixture, flow, &items[FAILED].id).text,
+    flow_fixture_settle(fixture, executions, &claim, WEIR_SETTLE_COMPLETE);
+    check_str(flow_fixture_attempts(fixture, executions, &items[FAILED].id).text,
               "0 initial failed");
-    check_db(weir_flow_replay(flow, &items[FAILED].id, &fixture->error), WEIR_OK);
-    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    check_db(weir_execution_replay(executions, &items[FAILED].id, &fixture->error),
+             WEIR_OK);
+    claim = flow_fixture_claim(fixture, executions, "orders", "anna");
     check_int(claim.no, items[FAILED].no);
-    check_str(flow_fixture_state(fixture, flow, &items[COMPLETED].id), "completed");
+    check_str(flow_fixture_state(fixture, executions, &items[COMPLETED].id), "completed");
 }
 
 static void check_migration(struct fixture *fixture)
@@ -176,17 +178,17 @@ static void check_migration(struct fixture *fixture)
     struct weir_schema old = install_1002(fixture);
     struct weir_new_execution items[OLD_COUNT];
     struct weir_connection *connection;
-    struct weir_flow *flow;
+    struct weir_executions *executions;
 
     fill_1002(fixture, items);
-    check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
+    check_db(weir_executions_migrate(fixture->db, &fixture->error), WEIR_OK);
 
     connection = fixture_take(fixture);
     check_db(weir_schema_check(&old, connection, &fixture->error), WEIR_SCHEMA);
     fixture_give(fixture, connection);
-    flow = flow_fixture_open(fixture);
-    check_old_work_goes_on(fixture, flow, items);
-    weir_flow_destroy(flow);
+    executions = flow_fixture_open(fixture);
+    check_old_work_goes_on(fixture, executions, items);
+    weir_executions_destroy(executions);
 }
 
 SQLITE_TEST(schema, of_1002_is_migrated_with_all_that_is_in_it)
@@ -204,7 +206,7 @@ POSTGRESQL_TEST(schema, of_1002_is_migrated_with_all_that_is_in_it)
 /* As 1005 has left them: results have replaced inputs. */
 static void install_1005(struct fixture *fixture)
 {
-    struct weir_schema old = weir_flow_schema;
+    struct weir_schema old = weir_executions_schema;
     uint32_t from = 0;
     uint32_t to = 0;
 
@@ -260,15 +262,16 @@ static void fill_1005(struct fixture *fixture)
 }
 
 /* Those of something new. */
-static void name_terms(struct fixture *fixture, struct weir_flow *flow)
+static void name_terms(struct fixture *fixture, struct weir_executions *executions)
 {
-    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_execution_id id = flow_fixture_submit(fixture, executions, "orders");
 
     fixture_prepare(fixture,
                     "UPDATE {p}_execution SET lane = (SELECT e.lane FROM {p}_execution e"
                     " WHERE e.flow = 0), policy = (SELECT e.policy FROM {p}_execution e"
                     " WHERE e.flow = 0) WHERE flow = 1");
-    check_db(weir_flow_cancel(flow, &id, "not needed", &fixture->error), WEIR_OK);
+    check_db(weir_execution_cancel(executions, &id, "not needed", &fixture->error),
+             WEIR_OK);
 }
 
 static void check_passed(struct fixture *fixture)
@@ -281,23 +284,24 @@ static void check_passed(struct fixture *fixture)
         "\"A\"", "\"B\"", "own"};
     struct weir_claim_options options = flow_fixture_claimant(LANES, "anna");
     struct weir_claimed *claimed = NULL;
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     size_t count = 0;
 
     install_1005(fixture);
     fill_1005(fixture);
-    check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
-    flow = flow_fixture_open(fixture);
-    name_terms(fixture, flow);
-    check_db(weir_flow_claim(flow, &options, 9, &claimed, &count, &fixture->error),
-             WEIR_OK);
+    check_db(weir_executions_migrate(fixture->db, &fixture->error), WEIR_OK);
+    executions = flow_fixture_open(fixture);
+    name_terms(fixture, executions);
+    check_db(
+        weir_execution_claim(executions, &options, 9, &claimed, &count, &fixture->error),
+        WEIR_OK);
     check_int(count, 4);
     for (size_t i = 0; i < count; i++) {
         check_int(claimed[i].input_size, strlen(WANT[i]));
         check_str(claimed[i].input, WANT[i]); /* there is a zero behind it */
     }
-    weir_claimed_free(flow, claimed);
-    weir_flow_destroy(flow);
+    weir_claimed_free(executions, claimed);
+    weir_executions_destroy(executions);
 }
 
 SQLITE_TEST(schema, of_1005_is_migrated_with_results_that_were_passed)
@@ -313,13 +317,14 @@ POSTGRESQL_TEST(schema, of_1005_is_migrated_with_results_that_were_passed)
 /* ---- the queues of the engine ---------------------------------------------------------------- */
 
 #define QUEUES                                                                           \
-    "SELECT count(*) FROM weir_queue WHERE name IN ('flow.completion', 'flow.lease',"    \
-    " 'flow.operator', 'flow.signal') AND partitions = 16"
+    "SELECT count(*) FROM weir_queue WHERE name IN ('execution.completion', "            \
+    "'execution.lease',"                                                                 \
+    " 'execution.operator', 'execution.signal') AND partitions = 16"
 
 FLOW_TEST(migrate, makes_the_queues_of_the_engine_as_it_wants_them)
 {
     check_db(weir_outbox_migrate(fixture->db, &fixture->error), WEIR_OK);
-    check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
+    check_db(weir_executions_migrate(fixture->db, &fixture->error), WEIR_OK);
 
     check_int(fixture_ask(fixture, QUEUES), 4);
 }
@@ -328,15 +333,15 @@ FLOW_TEST(migrate, makes_the_queues_of_the_engine_as_it_wants_them)
 FLOW_TEST(migrate, leaves_queues_of_the_engine_as_they_are)
 {
     check_db(weir_outbox_migrate(fixture->db, &fixture->error), WEIR_OK);
-    check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
+    check_db(weir_executions_migrate(fixture->db, &fixture->error), WEIR_OK);
     fixture_prepare(fixture, "UPDATE {p}_queue SET backlog_max = 7");
-    check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
+    check_db(weir_executions_migrate(fixture->db, &fixture->error), WEIR_OK);
 
     check_int(fixture_ask(fixture, QUEUES " AND backlog_max = 7"), 4);
 }
 
 SQLITE_TEST(migrate, of_executions_alone_needs_no_outbox)
 {
-    check_db(weir_flow_migrate(fixture->db, &fixture->error), WEIR_OK);
+    check_db(weir_executions_migrate(fixture->db, &fixture->error), WEIR_OK);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"), 0);
 }

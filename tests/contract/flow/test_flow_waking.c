@@ -17,20 +17,20 @@ static void open_sleepy(struct patrol *self, struct fixture *fixture)
     patrol_start(self);
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
         wait_until(patrol_scan(self, (enum weir_reconciler)i).cycles > 0);
-    wait_until(supervisor_fixture_is_listening(self->flow));
+    wait_until(supervisor_fixture_is_listening(self->executions));
 }
 
-static void reach_quorum(struct fixture *fixture, struct weir_flow *flow)
+static void reach_quorum(struct fixture *fixture, struct weir_executions *executions)
 {
-    struct weir_graph_join join = {
+    struct weir_flow_join join = {
         .policy = WEIR_JOIN_QUORUM, .quorum = 1, .cancel_remaining = true};
-    struct graph graph;
+    struct flow flow;
 
-    graph_open(&graph, fixture, flow);
-    join.to = *graph_member(&graph, 'd');
-    graph_join(&graph, "abcd", "a>d b>d c>d", &join, 1);
-    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
-    wait_until(strcmp(graph_states(&graph),
+    graph_open(&flow, fixture, executions);
+    join.to = *graph_member(&flow, 'd');
+    graph_join(&flow, "abcd", "a>d b>d c>d", &join, 1);
+    graph_end(&flow, 'a', WEIR_SETTLE_COMPLETE);
+    wait_until(strcmp(graph_states(&flow),
                       "a:completed b:cancelled c:cancelled d:waiting") == 0);
 }
 
@@ -40,7 +40,7 @@ FLOW_TEST(dispatcher, is_woken_by_a_join_that_is_decided_in_its_process)
 
     open_sleepy(&patrol, fixture);
 
-    reach_quorum(fixture, patrol.flow);
+    reach_quorum(fixture, patrol.executions);
 
     patrol_close(&patrol);
 }
@@ -54,8 +54,8 @@ FLOW_TEST(dispatcher, is_woken_by_a_join_that_is_decided_in_another_process)
     supervisor_fixture_open(&supervisor_fixture, fixture);
     open_sleepy(&patrol, fixture);
 
-    reach_quorum(fixture, supervisor_fixture.flow);
-    reach_quorum(fixture, supervisor_fixture.flow);
+    reach_quorum(fixture, supervisor_fixture.executions);
+    reach_quorum(fixture, supervisor_fixture.executions);
 
     patrol_close(&patrol);
     supervisor_fixture_close(&supervisor_fixture);
@@ -64,44 +64,45 @@ FLOW_TEST(dispatcher, is_woken_by_a_join_that_is_decided_in_another_process)
 /* ---- large fan-outs -------------------------------------------------------------------------- */
 
 /* One leads to more than a transaction takes. */
-static void make_fan(struct fixture *fixture, struct weir_flow *flow,
-                     struct weir_graph_id *out)
+static void make_fan(struct fixture *fixture, struct weir_executions *executions,
+                     struct weir_flow_id *out)
 {
     enum { COUNT = WEIR_RESOLVE_EDGES + 100 };
     static struct weir_execution_draft drafts[COUNT + 1];
     static struct weir_execution_id ids[COUNT + 1];
-    static struct weir_graph_edge edges[COUNT];
-    struct weir_graph_draft draft = {.kind = "fan"};
-    struct weir_graph_extension extension = {.members = drafts,
-                                             .member_count = COUNT + 1,
-                                             .edges = edges,
-                                             .edge_count = COUNT,
-                                             .revision = -1};
+    static struct weir_flow_edge edges[COUNT];
+    struct weir_flow_draft draft = {.kind = "fan"};
+    struct weir_flow_extension extension = {.members = drafts,
+                                            .member_count = COUNT + 1,
+                                            .edges = edges,
+                                            .edge_count = COUNT,
+                                            .revision = -1};
 
-    check_db(weir_graph_create(flow, &draft, out, &fixture->error), WEIR_OK);
-    weir_graph_mint(flow, out, ids, COUNT + 1);
+    check_db(weir_flow_create(executions, &draft, out, &fixture->error), WEIR_OK);
+    weir_flow_mint(executions, out, ids, COUNT + 1);
     for (size_t i = 0; i <= COUNT; i++)
         drafts[i] = (struct weir_execution_draft){
             .id = &ids[i], .lane = i == COUNT ? "root" : "leaf", .kind = "step"};
     for (size_t i = 0; i < COUNT; i++)
-        edges[i] = (struct weir_graph_edge){.from = ids[COUNT], .to = ids[i]};
-    check_db(weir_graph_extend(flow, NULL, out, &extension, NULL, &fixture->error),
+        edges[i] = (struct weir_flow_edge){.from = ids[COUNT], .to = ids[i]};
+    check_db(weir_flow_extend(executions, NULL, out, &extension, NULL, &fixture->error),
              WEIR_OK);
 }
 
 FLOW_TEST(dependency, is_woken_by_edges_that_are_left_in_another_process)
 {
-    struct weir_graph_id id;
+    struct weir_flow_id id;
     struct weir_claim claim;
     struct patrol patrol;
     struct supervisor_fixture supervisor_fixture;
 
     supervisor_fixture_open(&supervisor_fixture, fixture);
     open_sleepy(&patrol, fixture);
-    make_fan(fixture, supervisor_fixture.flow, &id);
-    claim = flow_fixture_claim(fixture, supervisor_fixture.flow, "root", "anna");
+    make_fan(fixture, supervisor_fixture.executions, &id);
+    claim = flow_fixture_claim(fixture, supervisor_fixture.executions, "root", "anna");
 
-    flow_fixture_settle(fixture, supervisor_fixture.flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, supervisor_fixture.executions, &claim,
+                        WEIR_SETTLE_COMPLETE);
 
     wait_until(
         fixture_ask(fixture, "SELECT count(*) FROM weir_execution WHERE state = 3") == 0);
@@ -116,7 +117,7 @@ FLOW_TEST(dependency, is_woken_by_edges_that_are_left_in_another_process)
 struct counted {
     struct weir_db *db;
     struct weir_fault_points points;
-    struct weir_flow *flow;
+    struct weir_executions *executions;
 };
 
 static void counted_open(struct counted *self, struct fixture *fixture)
@@ -126,12 +127,12 @@ static void counted_open(struct counted *self, struct fixture *fixture)
     *self = (struct counted){.db = fixture_open(fixture, &options)};
     weir_fault_points_init(&self->points);
     weir_db_set_fault_points(self->db, &self->points);
-    self->flow = supervisor_fixture_make_flow(fixture, self->db, NULL);
+    self->executions = supervisor_fixture_make_flow(fixture, self->db, NULL);
 }
 
 static void counted_close(struct counted *self)
 {
-    weir_flow_destroy(self->flow);
+    weir_executions_destroy(self->executions);
     weir_db_destroy(self->db);
 }
 
@@ -149,14 +150,14 @@ static int64_t counted_get(struct counted *self, int which)
 FLOW_POSTGRESQL_TEST(extend, tells_those_who_wait_of_what_can_be_claimed)
 {
     struct counted counted;
-    struct graph graph;
+    struct flow flow;
 
     counted_open(&counted, fixture);
     count(&counted, "tell those who wait");
-    graph_open(&graph, fixture, counted.flow);
-    graph_add(&graph, "ab", "a>b");
+    graph_open(&flow, fixture, counted.executions);
+    graph_add(&flow, "ab", "a>b");
     check_int(counted_get(&counted, 0), 1);
-    graph_add(&graph, "c", "b>c"); /* nothing of it can be claimed */
+    graph_add(&flow, "c", "b>c"); /* nothing of it can be claimed */
 
     check_int(counted_get(&counted, 0), 1);
     counted_close(&counted);
@@ -165,7 +166,7 @@ FLOW_POSTGRESQL_TEST(extend, tells_those_who_wait_of_what_can_be_claimed)
 /* However many there are. */
 FLOW_POSTGRESQL_TEST(extend, adds_edges_and_joins_with_one_statement_each)
 {
-    struct weir_graph_id id;
+    struct weir_flow_id id;
     struct counted counted;
 
     counted_open(&counted, fixture);
@@ -173,7 +174,7 @@ FLOW_POSTGRESQL_TEST(extend, adds_edges_and_joins_with_one_statement_each)
     count(&counted, "insert groups");
     count(&counted, "insert edge");
 
-    make_fan(fixture, counted.flow, &id);
+    make_fan(fixture, counted.executions, &id);
 
     check_int(counted_get(&counted, 0), 1);
     check_int(counted_get(&counted, 1), 1);
@@ -206,17 +207,17 @@ FLOW_TEST(execution, in_no_flow_asks_nothing_about_flows_and_budgets)
     counted_open(&counted, fixture);
     for (int i = 0; i < COUNT; i++)
         count(&counted, STATEMENTS[i]);
-    (void)flow_fixture_submit(fixture, counted.flow, "orders");
-    claim = flow_fixture_claim(fixture, counted.flow, "orders", "anna");
-    flow_fixture_settle(fixture, counted.flow, &claim, WEIR_SETTLE_COMPLETE);
+    (void)flow_fixture_submit(fixture, counted.executions, "orders");
+    claim = flow_fixture_claim(fixture, counted.executions, "orders", "anna");
+    flow_fixture_settle(fixture, counted.executions, &claim, WEIR_SETTLE_COMPLETE);
     for (int i = 0; i < COUNT; i++)
         check_int(counted_get(&counted, i), 0);
 
     /* And all in all: as many as before there were flows. Lanes and policies are remembered by now. */
     weir_fault_points_set_oracle(&counted.points, count_all, &statements);
-    (void)flow_fixture_submit(fixture, counted.flow, "orders");
-    claim = flow_fixture_claim(fixture, counted.flow, "orders", "anna");
-    flow_fixture_settle(fixture, counted.flow, &claim, WEIR_SETTLE_COMPLETE);
+    (void)flow_fixture_submit(fixture, counted.executions, "orders");
+    claim = flow_fixture_claim(fixture, counted.executions, "orders", "anna");
+    flow_fixture_settle(fixture, counted.executions, &claim, WEIR_SETTLE_COMPLETE);
     check_int(statements, fixture->engine == WEIR_SQLITE ? 7 : 9);
     counted_close(&counted);
 }
@@ -226,13 +227,13 @@ FLOW_TEST(execution, in_no_flow_asks_nothing_about_flows_and_budgets)
 /* A minute of virtual time with the default intervals. Each by himself would ask 260 times. */
 FLOW_SQLITE_TEST(reconcilers, share_their_looks_when_nothing_is_due)
 {
-    struct weir_flow_supervisor_options defaults;
+    struct weir_execution_supervisor_options defaults;
     struct patrol patrol;
     struct script script;
 
     script_open(&script, IN_SIMULATION);
     patrol_init(&patrol, fixture);
-    weir_flow_supervisor_options_init(&defaults);
+    weir_execution_supervisor_options_init(&defaults);
     memcpy(patrol.options.interval_ms, defaults.interval_ms, sizeof defaults.interval_ms);
     patrol.options.executor = script.executor;
     weir_fault_points_arm(&patrol.points, "next due", UINT64_MAX);

@@ -20,108 +20,110 @@ static void note(void *state, const struct weir_execution_info *info)
     self->letters[self->count] = '\0';
 }
 
-static struct page list(struct fixture *fixture, struct weir_flow *flow,
+static struct page list(struct fixture *fixture, struct weir_executions *executions,
                         const struct weir_execution_filter *filter)
 {
     struct page page = {.letters = ""};
 
-    check_db(weir_flow_list(flow, filter, note, &page, &page.next, &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_execution_list(executions, filter, note, &page, &page.next, &fixture->error),
+        WEIR_OK);
     return page;
 }
 
 FLOW_TEST(members, come_in_pages_and_nobody_else_does)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_execution_filter filter = {.count = 2};
-    struct graph other, graph;
+    struct flow other, flow;
     struct page page;
 
-    graph_open(&other, fixture, flow);
-    graph_open(&graph, fixture, flow);
-    graph_add(&graph, "a", "");
+    graph_open(&other, fixture, executions);
+    graph_open(&flow, fixture, executions);
+    graph_add(&flow, "a", "");
     graph_add(&other, "x", "");
-    graph_add(&graph, "b", "a>b");
-    (void)flow_fixture_submit(fixture, flow, "orders");
-    graph_add(&graph, "c", "b>c");
+    graph_add(&flow, "b", "a>b");
+    (void)flow_fixture_submit(fixture, executions, "orders");
+    graph_add(&flow, "c", "b>c");
     graph_add(&other, "y", "x>y");
-    filter.graph = &graph.id;
+    filter.flow = &flow.id;
 
-    page = list(fixture, flow, &filter);
+    page = list(fixture, executions, &filter);
     check_str(page.letters, "cb");
     check(page.next > 0);
     filter.before = page.next;
-    page = list(fixture, flow, &filter);
+    page = list(fixture, executions, &filter);
     check_str(page.letters, "a");
     check_int(page.next, 0);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(members, are_those_that_the_rest_of_the_filter_allows)
 {
     static const struct weir_tag GOLD = {"tenant.plan", "gold"};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_execution_draft draft = {
         .lane = "c", .kind = "step", .tags = &GOLD, .tag_count = 1};
     struct weir_execution_draft stranger = draft;
-    struct weir_graph_extension extension = {
+    struct weir_flow_extension extension = {
         .members = &draft, .member_count = 1, .revision = -1};
     struct weir_execution_filter filter = {.count = 9};
-    struct graph graph;
+    struct flow flow;
 
-    graph_open(&graph, fixture, flow);
-    graph_add(&graph, "ab", "a>b");
-    draft.id = graph_member(&graph, 'c');
-    check_db(weir_graph_extend(flow, NULL, &graph.id, &extension, NULL, &fixture->error),
-             WEIR_OK);
+    graph_open(&flow, fixture, executions);
+    graph_add(&flow, "ab", "a>b");
+    draft.id = graph_member(&flow, 'c');
+    check_db(
+        weir_flow_extend(executions, NULL, &flow.id, &extension, NULL, &fixture->error),
+        WEIR_OK);
     stranger.lane = "s";
-    (void)flow_fixture_submit_draft(fixture, flow, &stranger);
-    filter.graph = &graph.id;
+    (void)flow_fixture_submit_draft(fixture, executions, &stranger);
+    filter.flow = &flow.id;
 
     filter.states = 1U << WEIR_STATE_WAITING_CHILDREN;
-    check_str(list(fixture, flow, &filter).letters, "b");
+    check_str(list(fixture, executions, &filter).letters, "b");
     filter.states = 0;
     filter.lane = "a";
-    check_str(list(fixture, flow, &filter).letters, "a");
+    check_str(list(fixture, executions, &filter).letters, "a");
     filter.lane = NULL;
     filter.tag_key = GOLD.key;
     filter.tag_value = GOLD.value;
-    check_str(list(fixture, flow, &filter).letters, "c");
+    check_str(list(fixture, executions, &filter).letters, "c");
     filter.tag_value = "tin";
-    check_str(list(fixture, flow, &filter).letters, "");
-    weir_flow_destroy(flow);
+    check_str(list(fixture, executions, &filter).letters, "");
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(members, of_a_flow_that_is_not_there_are_none)
 {
-    static const struct weir_graph_id NOBODY = {{7, 7, 7}};
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct weir_execution_filter filter = {.graph = &NOBODY, .count = 2};
+    static const struct weir_flow_id NOBODY = {{7, 7, 7}};
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct weir_execution_filter filter = {.flow = &NOBODY, .count = 2};
     struct page page;
 
-    (void)flow_fixture_submit(fixture, flow, "orders");
-    page = list(fixture, flow, &filter);
+    (void)flow_fixture_submit(fixture, executions, "orders");
+    page = list(fixture, executions, &filter);
     check_int(page.count, 0);
     check_int(page.next, 0);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(execution, names_its_flow)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct weir_execution_id alone = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct weir_execution_id alone = flow_fixture_submit(fixture, executions, "orders");
     struct weir_execution_info info;
-    struct graph graph;
+    struct flow flow;
 
-    graph_open(&graph, fixture, flow);
-    graph_add(&graph, "ab", "a>b");
+    graph_open(&flow, fixture, executions);
+    graph_add(&flow, "ab", "a>b");
 
-    info = flow_fixture_see(fixture, flow, graph_member(&graph, 'b')).info;
-    check(info.has_graph);
-    check(memcmp(&info.graph, &graph.id, sizeof graph.id) == 0);
+    info = flow_fixture_see(fixture, executions, graph_member(&flow, 'b')).info;
+    check(info.has_flow);
+    check(memcmp(&info.flow, &flow.id, sizeof flow.id) == 0);
     check_str(info.blocked_by, "waiting_for_children");
-    check(!flow_fixture_see(fixture, flow, &alone).info.has_graph);
-    weir_flow_destroy(flow);
+    check(!flow_fixture_see(fixture, executions, &alone).info.has_flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(execution, names_the_budget_that_it_waits_for)
@@ -129,7 +131,7 @@ FLOW_TEST(execution, names_the_budget_that_it_waits_for)
     static const struct weir_budget_limit LIMIT = {"tokens", 10, 0};
     static const char *const LANES[] = {"orders"};
     static const char *const BUDGETS[] = {"free", "llm"};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_budget_draft budget = {.limits = &LIMIT, .limit_count = 1};
     struct weir_amount amount = {"tokens", 10};
@@ -141,41 +143,41 @@ FLOW_TEST(execution, names_the_budget_that_it_waits_for)
 
     for (int i = 0; i < 2; i++) {
         budget.name = BUDGETS[i];
-        check_db(weir_budget_create(flow, &budget, NULL, &fixture->error), WEIR_OK);
+        check_db(weir_budget_create(executions, &budget, NULL, &fixture->error), WEIR_OK);
     }
     draft.budgets = BUDGETS;
     draft.budget_count = 2;
-    id = flow_fixture_submit_draft(fixture, flow, &draft);
-    check_str(flow_fixture_see(fixture, flow, &id).budget, "");
-    check_db(
-        weir_budget_report(flow, "llm", NULL, &amount, 1, NULL, &answer, &fixture->error),
-        WEIR_OK);
-    check_int(flow_fixture_claim_many(fixture, flow, &anna, &claim, 1), 0);
+    id = flow_fixture_submit_draft(fixture, executions, &draft);
+    check_str(flow_fixture_see(fixture, executions, &id).budget, "");
+    check_db(weir_budget_report(executions, "llm", NULL, &amount, 1, NULL, &answer,
+                                &fixture->error),
+             WEIR_OK);
+    check_int(flow_fixture_claim_many(fixture, executions, &anna, &claim, 1), 0);
 
-    view = flow_fixture_see(fixture, flow, &id);
+    view = flow_fixture_see(fixture, executions, &id);
     check_int(view.info.state, WEIR_STATE_RATE_LIMITED);
     check_str(view.info.blocked_by, "waiting_for_budget");
     check_str(view.budget, "llm");
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
-static void reset(struct fixture *fixture, struct weir_flow *flow)
+static void reset(struct fixture *fixture, struct weir_executions *executions)
 {
-    check_db(weir_budget_reset(flow, "llm", &fixture->error), WEIR_OK);
+    check_db(weir_budget_reset(executions, "llm", &fixture->error), WEIR_OK);
 }
 
-static void use_up(struct fixture *fixture, struct weir_flow *flow)
+static void use_up(struct fixture *fixture, struct weir_executions *executions)
 {
     struct weir_amount amount = {"tokens", 10};
     struct weir_budget_answer answer;
 
-    check_db(
-        weir_budget_report(flow, "llm", NULL, &amount, 1, NULL, &answer, &fixture->error),
-        WEIR_OK);
+    check_db(weir_budget_report(executions, "llm", NULL, &amount, 1, NULL, &answer,
+                                &fixture->error),
+             WEIR_OK);
 }
 
 /* `b`, which is charged to a budget. */
-static void add_charged(struct graph *self)
+static void add_charged(struct flow *self)
 {
     static const struct weir_budget_limit LIMIT = {"tokens", 10, 0};
     static const char *const BUDGET = "llm";
@@ -186,14 +188,15 @@ static void add_charged(struct graph *self)
                                                 .kind = "step",
                                                 .budgets = &BUDGET,
                                                 .budget_count = 1};
-    const struct weir_graph_extension extension = {
+    const struct weir_flow_extension extension = {
         .members = &member, .member_count = 1, .revision = -1};
     struct fixture *fixture = self->fixture;
 
-    check_db(weir_budget_create(self->flow, &budget, NULL, &fixture->error), WEIR_OK);
-    check_db(
-        weir_graph_extend(self->flow, NULL, &self->id, &extension, NULL, &fixture->error),
-        WEIR_OK);
+    check_db(weir_budget_create(self->executions, &budget, NULL, &fixture->error),
+             WEIR_OK);
+    check_db(weir_flow_extend(self->executions, NULL, &self->id, &extension, NULL,
+                              &fixture->error),
+             WEIR_OK);
     self->there['b' - 'a'] = true;
 }
 
@@ -202,23 +205,23 @@ FLOW_TEST(extend, makes_members_wait_that_wait_for_a_budget)
 {
     static const char *const LANES[] = {"b"};
     const struct weir_claim_options anna = flow_fixture_claimant(LANES, "anna");
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_claim claim;
-    struct graph graph;
+    struct flow flow;
 
-    graph_open(&graph, fixture, flow);
-    graph_add(&graph, "a", "");
-    add_charged(&graph);
-    use_up(fixture, flow);
-    check_int(flow_fixture_claim_many(fixture, flow, &anna, &claim, 1), 0);
-    check_str(graph_states(&graph), "a:waiting b:rate_limited");
+    graph_open(&flow, fixture, executions);
+    graph_add(&flow, "a", "");
+    add_charged(&flow);
+    use_up(fixture, executions);
+    check_int(flow_fixture_claim_many(fixture, executions, &anna, &claim, 1), 0);
+    check_str(graph_states(&flow), "a:waiting b:rate_limited");
 
-    graph_add(&graph, "", "a>b");
-    check_str(graph_states(&graph), "a:waiting b:waiting_children");
-    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
-    check_int(flow_fixture_claim_many(fixture, flow, &anna, &claim, 1), 0);
-    check_str(graph_states(&graph), "a:completed b:rate_limited");
-    weir_flow_destroy(flow);
+    graph_add(&flow, "", "a>b");
+    check_str(graph_states(&flow), "a:waiting b:waiting_children");
+    graph_end(&flow, 'a', WEIR_SETTLE_COMPLETE);
+    check_int(flow_fixture_claim_many(fixture, executions, &anna, &claim, 1), 0);
+    check_str(graph_states(&flow), "a:completed b:rate_limited");
+    weir_executions_destroy(executions);
 }
 
 /* The reconciler finds its mark, and another reason. */
@@ -226,25 +229,25 @@ FLOW_TEST(budget_reset, leaves_to_others_what_waits_for_them_now)
 {
     static const char *const LANES[] = {"b"};
     const struct weir_claim_options anna = flow_fixture_claimant(LANES, "anna");
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_claim claim;
     struct reconciler_fixture reconciler_fixture;
-    struct graph graph;
+    struct flow flow;
 
-    graph_open(&graph, fixture, flow);
-    graph_add(&graph, "a", "");
-    add_charged(&graph);
-    use_up(fixture, flow);
-    check_int(flow_fixture_claim_many(fixture, flow, &anna, &claim, 1), 0);
-    graph_add(&graph, "", "a>b");
-    reset(fixture, flow);
+    graph_open(&flow, fixture, executions);
+    graph_add(&flow, "a", "");
+    add_charged(&flow);
+    use_up(fixture, executions);
+    check_int(flow_fixture_claim_many(fixture, executions, &anna, &claim, 1), 0);
+    graph_add(&flow, "", "a>b");
+    reset(fixture, executions);
     reconciler_fixture_open(&reconciler_fixture, fixture, WEIR_RECONCILER_BUDGET_RESET);
     check_status(reconciler_fixture_tick(&reconciler_fixture), WEIR_OK);
-    check_str(graph_states(&graph), "a:waiting b:waiting_children");
-    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
-    check_int(flow_fixture_claim_many(fixture, flow, &anna, &claim, 1), 1);
+    check_str(graph_states(&flow), "a:waiting b:waiting_children");
+    graph_end(&flow, 'a', WEIR_SETTLE_COMPLETE);
+    check_int(flow_fixture_claim_many(fixture, executions, &anna, &claim, 1), 1);
     reconciler_fixture_close(&reconciler_fixture);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- how a flow stands ----------------------------------------------------------------------- */
@@ -252,20 +255,20 @@ FLOW_TEST(budget_reset, leaves_to_others_what_waits_for_them_now)
 /* Whatever has become of who has begun: another one can be claimed. */
 FLOW_TEST(flow, of_which_something_has_begun_is_not_open_any_more)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_settlement late = {.verb = WEIR_SETTLE_DELAY, .delay_ms = 3600 * 1000};
-    struct graph graph;
+    struct flow flow;
 
-    graph_open(&graph, fixture, flow);
-    check_str(graph_state(&graph), "open");
-    graph_add(&graph, "abc", "a>c");
-    check_str(graph_state(&graph), "open");
-    late.claim = graph_claim(&graph, 'a');
-    check_str(graph_state(&graph), "running");
-    check_db(weir_flow_settle(flow, &late, 1, &fixture->error), WEIR_OK);
-    check_str(graph_states(&graph), "a:delayed b:waiting c:waiting_children");
-    check_str(graph_state(&graph), "running");
-    graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
-    check_str(graph_state(&graph), "blocked");
-    weir_flow_destroy(flow);
+    graph_open(&flow, fixture, executions);
+    check_str(graph_state(&flow), "open");
+    graph_add(&flow, "abc", "a>c");
+    check_str(graph_state(&flow), "open");
+    late.claim = graph_claim(&flow, 'a');
+    check_str(graph_state(&flow), "running");
+    check_db(weir_execution_settle(executions, &late, 1, &fixture->error), WEIR_OK);
+    check_str(graph_states(&flow), "a:delayed b:waiting c:waiting_children");
+    check_str(graph_state(&flow), "running");
+    graph_end(&flow, 'b', WEIR_SETTLE_COMPLETE);
+    check_str(graph_state(&flow), "blocked");
+    weir_executions_destroy(executions);
 }

@@ -49,17 +49,17 @@ enum { HOUR_MS = 3600 * 1000 }; /* longer than any scene */
 /* Something due, and somebody who does one thing to it, from another process. */
 struct setup {
     struct fixture *fixture;
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     struct plot plot;
     struct wait wait;
-    struct graph graph;
+    struct flow flow;
     struct weir_claim claim;          /* of `b` */
     struct weir_execution_id charged; /* waits for the budget */
     char text[256];
 
     struct weir_db *db;
     struct weir_fault_points points;
-    struct weir_flow *visitor;
+    struct weir_executions *visitor;
     pthread_t thread;
     enum weir_status status; /* of what he did */
     _Atomic int came;
@@ -83,7 +83,7 @@ static void put_wait(struct setup *self)
 {
     int64_t begun_us;
 
-    wait_claim(&self->wait, self->fixture, self->flow);
+    wait_claim(&self->wait, self->fixture, self->executions);
     self->wait.options.timeout_ms = 1;
     self->wait.options.on_timeout = WEIR_TIMEOUT_EXPIRE;
     check(!wait_suspend(&self->wait, self->fixture, "ok@a"));
@@ -94,29 +94,30 @@ static void put_wait(struct setup *self)
 /* The end of `a` does not see its edge. */
 static void put_edge(struct setup *self)
 {
-    graph_open(&self->graph, self->fixture, self->flow);
-    graph_add(&self->graph, "ab", "a>b");
+    graph_open(&self->flow, self->fixture, self->executions);
+    graph_add(&self->flow, "ab", "a>b");
     fixture_prepare(self->fixture, "UPDATE {p}_edge SET state = 1 WHERE state = 0");
-    graph_end(&self->graph, 'a', WEIR_SETTLE_COMPLETE);
+    graph_end(&self->flow, 'a', WEIR_SETTLE_COMPLETE);
     fixture_prepare(self->fixture, "UPDATE {p}_edge SET state = 0");
 }
 
 /* `b` is held, and not needed any more. */
 static void put_sibling(struct setup *self)
 {
-    struct weir_graph_join join = {.policy = WEIR_JOIN_ANY, .cancel_remaining = true};
+    struct weir_flow_join join = {.policy = WEIR_JOIN_ANY, .cancel_remaining = true};
 
-    graph_open(&self->graph, self->fixture, self->flow);
-    join.to = *graph_member(&self->graph, 'c');
-    graph_join(&self->graph, "abc", "a>c b>c", &join, 1);
-    self->claim = graph_claim(&self->graph, 'b');
-    graph_end(&self->graph, 'a', WEIR_SETTLE_COMPLETE);
+    graph_open(&self->flow, self->fixture, self->executions);
+    join.to = *graph_member(&self->flow, 'c');
+    graph_join(&self->flow, "abc", "a>c b>c", &join, 1);
+    self->claim = graph_claim(&self->flow, 'b');
+    graph_end(&self->flow, 'a', WEIR_SETTLE_COMPLETE);
 }
 
 static void put_backlog(struct setup *self)
 {
     put_sibling(self);
-    flow_fixture_settle(self->fixture, self->flow, &self->claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(self->fixture, self->executions, &self->claim,
+                        WEIR_SETTLE_COMPLETE);
     fixture_prepare(self->fixture, "UPDATE {p}_edge_group SET cancel_us = 1");
 }
 
@@ -129,13 +130,13 @@ static struct weir_budget_draft budget_of(int64_t hard)
         .name = "llm", .period_ms = HOUR_MS, .limits = &limit, .limit_count = 1};
 }
 
-static enum weir_status spend(struct weir_flow *flow, int64_t amount,
+static enum weir_status spend(struct weir_executions *executions, int64_t amount,
                               struct weir_error *error)
 {
     struct weir_amount tokens = {"tokens", amount};
     struct weir_budget_answer answer;
 
-    return weir_budget_report(flow, "llm", NULL, &tokens, 1, NULL, &answer, error);
+    return weir_budget_report(executions, "llm", NULL, &tokens, 1, NULL, &answer, error);
 }
 
 /* The budget is used up and its period is over, some times over; somebody waits for it. */
@@ -151,10 +152,11 @@ static void put_budget(struct setup *self)
 
     draft.budgets = BUDGETS_OF_IT;
     draft.budget_count = 1;
-    check_db(weir_budget_create(self->flow, &budget, NULL, &fixture->error), WEIR_OK);
-    check_db(spend(self->flow, 100, &fixture->error), WEIR_OK);
-    self->charged = flow_fixture_submit_draft(fixture, self->flow, &draft);
-    check_int(flow_fixture_claim_many(fixture, self->flow, &options, &claim, 1), 0);
+    check_db(weir_budget_create(self->executions, &budget, NULL, &fixture->error),
+             WEIR_OK);
+    check_db(spend(self->executions, 100, &fixture->error), WEIR_OK);
+    self->charged = flow_fixture_submit_draft(fixture, self->executions, &draft);
+    check_int(flow_fixture_claim_many(fixture, self->executions, &options, &claim, 1), 0);
     fixture_prepare(fixture,
                     "UPDATE {p}_budget SET next_reset_us = next_reset_us - 25200000000,"
                     " created_us = created_us - 25200000000");
@@ -189,7 +191,7 @@ static void see_budget(void *state, const struct weir_budget_info *info)
     check_int((info->next_reset_us - info->created_us) % (HOUR_MS * INT64_C(1000)), 0);
     (void)snprintf(self->text, sizeof self->text, "used %lld, %lld resets, %s",
                    (long long)info->usage[0].used, (long long)info->resets,
-                   flow_fixture_state(self->fixture, self->flow, &self->charged));
+                   flow_fixture_state(self->fixture, self->executions, &self->charged));
 }
 
 static const char *see(struct setup *self)
@@ -197,13 +199,14 @@ static const char *see(struct setup *self)
     struct fixture *fixture = self->fixture;
 
     if (self->plot.which == WAITS)
-        return flow_fixture_state(fixture, self->flow, &self->wait.id);
+        return flow_fixture_state(fixture, self->executions, &self->wait.id);
     if (self->plot.which == BUDGETS) {
-        check_db(weir_budget_get(self->flow, "llm", see_budget, self, &fixture->error),
-                 WEIR_OK);
+        check_db(
+            weir_budget_get(self->executions, "llm", see_budget, self, &fixture->error),
+            WEIR_OK);
         return self->text;
     }
-    (void)snprintf(self->text, sizeof self->text, "%s%s", graph_states(&self->graph),
+    (void)snprintf(self->text, sizeof self->text, "%s%s", graph_states(&self->flow),
                    fixture_ask(fixture, "SELECT count(*) FROM weir_edge_group"
                                         " WHERE cancel_us > 0") > 0
                        ? ", to cancel"
@@ -218,7 +221,7 @@ static enum weir_status settle(struct setup *self, enum weir_settle verb,
 {
     struct weir_settlement settlement = {
         .claim = self->claim, .verb = verb, .reason = "it broke"};
-    enum weir_status status = weir_flow_settle(self->visitor, &settlement, 1, error);
+    enum weir_status status = weir_execution_settle(self->visitor, &settlement, 1, error);
 
     return status == WEIR_OK ? settlement.status : status;
 }
@@ -227,7 +230,8 @@ static enum weir_status signal_it(struct setup *self, struct weir_error *error)
 {
     struct weir_signal signal = wait_signal(&self->wait, 0, "ok");
     enum weir_signal_effect effect = WEIR_SIGNAL_LATE;
-    enum weir_status status = weir_flow_signal(self->visitor, &signal, &effect, error);
+    enum weir_status status =
+        weir_execution_signal(self->visitor, &signal, &effect, error);
 
     return status == WEIR_OK && effect == WEIR_SIGNAL_LATE ? WEIR_STALE : status;
 }
@@ -238,7 +242,7 @@ static const struct weir_execution_id *victim(struct setup *self)
         return &self->wait.id;
     if (self->plot.which == BUDGETS)
         return &self->charged;
-    return graph_member(&self->graph, 'b');
+    return graph_member(&self->flow, 'b');
 }
 
 static enum weir_status act(struct setup *self)
@@ -254,19 +258,20 @@ static enum weir_status act(struct setup *self)
     case SIGNALS:
         return signal_it(self, &error);
     case RESUMES:
-        return weir_flow_resume(self->visitor, &self->wait.id, 0, &error);
+        return weir_execution_resume(self->visitor, &self->wait.id, 0, &error);
     case CANCELS:
-        return weir_flow_cancel(self->visitor, victim(self), "enough", &error);
+        return weir_execution_cancel(self->visitor, victim(self), "enough", &error);
     case REPLAYS:
-        return weir_flow_replay(
+        return weir_execution_replay(
             self->visitor,
-            graph_member(&self->graph, self->plot.which == EDGES ? 'a' : 'b'), &error);
+            graph_member(&self->flow, self->plot.which == EDGES ? 'a' : 'b'), &error);
     case COMPLETES:
         return settle(self, WEIR_SETTLE_COMPLETE, &error);
     case FAILS:
         return settle(self, WEIR_SETTLE_FAIL, &error);
     case RENEWS:
-        check_status(weir_flow_renew(self->visitor, 60000, &renewal, 1, &error), WEIR_OK);
+        check_status(weir_execution_renew(self->visitor, 60000, &renewal, 1, &error),
+                     WEIR_OK);
         return renewal.status;
     case RESETS:
         return weir_budget_reset(self->visitor, "llm", &error);
@@ -313,11 +318,11 @@ static void come_and_wait(void *argument)
 
 /* Without a visitor when nobody is to come. */
 static void setup_open(struct setup *self, struct fixture *fixture,
-                       struct weir_flow *flow, const struct plot *plot)
+                       struct weir_executions *executions, const struct plot *plot)
 {
     struct weir_db_options options = fixture_options(fixture);
 
-    *self = (struct setup){.fixture = fixture, .flow = flow, .plot = *plot};
+    *self = (struct setup){.fixture = fixture, .executions = executions, .plot = *plot};
     if (plot->act != NOTHING) {
         self->db = fixture_open(fixture, &options);
         weir_fault_points_init(&self->points);
@@ -355,7 +360,7 @@ static void sweep(struct fixture *fixture)
 
 static void setup_close(struct setup *self)
 {
-    weir_flow_destroy(self->visitor);
+    weir_executions_destroy(self->visitor);
     weir_db_destroy(self->db);
     sweep(self->fixture);
 }
@@ -404,14 +409,14 @@ static const struct plot BETWEEN_FIND_AND_LOCK[] = {
 
 FLOW_TEST(reconcilers, go_by_what_was_done_since_they_found_it)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < COUNT_OF(BETWEEN_FIND_AND_LOCK); i++) {
         const struct plot *plot = &BETWEEN_FIND_AND_LOCK[i];
         struct setup setup;
         struct reconciler_fixture reconciler_fixture;
 
-        setup_open(&setup, fixture, flow, plot);
+        setup_open(&setup, fixture, executions, plot);
         reconciler_fixture_open(&reconciler_fixture, fixture, plot->which);
         weir_fault_points_arm_call(&reconciler_fixture.points, "reconciler.due",
                                    pass_of(plot), come_and_go, &setup);
@@ -422,7 +427,7 @@ FLOW_TEST(reconcilers, go_by_what_was_done_since_they_found_it)
         reconciler_fixture_close(&reconciler_fixture);
         setup_close(&setup);
     }
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- he is second ---------------------------------------------------------------------------- */
@@ -449,14 +454,14 @@ static const struct late_plot WHILE_LOCKED[] = {
 
 FLOW_TEST(reconcilers, that_have_locked_it_are_seen_by_whoever_comes_then)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < COUNT_OF(WHILE_LOCKED); i++) {
         const struct plot *plot = &WHILE_LOCKED[i].plot;
         struct setup setup;
         struct reconciler_fixture reconciler_fixture;
 
-        setup_open(&setup, fixture, flow, plot);
+        setup_open(&setup, fixture, executions, plot);
         reconciler_fixture_open(&reconciler_fixture, fixture, plot->which);
         weir_fault_points_arm_call(&reconciler_fixture.points, "reconciler.locked",
                                    pass_of(plot), come_and_wait, &setup);
@@ -467,7 +472,7 @@ FLOW_TEST(reconcilers, that_have_locked_it_are_seen_by_whoever_comes_then)
         reconciler_fixture_close(&reconciler_fixture);
         setup_close(&setup);
     }
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- he is first and slow -------------------------------------------------------------------- */
@@ -497,7 +502,7 @@ static void *tick_on_thread(void *argument)
 /* On PostgreSQL a row of a due kind that he has is passed over, and found later. */
 FLOW_TEST(reconcilers, wait_for_whoever_has_begun_before_them_and_go_by_what_he_did)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < COUNT_OF(BETWEEN_FIND_AND_LOCK); i++) {
         const struct plot *plot = &BETWEEN_FIND_AND_LOCK[i];
@@ -508,7 +513,7 @@ FLOW_TEST(reconcilers, wait_for_whoever_has_begun_before_them_and_go_by_what_he_
 
         if (plot->act == NOTHING || plot->at > 0)
             continue;
-        setup_open(&setup, fixture, flow, plot);
+        setup_open(&setup, fixture, executions, plot);
         reconciler_fixture_open(&reconciler_fixture, fixture, plot->which);
         weir_fault_points_arm_call(&setup.points, "db.commit", 1, stand, &setup);
         check_int(pthread_create(&setup.thread, NULL, come_on_thread, &setup), 0);
@@ -526,7 +531,7 @@ FLOW_TEST(reconcilers, wait_for_whoever_has_begun_before_them_and_go_by_what_he_
         reconciler_fixture_close(&reconciler_fixture);
         setup_close(&setup);
     }
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- two of them ----------------------------------------------------------------------------- */
@@ -568,14 +573,15 @@ static void rival_tries(void *argument)
                waits(self->reconciler_fixture.fixture, &self->reconciler_fixture.points));
 }
 
-static void meet(struct fixture *fixture, struct weir_flow *flow, const struct plot *plot,
-                 const char *point, weir_fault_point_fn rival_acts)
+static void meet(struct fixture *fixture, struct weir_executions *executions,
+                 const struct plot *plot, const char *point,
+                 weir_fault_point_fn rival_acts)
 {
     struct rival rival = {.done = false};
     struct setup setup;
     struct reconciler_fixture reconciler_fixture;
 
-    setup_open(&setup, fixture, flow, plot);
+    setup_open(&setup, fixture, executions, plot);
     reconciler_fixture_open(&reconciler_fixture, fixture, plot->which);
     reconciler_fixture_open(&rival.reconciler_fixture, fixture, plot->which);
     weir_fault_points_arm_call(&reconciler_fixture.points, point, 1, rival_acts, &rival);
@@ -593,35 +599,36 @@ static void meet(struct fixture *fixture, struct weir_flow *flow, const struct p
 
 FLOW_TEST(two_reconcilers, that_have_found_the_same_handle_it_once)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < COUNT_OF(ALONE); i++)
-        meet(fixture, flow, &ALONE[i], "reconciler.due", rival_ticks);
-    weir_flow_destroy(flow);
+        meet(fixture, executions, &ALONE[i], "reconciler.due", rival_ticks);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(two_reconcilers, of_which_one_has_it_handle_it_once)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < COUNT_OF(ALONE); i++)
-        meet(fixture, flow, &ALONE[i], "reconciler.locked", rival_tries);
-    weir_flow_destroy(flow);
+        meet(fixture, executions, &ALONE[i], "reconciler.locked", rival_tries);
+    weir_executions_destroy(executions);
 }
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
 /* The fault came; what was not done is done by the next tick, and nothing twice. Returns false when the
  * tick had fewer calls. */
-static bool survive(struct reconciler_fixture *reconciler_fixture, struct weir_flow *flow,
-                    const struct plot *plot, const char *fault, uint64_t at)
+static bool survive(struct reconciler_fixture *reconciler_fixture,
+                    struct weir_executions *executions, const struct plot *plot,
+                    const char *fault, uint64_t at)
 {
     enum { FAULT = 1 };
     struct fixture *fixture = reconciler_fixture->fixture;
     struct setup setup;
     bool came;
 
-    setup_open(&setup, fixture, flow, plot);
+    setup_open(&setup, fixture, executions, plot);
     reconciler_fixture->report = (struct weir_scan_report){.processed = 0};
     weir_fault_points_arm_once(&reconciler_fixture->points, fault, at);
     (void)reconciler_fixture_tick(reconciler_fixture);
@@ -638,19 +645,19 @@ static bool survive(struct reconciler_fixture *reconciler_fixture, struct weir_f
 
 static void survive_all(struct fixture *fixture, const char *fault, uint64_t least)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < COUNT_OF(ALONE); i++) {
         struct reconciler_fixture reconciler_fixture;
         uint64_t at = 1;
 
         reconciler_fixture_open(&reconciler_fixture, fixture, ALONE[i].which);
-        while (survive(&reconciler_fixture, flow, &ALONE[i], fault, at))
+        while (survive(&reconciler_fixture, executions, &ALONE[i], fault, at))
             at++;
         check(at > least);
         reconciler_fixture_close(&reconciler_fixture);
     }
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(reconcilers, do_later_what_a_lost_connection_has_kept_them_from)
@@ -735,8 +742,8 @@ static const char *state_of(struct setup *self)
     if (self->plot.which == BACKLOG)
         return self->plot.end; /* what is left of it is seen below */
     return self->plot.which == WAITS
-               ? flow_fixture_state(self->fixture, self->flow, &self->wait.id)
-               : graph_states(&self->graph);
+               ? flow_fixture_state(self->fixture, self->executions, &self->wait.id)
+               : graph_states(&self->flow);
 }
 
 /* How many joins have siblings to cancel, of those that will come right. */
@@ -749,15 +756,15 @@ static int64_t joins_left(struct fixture *fixture)
 /* The batch has both of them. */
 FLOW_TEST(poison, is_set_aside_and_shown_and_comes_right_when_it_can)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < COUNT_OF(ALONE) - 1; i++) {
         const struct plot *plot = &ALONE[i];
         struct setup bad, good;
         struct reconciler_fixture reconciler_fixture;
 
-        setup_open(&good, fixture, flow, plot);
-        setup_open(&bad, fixture, flow, plot);
+        setup_open(&good, fixture, executions, plot);
+        setup_open(&bad, fixture, executions, plot);
         poison_setup(&bad);
         reconciler_fixture_open(&reconciler_fixture, fixture, plot->which);
         tick_until_set_aside(&reconciler_fixture);
@@ -773,7 +780,7 @@ FLOW_TEST(poison, is_set_aside_and_shown_and_comes_right_when_it_can)
         reconciler_fixture_close(&reconciler_fixture);
         setup_close(&good); /* and the other */
     }
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* Of two budgets and two who wait for one of them. */
@@ -786,7 +793,7 @@ FLOW_TEST(budget_reset, sets_aside_what_cannot_be_changed_and_does_the_rest)
     } CASES[] = {{"budget", true, "used 100, 0 resets, rate_limited"},
                  {"execution", false, "used 0, 1 resets, rate_limited"}};
     const struct plot plot = {BUDGETS, NOTHING, 0, "used 0, 1 resets, waiting", 2};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_budget_draft other = budget_of(100);
 
     other.name = "other";
@@ -794,8 +801,8 @@ FLOW_TEST(budget_reset, sets_aside_what_cannot_be_changed_and_does_the_rest)
         struct setup setup;
         struct reconciler_fixture reconciler_fixture;
 
-        check_db(weir_budget_create(flow, &other, NULL, &fixture->error), WEIR_OK);
-        setup_open(&setup, fixture, flow, &plot);
+        check_db(weir_budget_create(executions, &other, NULL, &fixture->error), WEIR_OK);
+        setup_open(&setup, fixture, executions, &plot);
         poison(fixture, CASES[i].table, "no",
                CASES[i].of_budget
                    ? fixture_ask(fixture, "SELECT no FROM weir_budget WHERE name = 'llm'")
@@ -812,14 +819,14 @@ FLOW_TEST(budget_reset, sets_aside_what_cannot_be_changed_and_does_the_rest)
         reconciler_fixture_close(&reconciler_fixture);
         setup_close(&setup);
     }
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- the filter ------------------------------------------------------------------------------ */
 
 FLOW_TEST(filter, is_respected_by_all_but_budget_reset)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < COUNT_OF(ALONE); i++) {
         const struct plot *plot = &ALONE[i];
@@ -827,7 +834,7 @@ FLOW_TEST(filter, is_respected_by_all_but_budget_reset)
         struct setup setup;
         struct reconciler_fixture reconciler_fixture;
 
-        setup_open(&setup, fixture, flow, plot);
+        setup_open(&setup, fixture, executions, plot);
         reconciler_fixture_open(&reconciler_fixture, fixture, plot->which);
         reconciler_fixture.filter.name_space = weir_str("elsewhere");
         check_status(reconciler_fixture_tick(&reconciler_fixture), WEIR_OK);
@@ -846,7 +853,7 @@ FLOW_TEST(filter, is_respected_by_all_but_budget_reset)
         fixture_prepare(fixture, "DELETE FROM {p}_tag");
         setup_close(&setup);
     }
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- for real -------------------------------------------------------------------------------- */
@@ -854,27 +861,27 @@ FLOW_TEST(filter, is_respected_by_all_but_budget_reset)
 enum { FAN = 1100 };
 
 /* One leads to so many: more than a transaction resolves. */
-static void fan_out(struct graph *graph, struct weir_execution_id *ids)
+static void fan_out(struct flow *flow, struct weir_execution_id *ids)
 {
     static struct weir_execution_draft drafts[FAN + 1];
-    static struct weir_graph_edge edges[FAN];
-    struct fixture *fixture = graph->fixture;
-    struct weir_graph_extension extension = {.members = drafts, .revision = -1};
+    static struct weir_flow_edge edges[FAN];
+    struct fixture *fixture = flow->fixture;
+    struct weir_flow_extension extension = {.members = drafts, .revision = -1};
 
-    weir_graph_mint(graph->flow, &graph->id, ids, FAN + 1);
+    weir_flow_mint(flow->executions, &flow->id, ids, FAN + 1);
     for (size_t i = 0; i <= FAN; i++)
         drafts[i] = (struct weir_execution_draft){
             .id = &ids[i], .lane = i == 0 ? "first" : "rest", .kind = "step"};
     for (size_t i = 0; i < FAN; i++)
-        edges[i] = (struct weir_graph_edge){.from = ids[0], .to = ids[i + 1]};
+        edges[i] = (struct weir_flow_edge){.from = ids[0], .to = ids[i + 1]};
     for (size_t i = 0; i <= FAN; i += 1000) { /* so many members at once */
         extension.members = drafts + i;
         extension.member_count = FAN + 1 - i < 1000 ? FAN + 1 - i : 1000;
         extension.edges = i == 0 ? edges : edges + i - 1;
         extension.edge_count =
             i == 0 ? extension.member_count - 1 : extension.member_count;
-        check_db(weir_graph_extend(graph->flow, NULL, &graph->id, &extension, NULL,
-                                   &fixture->error),
+        check_db(weir_flow_extend(flow->executions, NULL, &flow->id, &extension, NULL,
+                                  &fixture->error),
                  WEIR_OK);
     }
 }
@@ -890,21 +897,23 @@ FLOW_TEST(dependency, finds_what_a_large_fan_out_has_left_by_itself)
     static struct weir_execution_id ids[FAN + 1];
     struct weir_claim claim;
     struct patrol patrol;
-    struct graph graph;
+    struct flow flow;
     struct supervisor_fixture supervisor_fixture;
 
     supervisor_fixture_open(&supervisor_fixture, fixture);
-    graph_open(&graph, fixture, supervisor_fixture.flow);
-    fan_out(&graph, ids);
-    claim = flow_fixture_claim(fixture, supervisor_fixture.flow, "first", "anna");
-    flow_fixture_settle(fixture, supervisor_fixture.flow, &claim, WEIR_SETTLE_COMPLETE);
+    graph_open(&flow, fixture, supervisor_fixture.executions);
+    fan_out(&flow, ids);
+    claim = flow_fixture_claim(fixture, supervisor_fixture.executions, "first", "anna");
+    flow_fixture_settle(fixture, supervisor_fixture.executions, &claim,
+                        WEIR_SETTLE_COMPLETE);
     check_int(blocked(fixture), FAN - 1000);
     patrol_init(&patrol, fixture);
     patrol.options.dependency_stale_ms = 1;
     patrol_start(&patrol);
     wait_until(blocked(fixture) == 0);
     wait_until(patrol_scan(&patrol, EDGES).processed == FAN - 1000);
-    check_str(flow_fixture_state(fixture, supervisor_fixture.flow, &ids[FAN]), "waiting");
+    check_str(flow_fixture_state(fixture, supervisor_fixture.executions, &ids[FAN]),
+              "waiting");
     patrol_close(&patrol);
     supervisor_fixture_close(&supervisor_fixture);
 }
@@ -912,11 +921,11 @@ FLOW_TEST(dependency, finds_what_a_large_fan_out_has_left_by_itself)
 FLOW_TEST(dependency, leaves_alone_what_ended_a_moment_ago_and_nobody_told)
 {
     const struct plot plot = {EDGES, NOTHING, 0, "a:completed b:waiting_children", 0};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct setup setup;
     struct reconciler_fixture reconciler_fixture;
 
-    setup_open(&setup, fixture, flow, &plot);
+    setup_open(&setup, fixture, executions, &plot);
     reconciler_fixture_open(&reconciler_fixture, fixture, EDGES);
     reconciler_fixture.task.age_us = 3600LL * 1000000;
     (void)reconciler_fixture_tick(&reconciler_fixture);
@@ -928,18 +937,18 @@ FLOW_TEST(dependency, leaves_alone_what_ended_a_moment_ago_and_nobody_told)
     check_end(&setup, &reconciler_fixture);
     reconciler_fixture_close(&reconciler_fixture);
     setup_close(&setup);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* It was told, and the database was away: it does not wait for the age of what it was told of. */
 FLOW_TEST(dependency, that_has_failed_does_what_it_was_told_in_the_next_tick)
 {
     const struct plot plot = {EDGES, NOTHING, 0, "a:completed b:waiting", 1};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct setup setup;
     struct reconciler_fixture reconciler_fixture;
 
-    setup_open(&setup, fixture, flow, &plot);
+    setup_open(&setup, fixture, executions, &plot);
     reconciler_fixture_open(&reconciler_fixture, fixture, EDGES);
     reconciler_fixture.task.age_us = 3600LL * 1000000;
     atomic_store(&reconciler_fixture.task.told, true);
@@ -950,7 +959,7 @@ FLOW_TEST(dependency, that_has_failed_does_what_it_was_told_in_the_next_tick)
     check_end(&setup, &reconciler_fixture);
     reconciler_fixture_close(&reconciler_fixture);
     setup_close(&setup);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 static void open_join_again(void *argument)
@@ -958,30 +967,30 @@ static void open_join_again(void *argument)
     struct setup *self = argument;
     struct fixture *fixture = self->fixture;
 
-    check_db(
-        weir_flow_replay(self->flow, graph_member(&self->graph, 'c'), &fixture->error),
-        WEIR_OK);
+    check_db(weir_execution_replay(self->executions, graph_member(&self->flow, 'c'),
+                                   &fixture->error),
+             WEIR_OK);
 }
 
 /* `c` is impossible, so `b` runs in vain. */
 static void put_in_vain(struct setup *self)
 {
-    struct weir_graph_join join = {.policy = WEIR_JOIN_ALL, .cancel_remaining = true};
+    struct weir_flow_join join = {.policy = WEIR_JOIN_ALL, .cancel_remaining = true};
 
-    graph_open(&self->graph, self->fixture, self->flow);
-    join.to = *graph_member(&self->graph, 'c');
-    graph_join(&self->graph, "abc", "a>c b>c", &join, 1);
-    self->claim = graph_claim(&self->graph, 'b');
-    graph_end(&self->graph, 'a', WEIR_SETTLE_FAIL);
+    graph_open(&self->flow, self->fixture, self->executions);
+    join.to = *graph_member(&self->flow, 'c');
+    graph_join(&self->flow, "abc", "a>c b>c", &join, 1);
+    self->claim = graph_claim(&self->flow, 'b');
+    graph_end(&self->flow, 'a', WEIR_SETTLE_FAIL);
 }
 
 /* `c` begins anew before `b` is locked, and needs it. */
 FLOW_TEST(edge_cancel_dispatcher, leaves_members_alone_whose_join_was_opened_again)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct setup setup = {
         .fixture = fixture,
-        .flow = flow,
+        .executions = executions,
         .plot = {SIBLINGS, NOTHING, 0, "a:failed b:active c:waiting_children", 0}};
     struct reconciler_fixture reconciler_fixture;
 
@@ -993,17 +1002,17 @@ FLOW_TEST(edge_cancel_dispatcher, leaves_members_alone_whose_join_was_opened_aga
     check_end(&setup, &reconciler_fixture);
     reconciler_fixture_close(&reconciler_fixture);
     setup_close(&setup);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* Likewise, when `b` is locked. On SQLite nobody can come between. */
 FLOW_POSTGRESQL_TEST(edge_cancel_dispatcher,
                      leaves_members_alone_whose_join_is_opened_again_at_the_last_moment)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct setup setup = {
         .fixture = fixture,
-        .flow = flow,
+        .executions = executions,
         .plot = {SIBLINGS, NOTHING, 0, "a:failed b:active c:waiting_children", 0}};
     struct reconciler_fixture reconciler_fixture;
 
@@ -1015,24 +1024,24 @@ FLOW_POSTGRESQL_TEST(edge_cancel_dispatcher,
     check_end(&setup, &reconciler_fixture);
     reconciler_fixture_close(&reconciler_fixture);
     setup_close(&setup);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(edge_cancel_reconciler, leaves_members_that_run_to_the_dispatcher)
 {
     const struct plot plot = {SIBLINGS, NOTHING, 0,
                               "a:completed b:active c:waiting, to cancel", 0};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct setup setup;
     struct reconciler_fixture reconciler_fixture;
 
-    setup_open(&setup, fixture, flow, &plot);
+    setup_open(&setup, fixture, executions, &plot);
     reconciler_fixture_open(&reconciler_fixture, fixture, BACKLOG);
     (void)reconciler_fixture_tick(&reconciler_fixture);
     check_end(&setup, &reconciler_fixture);
     reconciler_fixture_close(&reconciler_fixture);
     setup_close(&setup);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* The database is gone from this call on. */
@@ -1058,7 +1067,7 @@ static bool dispatch_until(struct setup *setup, struct blackout *blackout)
     weir_fault_points_set_oracle(&reconciler_fixture.points, is_dark, blackout);
     (void)reconciler_fixture_tick(&reconciler_fixture);
     reconciler_fixture_close(&reconciler_fixture);
-    return strcmp(flow_fixture_state(fixture, setup->flow, &setup->claim.id),
+    return strcmp(flow_fixture_state(fixture, setup->executions, &setup->claim.id),
                   "cancelled") == 0 &&
            joins_left(fixture) == 1;
 }
@@ -1068,19 +1077,19 @@ FLOW_TEST(edge_cancel_reconciler, forgets_what_a_dispatcher_that_died_has_left)
 {
     const struct plot plot = {SIBLINGS, NOTHING, 0, "a:completed b:cancelled c:waiting",
                               1};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct blackout blackout = {.at = UINT64_MAX};
     struct setup setup;
     struct reconciler_fixture reconciler_fixture;
     uint64_t at;
 
-    setup_open(&setup, fixture, flow, &plot);
+    setup_open(&setup, fixture, executions, &plot);
     check(!dispatch_until(&setup, &blackout));
     at = blackout.calls;
     do {
         check(at > 1);
         setup_close(&setup);
-        setup_open(&setup, fixture, flow, &plot);
+        setup_open(&setup, fixture, executions, &plot);
         blackout = (struct blackout){.at = at--};
     } while (!dispatch_until(&setup, &blackout));
 
@@ -1089,7 +1098,7 @@ FLOW_TEST(edge_cancel_reconciler, forgets_what_a_dispatcher_that_died_has_left)
     check_end(&setup, &reconciler_fixture);
     reconciler_fixture_close(&reconciler_fixture);
     setup_close(&setup);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* Whoever ends a member has it locked and then wants its joins: who waits for members with a join in
@@ -1098,14 +1107,14 @@ FLOW_POSTGRESQL_TEST(edge_cancel_dispatcher, holds_no_join_while_it_waits_for_a_
 {
     const struct plot plot = {SIBLINGS, NOTHING, 0, "a:completed b:cancelled c:waiting",
                               1};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_connection *ender;
     struct setup setup;
     struct reconciler_fixture reconciler_fixture;
     struct ticking ticking = {.reconciler_fixture = &reconciler_fixture};
     pthread_t ticker;
 
-    setup_open(&setup, fixture, flow, &plot);
+    setup_open(&setup, fixture, executions, &plot);
     reconciler_fixture_open(&reconciler_fixture, fixture, SIBLINGS);
     ender = fixture_take(fixture);
     fixture_execute(fixture, ender, "BEGIN");
@@ -1121,5 +1130,5 @@ FLOW_POSTGRESQL_TEST(edge_cancel_dispatcher, holds_no_join_while_it_waits_for_a_
     fixture_give(fixture, ender);
     reconciler_fixture_close(&reconciler_fixture);
     setup_close(&setup);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }

@@ -25,8 +25,8 @@ static void happen(void *argument)
     struct fixture *fixture = self->supervisor_fixture->fixture;
 
     if (self->cancels)
-        self->status = weir_flow_cancel(self->supervisor_fixture->flow, &self->claim.id,
-                                        "enough", &fixture->error);
+        self->status = weir_execution_cancel(self->supervisor_fixture->executions,
+                                             &self->claim.id, "enough", &fixture->error);
     else
         self->status = supervisor_fixture_settle(self->supervisor_fixture, &self->claim,
                                                  WEIR_SETTLE_COMPLETE);
@@ -156,8 +156,8 @@ static void employ_many(struct supervisor_fixture *supervisor_fixture,
     check(drafts != NULL && submissions != NULL && claims != NULL);
     for (size_t i = 0; i < count; i++)
         drafts[i] = *draft;
-    check_db(weir_flow_submit(supervisor_fixture->flow, NULL, drafts, count, submissions,
-                              &fixture->error),
+    check_db(weir_execution_submit(supervisor_fixture->executions, NULL, drafts, count,
+                                   submissions, &fixture->error),
              WEIR_OK);
     if (ttl_us > 0)
         check_int(supervisor_fixture_claim(supervisor_fixture, ttl_us, claims, count),

@@ -152,12 +152,12 @@ static void visitor_open(struct visitor *self, struct fixture *fixture,
     weir_db_set_fault_points(self->db, &self->points);
     self->supervisor_fixture = (struct supervisor_fixture){
         .fixture = fixture,
-        .flow = supervisor_fixture_make_flow(fixture, self->db, NULL)};
+        .executions = supervisor_fixture_make_flow(fixture, self->db, NULL)};
 }
 
 static void visitor_close(struct visitor *self)
 {
-    weir_flow_destroy(self->supervisor_fixture.flow);
+    weir_executions_destroy(self->supervisor_fixture.executions);
     weir_db_destroy(self->db);
 }
 
@@ -175,15 +175,16 @@ static enum weir_status act(struct visitor *self)
         return supervisor_fixture_settle(&self->supervisor_fixture, &self->claim,
                                          WEIR_SETTLE_FAIL);
     case RENEWS:
-        check_status(
-            weir_flow_renew(self->supervisor_fixture.flow, 60000, &renewal, 1, &error),
-            WEIR_OK);
+        check_status(weir_execution_renew(self->supervisor_fixture.executions, 60000,
+                                          &renewal, 1, &error),
+                     WEIR_OK);
         return renewal.status;
     case CANCELS:
-        return weir_flow_cancel(self->supervisor_fixture.flow, &self->claim.id, "enough",
-                                &error);
+        return weir_execution_cancel(self->supervisor_fixture.executions, &self->claim.id,
+                                     "enough", &error);
     case REPLAYS:
-        return weir_flow_replay(self->supervisor_fixture.flow, &self->claim.id, &error);
+        return weir_execution_replay(self->supervisor_fixture.executions, &self->claim.id,
+                                     &error);
     }
     return WEIR_OK;
 }
@@ -422,23 +423,23 @@ static void begin_slowly(struct slow_act *self,
                          const struct weir_claim *claim)
 {
     struct fixture *fixture = supervisor_fixture->fixture;
-    struct weir_flow *flow = supervisor_fixture->flow;
+    struct weir_executions *executions = supervisor_fixture->executions;
     struct weir_pending_wakeups pending_wakeups = {.ready = false};
     struct weir_change change = {.consequence.failure = weir_str("")};
     int64_t time_us;
 
     *self = (struct slow_act){.supervisor_fixture = supervisor_fixture,
                               .connection = fixture_take(fixture)};
-    weir_execution_records_init(&self->records, flow->heap, 1);
+    weir_execution_records_init(&self->records, executions->heap, 1);
     check_db(weir_connection_begin(self->connection, &fixture->error), WEIR_OK);
     check_db(weir_connection_clock(self->connection, &time_us, &fixture->error), WEIR_OK);
-    check_db(weir_store_load(&flow->store, self->connection, &claim->no, 1,
+    check_db(weir_store_load(&executions->store, self->connection, &claim->no, 1,
                              &self->records, &fixture->error),
              WEIR_OK);
     change.stored = &self->records.rows[0];
     check_int(rule(act, &change.stored->row, claim->epoch, time_us, &change.consequence),
               WEIR_RULING_DONE);
-    check_db(weir_change_set_store(flow, self->connection, &change, 1, time_us,
+    check_db(weir_change_set_store(executions, self->connection, &change, 1, time_us,
                                    &pending_wakeups, &fixture->error),
              WEIR_OK);
 }

@@ -268,7 +268,8 @@ leave_behind(struct supervisor_fixture *supervisor_fixture, const char *key)
     draft.tag_count = 1;
     draft.idempotency_key = key;
     settlement.claim = supervisor_fixture_employ(supervisor_fixture, &draft, LONG_US);
-    check_db(weir_flow_settle(supervisor_fixture->flow, &settlement, 1, &fixture->error),
+    check_db(weir_execution_settle(supervisor_fixture->executions, &settlement, 1,
+                                   &fixture->error),
              WEIR_OK);
     check_status(settlement.status, WEIR_OK);
     return settlement.claim.id;

@@ -32,14 +32,14 @@ static int64_t count_of(struct fixture *fixture, const char *table)
 
 FLOW_TEST(retention, takes_waitpoints_and_signals_with_the_execution)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct wait gone, left;
     struct patrol patrol;
 
-    wait_open(&gone, fixture, flow, "2 of signals ok@a");
+    wait_open(&gone, fixture, executions, "2 of signals ok@a");
     check_str(wait_tell(&gone, fixture, 0, "ok"), "kept");
-    check_db(weir_flow_cancel(flow, &gone.id, "no", &fixture->error), WEIR_OK);
-    wait_open(&left, fixture, flow, "2 of signals ok@a");
+    check_db(weir_execution_cancel(executions, &gone.id, "no", &fixture->error), WEIR_OK);
+    wait_open(&left, fixture, executions, "2 of signals ok@a");
     check_str(wait_tell(&left, fixture, 0, "ok"), "kept");
     keep_env(&patrol, fixture);
 
@@ -47,31 +47,32 @@ FLOW_TEST(retention, takes_waitpoints_and_signals_with_the_execution)
     check_int(count_of(fixture, "suspension"), 1);
     check_int(count_of(fixture, "waitpoint"), 4);
     check_int(count_of(fixture, "signal"), 1);
-    check_str(flow_fixture_state(fixture, flow, &left.id), "suspended");
+    check_str(flow_fixture_state(fixture, executions, &left.id), "suspended");
     patrol_close(&patrol);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 static const struct weir_budget_limit TOKENS = {"tokens", 1000, 0};
 static const struct weir_budget_limit CENTS = {"cents", 1000, 0};
 
-static void make_budget(struct fixture *fixture, struct weir_flow *flow, const char *name)
+static void make_budget(struct fixture *fixture, struct weir_executions *executions,
+                        const char *name)
 {
     struct weir_budget_limit limits[] = {TOKENS, CENTS};
     struct weir_budget_draft draft = {.name = name, .limits = limits, .limit_count = 2};
 
-    check_db(weir_budget_create(flow, &draft, NULL, &fixture->error), WEIR_OK);
+    check_db(weir_budget_create(executions, &draft, NULL, &fixture->error), WEIR_OK);
 }
 
-static void spend(struct fixture *fixture, struct weir_flow *flow, const char *name,
-                  const struct weir_execution_id *id, int64_t amount)
+static void spend(struct fixture *fixture, struct weir_executions *executions,
+                  const char *name, const struct weir_execution_id *id, int64_t amount)
 {
     struct weir_amount amounts[] = {{"tokens", amount}, {"cents", 2 * amount}};
     struct weir_budget_answer answer;
 
-    check_db(
-        weir_budget_report(flow, name, id, amounts, 2, NULL, &answer, &fixture->error),
-        WEIR_OK);
+    check_db(weir_budget_report(executions, name, id, amounts, 2, NULL, &answer,
+                                &fixture->error),
+             WEIR_OK);
     check_int(answer.spending, WEIR_SPENT);
 }
 
@@ -85,35 +86,36 @@ static int64_t unbalanced(struct fixture *fixture)
                  " AND s.era = b.era)");
 }
 
-static struct weir_execution_id end_one(struct fixture *fixture, struct weir_flow *flow)
+static struct weir_execution_id end_one(struct fixture *fixture,
+                                        struct weir_executions *executions)
 {
-    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
-    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    struct weir_execution_id id = flow_fixture_submit(fixture, executions, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, executions, "orders", "anna");
 
-    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, executions, &claim, WEIR_SETTLE_COMPLETE);
     return id;
 }
 
 FLOW_TEST(retention, leaves_the_ledger_of_budgets_in_balance)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_execution_id ids[5], running;
     struct patrol patrol;
 
-    make_budget(fixture, flow, "llm");
-    make_budget(fixture, flow, "mail");
+    make_budget(fixture, executions, "llm");
+    make_budget(fixture, executions, "mail");
     for (int i = 0; i < 5; i++)
-        ids[i] = end_one(fixture, flow);
-    running = flow_fixture_submit(fixture, flow, "orders");
-    spend(fixture, flow, "llm", &ids[0], 100); /* of an era that is over */
-    spend(fixture, flow, "mail", NULL, 50);
-    check_db(weir_budget_reset(flow, "llm", &fixture->error), WEIR_OK);
-    check_db(weir_budget_reset(flow, "mail", &fixture->error), WEIR_OK);
-    spend(fixture, flow, "llm", NULL, 1);
+        ids[i] = end_one(fixture, executions);
+    running = flow_fixture_submit(fixture, executions, "orders");
+    spend(fixture, executions, "llm", &ids[0], 100); /* of an era that is over */
+    spend(fixture, executions, "mail", NULL, 50);
+    check_db(weir_budget_reset(executions, "llm", &fixture->error), WEIR_OK);
+    check_db(weir_budget_reset(executions, "mail", &fixture->error), WEIR_OK);
+    spend(fixture, executions, "llm", NULL, 1);
     for (int i = 1; i < 5; i++)
-        spend(fixture, flow, "llm", &ids[i], 10);
-    spend(fixture, flow, "mail", &ids[0], 5);
-    spend(fixture, flow, "mail", &running, 7);
+        spend(fixture, executions, "llm", &ids[i], 10);
+    spend(fixture, executions, "mail", &ids[0], 5);
+    spend(fixture, executions, "mail", &running, 7);
     check_int(unbalanced(fixture), 0);
     keep_env(&patrol, fixture);
 
@@ -122,26 +124,26 @@ FLOW_TEST(retention, leaves_the_ledger_of_budgets_in_balance)
     check_int(fixture_ask(fixture, "SELECT sum(amount) FROM weir_spent WHERE no = 0"),
               41 + 82 + 5 + 10);
     check_int(count_of(fixture, "spent"), 4 + 2);
-    check_db(weir_budget_release(flow, "mail", &running, &fixture->error), WEIR_OK);
+    check_db(weir_budget_release(executions, "mail", &running, &fixture->error), WEIR_OK);
     check_int(unbalanced(fixture), 0);
     patrol_close(&patrol);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(retention, folds_amounts_however_large)
 {
     static const struct weir_budget_limit NONE = {"tokens", 0, 0};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_budget_draft draft = {.name = "llm", .limits = &NONE, .limit_count = 1};
     struct weir_amount amount = {"tokens", INT64_MAX / 3};
     struct weir_budget_answer answer;
     struct patrol patrol;
 
-    check_db(weir_budget_create(flow, &draft, NULL, &fixture->error), WEIR_OK);
+    check_db(weir_budget_create(executions, &draft, NULL, &fixture->error), WEIR_OK);
     for (int i = 0; i < 3; i++) {
-        struct weir_execution_id id = end_one(fixture, flow);
+        struct weir_execution_id id = end_one(fixture, executions);
 
-        check_db(weir_budget_report(flow, "llm", &id, &amount, 1, NULL, &answer,
+        check_db(weir_budget_report(executions, "llm", &id, &amount, 1, NULL, &answer,
                                     &fixture->error),
                  WEIR_OK);
     }
@@ -150,93 +152,93 @@ FLOW_TEST(retention, folds_amounts_however_large)
     wait_until(count_of(fixture, "execution") == 0);
     check_int(fixture_ask(fixture, "SELECT amount FROM weir_spent"), INT64_MAX / 3 * 3);
     patrol_close(&patrol);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- flows ----------------------------------------------------------------------------------- */
 
 FLOW_TEST(retention, keeps_members_as_long_as_their_flow_goes_on)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct graph graph;
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct flow flow;
     struct patrol patrol;
 
-    graph_open(&graph, fixture, flow);
-    graph_add(&graph, "abc", "a>c b>c");
-    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
-    (void)end_one(fixture, flow);
+    graph_open(&flow, fixture, executions);
+    graph_add(&flow, "abc", "a>c b>c");
+    graph_end(&flow, 'a', WEIR_SETTLE_COMPLETE);
+    (void)end_one(fixture, executions);
     keep_env(&patrol, fixture);
     wait_until(count_of(fixture, "execution") == 3);
     let_it_look(&patrol);
-    check_str(graph_states(&graph), "a:completed b:waiting c:waiting_children");
+    check_str(graph_states(&flow), "a:completed b:waiting c:waiting_children");
 
-    graph_end(&graph, 'b', WEIR_SETTLE_COMPLETE);
-    graph_end(&graph, 'c', WEIR_SETTLE_COMPLETE);
+    graph_end(&flow, 'b', WEIR_SETTLE_COMPLETE);
+    graph_end(&flow, 'c', WEIR_SETTLE_COMPLETE);
     wait_until(count_of(fixture, "flow") == 0);
     check_int(count_of(fixture, "execution"), 0);
     check_int(count_of(fixture, "edge"), 0);
     check_int(count_of(fixture, "edge_group"), 0);
     wait_until(patrol_scan(&patrol, WEIR_RECONCILER_HOUSEKEEPING).processed == 1 + 3 + 1);
     patrol_close(&patrol);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(retention, of_a_cancelled_flow_begins_when_its_members_have_ended)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_claim claim;
-    struct graph graph;
+    struct flow flow;
     struct patrol patrol;
 
-    graph_open(&graph, fixture, flow);
-    graph_add(&graph, "ab", "");
-    claim = graph_claim(&graph, 'a');
-    check_db(weir_graph_cancel(flow, &graph.id, WEIR_CANCEL_PENDING, "enough", NULL,
-                               &fixture->error),
+    graph_open(&flow, fixture, executions);
+    graph_add(&flow, "ab", "");
+    claim = graph_claim(&flow, 'a');
+    check_db(weir_flow_cancel(executions, &flow.id, WEIR_CANCEL_PENDING, "enough", NULL,
+                              &fixture->error),
              WEIR_OK);
     fixture_prepare(fixture, "UPDATE {p}_flow SET ended_us = 1");
     keep_env(&patrol, fixture);
     let_it_look(&patrol);
-    check_str(graph_states(&graph), "a:active b:cancelled");
+    check_str(graph_states(&flow), "a:active b:cancelled");
     patrol_close(&patrol);
 
-    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
-    check(graph_info(&graph).ended_us > 1);
-    check_str(graph_state(&graph), "cancelled");
+    flow_fixture_settle(fixture, executions, &claim, WEIR_SETTLE_COMPLETE);
+    check(graph_info(&flow).ended_us > 1);
+    check_str(graph_state(&flow), "cancelled");
     keep_env(&patrol, fixture);
     wait_until(count_of(fixture, "flow") + count_of(fixture, "execution") == 0);
     patrol_close(&patrol);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(retention, keeps_flows_for_ever_when_told_so)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct graph graph;
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct flow flow;
     struct patrol patrol;
 
-    graph_open(&graph, fixture, flow);
-    graph_add(&graph, "a", "");
-    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    graph_open(&flow, fixture, executions);
+    graph_add(&flow, "a", "");
+    graph_end(&flow, 'a', WEIR_SETTLE_COMPLETE);
     patrol_init(&patrol, fixture);
     patrol.options.retention_ms = 0;
     patrol_start(&patrol);
 
     let_it_look(&patrol);
-    check_str(graph_state(&graph), "completed");
+    check_str(graph_state(&flow), "completed");
     patrol_close(&patrol);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(retention, of_flows_is_left_to_others_by_who_looks_after_a_tag_or_namespace)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct graph graph;
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct flow flow;
     struct patrol tagged, elsewhere, here;
 
-    graph_open(&graph, fixture, flow);
-    graph_add(&graph, "a", "");
-    graph_end(&graph, 'a', WEIR_SETTLE_COMPLETE);
+    graph_open(&flow, fixture, executions);
+    graph_add(&flow, "a", "");
+    graph_end(&flow, 'a', WEIR_SETTLE_COMPLETE);
     patrol_init(&tagged, fixture);
     tagged.options.retention_ms = 1;
     tagged.options.tag_key = "app.zone";
@@ -248,7 +250,7 @@ FLOW_TEST(retention, of_flows_is_left_to_others_by_who_looks_after_a_tag_or_name
     patrol_start(&elsewhere);
     let_it_look(&tagged);
     let_it_look(&elsewhere);
-    check_str(graph_state(&graph), "completed");
+    check_str(graph_state(&flow), "completed");
 
     patrol_init(&here, fixture);
     here.options.retention_ms = 1;
@@ -258,46 +260,47 @@ FLOW_TEST(retention, of_flows_is_left_to_others_by_who_looks_after_a_tag_or_name
     patrol_close(&here);
     patrol_close(&elsewhere);
     patrol_close(&tagged);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* Somebody has marked it, and died. */
 FLOW_TEST(removed_flow, is_found_by_nobody_and_nothing_of_it_begins_anew)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct weir_graph_draft draft = {.kind = "order"};
-    struct weir_graph_filter filter = {.count = 9};
-    struct weir_graph_info info = {.members = 77};
-    struct weir_graph_id id;
-    struct graph graph;
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct weir_flow_draft draft = {.kind = "order"};
+    struct weir_flow_filter filter = {.count = 9};
+    struct weir_flow_info info = {.members = 77};
+    struct weir_flow_id id;
+    struct flow flow;
     struct patrol patrol;
     int64_t next;
 
-    graph_open(&graph, fixture, flow);
-    graph_add(&graph, "ab", "a>b");
-    graph_end(&graph, 'a', WEIR_SETTLE_FAIL);
+    graph_open(&flow, fixture, executions);
+    graph_add(&flow, "ab", "a>b");
+    graph_end(&flow, 'a', WEIR_SETTLE_FAIL);
     fixture_prepare(fixture, "UPDATE {p}_flow SET state = 4");
 
-    check_db(weir_graph_get(flow, &graph.id, graph_note, &info, &fixture->error),
+    check_db(weir_flow_get(executions, &flow.id, graph_note, &info, &fixture->error),
              WEIR_NOT_FOUND);
-    check_db(weir_graph_list(flow, &filter, graph_note, &info, &next, &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_flow_list(executions, &filter, graph_note, &info, &next, &fixture->error),
+        WEIR_OK);
     check_int(info.members, 77);
-    check_db(weir_graph_of(flow, graph_member(&graph, 'a'), &id, &fixture->error),
+    check_db(weir_flow_of(executions, graph_member(&flow, 'a'), &id, &fixture->error),
              WEIR_NO_ROW);
-    check(!flow_fixture_see(fixture, flow, graph_member(&graph, 'a')).info.has_graph);
-    check_status(graph_try(&graph, "c", "", NULL, 0), WEIR_NOT_FOUND);
-    check_db(weir_flow_replay(flow, graph_member(&graph, 'a'), &fixture->error),
+    check(!flow_fixture_see(fixture, executions, graph_member(&flow, 'a')).info.has_flow);
+    check_status(graph_try(&flow, "c", "", NULL, 0), WEIR_NOT_FOUND);
+    check_db(weir_execution_replay(executions, graph_member(&flow, 'a'), &fixture->error),
              WEIR_NOT_FOUND);
-    check_str(graph_states(&graph), "a:failed b:skipped");
-    draft.id = &graph.id;
-    check_db(weir_graph_create(flow, &draft, &id, &fixture->error), WEIR_MISMATCH);
+    check_str(graph_states(&flow), "a:failed b:skipped");
+    draft.id = &flow.id;
+    check_db(weir_flow_create(executions, &draft, &id, &fixture->error), WEIR_MISMATCH);
 
     keep_env(&patrol, fixture);
     wait_until(count_of(fixture, "flow") + count_of(fixture, "execution") == 0);
     patrol_close(&patrol);
-    check_db(weir_graph_create(flow, &draft, &id, &fixture->error), WEIR_OK);
-    weir_flow_destroy(flow);
+    check_db(weir_flow_create(executions, &draft, &id, &fixture->error), WEIR_OK);
+    weir_executions_destroy(executions);
 }
 
 #define SERIES(count)                                                                    \
@@ -333,10 +336,10 @@ static void pile_up(struct fixture *fixture)
 
 FLOW_TEST(retention, of_many_flows_by_two_at_once_removes_all_of_them_once)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct patrol patrols[2];
 
-    (void)end_one(fixture, flow); /* so that there are terms */
+    (void)end_one(fixture, executions); /* so that there are terms */
     fixture_prepare(fixture, "DELETE FROM {p}_attempt");
     fixture_prepare(fixture, "DELETE FROM {p}_result");
     fixture_prepare(fixture, "DELETE FROM {p}_execution");
@@ -354,22 +357,22 @@ FLOW_TEST(retention, of_many_flows_by_two_at_once_removes_all_of_them_once)
               4000 + 1500);
     patrol_close(&patrols[1]);
     patrol_close(&patrols[0]);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- keys and secrets ------------------------------------------------------------------------ */
 
 FLOW_TEST(housekeeping, forgets_the_key_of_a_report_which_then_counts_again)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_amount amount = {"tokens", 10};
     struct weir_budget_answer answer;
     struct patrol patrol;
 
-    make_budget(fixture, flow, "llm");
+    make_budget(fixture, executions, "llm");
     for (int i = 0; i < 2; i++)
-        check_db(weir_budget_report(flow, "llm", NULL, &amount, 1, "monday", &answer,
-                                    &fixture->error),
+        check_db(weir_budget_report(executions, "llm", NULL, &amount, 1, "monday",
+                                    &answer, &fixture->error),
                  WEIR_OK);
     check_int(answer.spending, WEIR_SPENT_BEFORE);
     keep_env(&patrol, fixture);
@@ -379,25 +382,27 @@ FLOW_TEST(housekeeping, forgets_the_key_of_a_report_which_then_counts_again)
                     "UPDATE {p}_idempotency SET until_us = until_us - 86400000000");
 
     wait_until(count_of(fixture, "idempotency") == 0);
-    check_db(weir_budget_report(flow, "llm", NULL, &amount, 1, "monday", &answer,
+    check_db(weir_budget_report(executions, "llm", NULL, &amount, 1, "monday", &answer,
                                 &fixture->error),
              WEIR_OK);
     check_int(answer.spending, WEIR_SPENT);
     patrol_close(&patrol);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(housekeeping, forgets_a_secret_whose_grace_is_over_and_keeps_the_others)
 {
     static const uint8_t SECRET[WEIR_SECRET_SIZE] = {1, 2, 3};
     static const uint8_t OTHER[WEIR_SECRET_SIZE] = {4, 5, 6};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct patrol patrol;
     struct wait wait;
 
-    wait_open(&wait, fixture, flow, "ok@a");
-    check_db(weir_flow_rotate_key(flow, "k2", SECRET, 1, &fixture->error), WEIR_OK);
-    check_db(weir_flow_rotate_key(flow, "k3", OTHER, 600000, &fixture->error), WEIR_OK);
+    wait_open(&wait, fixture, executions, "ok@a");
+    check_db(weir_executions_rotate_key(executions, "k2", SECRET, 1, &fixture->error),
+             WEIR_OK);
+    check_db(weir_executions_rotate_key(executions, "k3", OTHER, 600000, &fixture->error),
+             WEIR_OK);
     check_int(count_of(fixture, "secret"), 3);
     keep_env(&patrol, fixture);
 
@@ -407,5 +412,5 @@ FLOW_TEST(housekeeping, forgets_a_secret_whose_grace_is_over_and_keeps_the_other
                                    " WHERE key_id IN ('k2', 'k3')"),
               2);
     patrol_close(&patrol);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }

@@ -12,12 +12,13 @@ static int64_t stored(struct fixture *fixture)
     return fixture_ask(fixture, "SELECT count(*) FROM weir_signal");
 }
 
-static enum weir_status send(struct weir_flow *flow, const struct weir_signal *signal,
+static enum weir_status send(struct weir_executions *executions,
+                             const struct weir_signal *signal,
                              enum weir_signal_effect *effect)
 {
     struct weir_error error;
 
-    return weir_flow_signal(flow, signal, effect, &error);
+    return weir_execution_signal(executions, signal, effect, &error);
 }
 
 /* ---- lost replies ---------------------------------------------------------------------------- */
@@ -28,7 +29,7 @@ FLOW_TEST(signal, whose_reply_was_lost_counts_once_however_often_it_is_repeated)
     static const struct {
         const char *until, *state;
     } CASES[] = {{"ok@a", "resumable"}, {"2 of signals ok@a", "suspended"}};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct peer world;
 
     peer_open(&world, fixture);
@@ -37,27 +38,28 @@ FLOW_TEST(signal, whose_reply_was_lost_counts_once_however_often_it_is_repeated)
         struct weir_signal signal;
         struct wait wait;
 
-        wait_open(&wait, fixture, flow, CASES[i].until);
+        wait_open(&wait, fixture, executions, CASES[i].until);
         signal = wait_signal(&wait, 0, "ok");
         signal.key = "once";
         weir_fault_points_arm_once(&world.points, "db.lose_after_commit", 1);
-        check_status(send(world.flow, &signal, &effect), WEIR_IN_DOUBT);
+        check_status(send(world.executions, &signal, &effect), WEIR_IN_DOUBT);
         check_int(effect, WEIR_SIGNAL_EFFECT_COUNT); /* nothing was said */
-        check_status(send(world.flow, &signal, &effect), WEIR_OK);
+        check_status(send(world.executions, &signal, &effect), WEIR_OK);
         check_int(effect, WEIR_SIGNAL_DUPLICATE);
-        check_str(flow_fixture_state(fixture, flow, &wait.id), CASES[i].state);
+        check_str(flow_fixture_state(fixture, executions, &wait.id), CASES[i].state);
         check_str(wait_signals(&wait, fixture).text, "a:ok");
-        check_db(weir_flow_cancel(flow, &wait.id, "done", &fixture->error), WEIR_OK);
+        check_db(weir_execution_cancel(executions, &wait.id, "done", &fixture->error),
+                 WEIR_OK);
     }
     peer_close(&world);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* Lost at each call that it makes. It is tried again by itself, or by whoever sent it. */
 FLOW_TEST(signal, that_loses_its_connection_at_any_call_counts_once)
 {
     enum { FAULT = 1 };
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct peer world;
     bool came = true;
 
@@ -67,19 +69,20 @@ FLOW_TEST(signal, that_loses_its_connection_at_any_call_counts_once)
         struct weir_signal signal;
         struct wait wait;
 
-        wait_open(&wait, fixture, flow, "ok@a");
+        wait_open(&wait, fixture, executions, "ok@a");
         signal = wait_signal(&wait, 0, "ok");
         signal.key = "once";
         weir_fault_points_arm_once(&world.points, "db.lose", at);
-        if (send(world.flow, &signal, &effect) != WEIR_OK)
-            check_status(send(world.flow, &signal, &effect), WEIR_OK);
+        if (send(world.executions, &signal, &effect) != WEIR_OK)
+            check_status(send(world.executions, &signal, &effect), WEIR_OK);
         came = atomic_load(&world.points.armed[FAULT].passed) >= at;
-        check_str(flow_fixture_state(fixture, flow, &wait.id), "resumable");
+        check_str(flow_fixture_state(fixture, executions, &wait.id), "resumable");
         check_str(wait_signals(&wait, fixture).text, "a:ok");
-        check_db(weir_flow_cancel(flow, &wait.id, "done", &fixture->error), WEIR_OK);
+        check_db(weir_execution_cancel(executions, &wait.id, "done", &fixture->error),
+                 WEIR_OK);
     }
     peer_close(&world);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- first tries ----------------------------------------------------------------------------- */
@@ -88,7 +91,7 @@ FLOW_TEST(signal, that_loses_its_connection_at_any_call_counts_once)
  * it waits for has come to a waitpoint that was there. */
 struct second_thought {
     struct wait *wait;
-    struct weir_flow *flow; /* another process's */
+    struct weir_executions *executions; /* another process's */
     enum { PARKS, LOSES, IS_TOLD, GOES_ON } step;
     enum weir_signal_effect effect;
 };
@@ -109,7 +112,7 @@ static bool think_twice(void *argument, const char *name)
         struct weir_signal signal = wait_signal(self->wait, 0, "ok");
 
         self->step = GOES_ON;
-        check_status(send(self->flow, &signal, &self->effect), WEIR_OK);
+        check_status(send(self->executions, &signal, &self->effect), WEIR_OK);
     }
     return false;
 }
@@ -117,53 +120,54 @@ static bool think_twice(void *argument, const char *name)
 FLOW_TEST(suspension, that_is_tried_again_tells_nothing_of_its_first_try)
 {
     static const uint8_t NO_UUID[WEIR_UUID_SIZE];
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct second_thought thought = {.flow = flow};
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct second_thought thought = {.executions = executions};
     struct peer worker;
     struct wait wait;
 
-    wait_claim(&wait, fixture, flow);
+    wait_claim(&wait, fixture, executions);
     wait.options.waitpoint_count = 2;
-    check_db(weir_flow_waitpoint(flow, &wait.claim, &wait.waitpoints[0], 60000, NULL,
-                                 &fixture->error),
+    check_db(weir_execution_waitpoint(executions, &wait.claim, &wait.waitpoints[0], 60000,
+                                      NULL, &fixture->error),
              WEIR_OK);
     thought.wait = &wait;
     peer_open(&worker, fixture);
     weir_fault_points_set_oracle(&worker.points, think_twice, &thought);
-    wait.flow = worker.flow;
+    wait.executions = worker.executions;
     check(wait_suspend(&wait, fixture, "1 of signals ok@(a, b)"));
     check_int(thought.step, GOES_ON);
     check_int(thought.effect, WEIR_SIGNAL_BUFFERED);
     check_str(wait.waitpoints[1].token, ""); /* it was never made */
     check(memcmp(wait.waitpoints[1].uuid, NO_UUID, WEIR_UUID_SIZE) == 0);
     check_str(wait_waitpoints(&wait, fixture).text, "a:closed");
-    flow_fixture_settle(fixture, flow, &wait.claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, executions, &wait.claim, WEIR_SETTLE_COMPLETE);
     peer_close(&worker);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
-static enum weir_status suspend_on_it(struct weir_flow *flow, void *argument,
+static enum weir_status suspend_on_it(struct weir_executions *executions, void *argument,
                                       struct weir_error *error)
 {
     struct wait *wait = argument;
     bool satisfied = false;
 
-    return weir_flow_suspend(flow, &wait->claim, &wait->options, &satisfied, NULL, error);
+    return weir_execution_suspend(executions, &wait->claim, &wait->options, &satisfied,
+                                  NULL, error);
 }
 
 /* It expires between the look at it and the suspension, and is gone: nobody could ever signal it. (On
  * SQLite nobody else writes meanwhile.) */
 FLOW_POSTGRESQL_TEST(suspension, on_a_waitpoint_that_is_removed_meanwhile_is_refused)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct peer worker;
     struct wait wait;
 
-    wait_claim(&wait, fixture, flow);
+    wait_claim(&wait, fixture, executions);
     wait.options.waitpoint_count = 1;
     wait.options.until = "ok@a";
-    check_db(weir_flow_waitpoint(flow, &wait.claim, &wait.waitpoints[0], 60000, NULL,
-                                 &fixture->error),
+    check_db(weir_execution_waitpoint(executions, &wait.claim, &wait.waitpoints[0], 60000,
+                                      NULL, &fixture->error),
              WEIR_OK);
     peer_open(&worker, fixture);
     weir_fault_points_arm_call(&worker.points, "set waitpoint", 1, peer_stop_here,
@@ -173,9 +177,9 @@ FLOW_POSTGRESQL_TEST(suspension, on_a_waitpoint_that_is_removed_meanwhile_is_ref
     fixture_prepare(fixture, "DELETE FROM {p}_waitpoint");
     peer_go(&worker);
     check_status(peer_end(&worker), WEIR_NOT_FOUND);
-    check_str(flow_fixture_state(fixture, flow, &wait.id), "active");
+    check_str(flow_fixture_state(fixture, executions, &wait.id), "active");
     peer_close(&worker);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- the timeout ----------------------------------------------------------------------------- */
@@ -185,7 +189,7 @@ enum { RACES = 30 };
 struct racer {
     struct wait waits[RACES];
     enum weir_signal_effect effects[RACES];
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     pthread_barrier_t start;
 };
 
@@ -197,7 +201,7 @@ static void *signal_all(void *argument)
     for (int i = 0; i < RACES; i++) {
         struct weir_signal signal = wait_signal(&self->waits[i], 0, "ok");
 
-        check_status(send(self->flow, &signal, &self->effects[i]), WEIR_OK);
+        check_status(send(self->executions, &signal, &self->effects[i]), WEIR_OK);
     }
     return NULL;
 }
@@ -206,16 +210,16 @@ static void *signal_all(void *argument)
 FLOW_TEST(signal, and_timeout_have_one_winner)
 {
     static struct racer racer;
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct peer world;
     struct reconciler_fixture reconciler_fixture;
     pthread_t thread;
     int won = 0;
 
     peer_open(&world, fixture);
-    racer = (struct racer){.flow = world.flow};
+    racer = (struct racer){.executions = world.executions};
     for (int i = 0; i < RACES; i++) {
-        wait_claim(&racer.waits[i], fixture, flow);
+        wait_claim(&racer.waits[i], fixture, executions);
         racer.waits[i].options.timeout_ms = 1;
         racer.waits[i].options.on_timeout = WEIR_TIMEOUT_EXPIRE;
         check(!wait_suspend(&racer.waits[i], fixture, "ok@a"));
@@ -230,7 +234,7 @@ FLOW_TEST(signal, and_timeout_have_one_winner)
     check_status(reconciler_fixture_tick(&reconciler_fixture), WEIR_OK);
     check_int(pthread_join(thread, NULL), 0);
     for (int i = 0; i < RACES; i++) {
-        const char *state = flow_fixture_state(fixture, flow, &racer.waits[i].id);
+        const char *state = flow_fixture_state(fixture, executions, &racer.waits[i].id);
 
         if (racer.effects[i] == WEIR_SIGNAL_RESUMED) {
             check_str(state, "resumable");
@@ -244,7 +248,7 @@ FLOW_TEST(signal, and_timeout_have_one_winner)
     (void)pthread_barrier_destroy(&racer.start);
     reconciler_fixture_close(&reconciler_fixture);
     peer_close(&world);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- who is told ----------------------------------------------------------------------------- */
@@ -276,17 +280,18 @@ FLOW_TEST(events, of_signals_say_what_each_has_done_and_come_once)
     struct hearer hearer = {.text = ""};
     struct weir_handler_options handler;
     struct weir_outbox *outbox = supervisor_fixture_make_outbox(fixture, fixture->db);
-    struct weir_flow *flow = flow_fixture_open_with(fixture, fixture->db, outbox);
+    struct weir_executions *executions =
+        flow_fixture_open_with(fixture, fixture->db, outbox);
     struct weir_signal signal;
     struct wait wait;
 
     weir_handler_options_init(&handler);
-    handler.queue = "flow.signal";
+    handler.queue = "execution.signal";
     handler.on_message = hear;
     handler.state = &hearer;
     check_db(weir_outbox_add_handler(outbox, &handler, &fixture->error), WEIR_OK);
     check_db(weir_outbox_start(outbox, &fixture->error), WEIR_OK);
-    wait_open(&wait, fixture, flow, "2 of signals ok@a");
+    wait_open(&wait, fixture, executions, "2 of signals ok@a");
     signal = wait_signal(&wait, 0, "ok");
     signal.key = "once";
     check_str(wait_tell(&wait, fixture, 1, "veto"), "ignored");
@@ -297,7 +302,7 @@ FLOW_TEST(events, of_signals_say_what_each_has_done_and_come_once)
     wait_until(atomic_load(&hearer.count) >= 3);
     check_int(weir_outbox_stop(outbox, WEIR_SECONDS(60)), 0);
     check_str(hearer.text, "ignored, kept, resumed");
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
     weir_outbox_destroy(outbox);
 }
 
@@ -306,11 +311,14 @@ FLOW_TEST(events, of_signals_say_what_each_has_done_and_come_once)
 static void end_it(struct wait *wait, struct fixture *fixture, const char *state)
 {
     if (strcmp(state, "completed") == 0)
-        flow_fixture_settle(fixture, wait->flow, &wait->claim, WEIR_SETTLE_COMPLETE);
+        flow_fixture_settle(fixture, wait->executions, &wait->claim,
+                            WEIR_SETTLE_COMPLETE);
     else if (strcmp(state, "failed") == 0)
-        flow_fixture_settle(fixture, wait->flow, &wait->claim, WEIR_SETTLE_FAIL);
+        flow_fixture_settle(fixture, wait->executions, &wait->claim, WEIR_SETTLE_FAIL);
     else if (strcmp(state, "cancelled") == 0)
-        check_db(weir_flow_cancel(wait->flow, &wait->id, "no", &fixture->error), WEIR_OK);
+        check_db(
+            weir_execution_cancel(wait->executions, &wait->id, "no", &fixture->error),
+            WEIR_OK);
     else /* of which there is no way while it has a waitpoint */
         fixture_prepare(fixture,
                         strcmp(state, "expired") == 0
@@ -325,29 +333,30 @@ FLOW_TEST(signal, revives_nothing_that_has_ended_in_whatever_way)
 {
     static const char *const STATES[] = {"completed", "failed", "cancelled", "expired",
                                          "skipped"};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < sizeof STATES / sizeof STATES[0]; i++) {
         struct weir_signal signal;
         struct wait wait;
 
-        wait_claim(&wait, fixture, flow);
-        check_db(weir_flow_waitpoint(flow, &wait.claim, &wait.waitpoints[0], 60000, NULL,
-                                     &fixture->error),
+        wait_claim(&wait, fixture, executions);
+        check_db(weir_execution_waitpoint(executions, &wait.claim, &wait.waitpoints[0],
+                                          60000, NULL, &fixture->error),
                  WEIR_OK);
         end_it(&wait, fixture, STATES[i]);
-        check_str(flow_fixture_state(fixture, flow, &wait.id), STATES[i]);
+        check_str(flow_fixture_state(fixture, executions, &wait.id), STATES[i]);
         check_str(wait_tell(&wait, fixture, 0, "ok"), "late");
-        check_str(flow_fixture_state(fixture, flow, &wait.id), STATES[i]);
+        check_str(flow_fixture_state(fixture, executions, &wait.id), STATES[i]);
         signal = wait_signal(&wait, 0, "ok");
-        check_db(weir_flow_approve(flow, &wait.id, "a", &signal,
-                                   &(enum weir_signal_effect){0}, &fixture->error),
+        check_db(weir_execution_approve(executions, &wait.id, "a", &signal,
+                                        &(enum weir_signal_effect){0}, &fixture->error),
                  WEIR_OK);
-        check_db(weir_flow_resume(flow, &wait.id, 0, &fixture->error), WEIR_MISMATCH);
-        check_str(flow_fixture_state(fixture, flow, &wait.id), STATES[i]);
+        check_db(weir_execution_resume(executions, &wait.id, 0, &fixture->error),
+                 WEIR_MISMATCH);
+        check_str(flow_fixture_state(fixture, executions, &wait.id), STATES[i]);
         check_int(stored(fixture), 0);
     }
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
@@ -384,8 +393,8 @@ struct wrong {
     char token[WEIR_TOKEN_TEXT_SIZE];
 };
 
-static void check_refused(struct weir_flow *flow, const struct journal *journal,
-                          struct wrong *wrong)
+static void check_refused(struct weir_executions *executions,
+                          const struct journal *journal, struct wrong *wrong)
 {
     enum weir_signal_effect effect = WEIR_SIGNAL_EFFECT_COUNT;
     size_t written = journal->size;
@@ -393,7 +402,8 @@ static void check_refused(struct weir_flow *flow, const struct journal *journal,
 
     wrong->signal.token = wrong->token;
     weir_error_clear(&error);
-    check_status(weir_flow_signal(flow, &wrong->signal, &effect, &error), WEIR_DENIED);
+    check_status(weir_execution_signal(executions, &wrong->signal, &effect, &error),
+                 WEIR_DENIED);
     check_str(error.text, "the token is not good for this waitpoint");
     check_int(error.native_code, 0);
     check_str(error.sqlstate, "");
@@ -414,7 +424,7 @@ FLOW_TEST(token, that_is_refused_is_so_in_the_same_words_and_nothing_is_written)
     static struct journal journal = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct weir_db_options options = fixture_options(fixture);
     struct wait waiting, over;
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     struct weir_db *db;
 
     journal.size = 0;
@@ -422,10 +432,10 @@ FLOW_TEST(token, that_is_refused_is_so_in_the_same_words_and_nothing_is_written)
     options.log = (struct weir_log){
         .write = write_down, .state = &journal, .minimum = WEIR_LOG_TRACE};
     db = fixture_open(fixture, &options);
-    flow = flow_fixture_open_with(fixture, db, NULL);
-    wait_open(&over, fixture, flow, "ok@a");
-    check_db(weir_flow_cancel(flow, &over.id, "no", &fixture->error), WEIR_OK);
-    wait_open(&waiting, fixture, flow, "9 of signals ok@a");
+    executions = flow_fixture_open_with(fixture, db, NULL);
+    wait_open(&over, fixture, executions, "ok@a");
+    check_db(weir_execution_cancel(executions, &over.id, "no", &fixture->error), WEIR_OK);
+    wait_open(&waiting, fixture, executions, "9 of signals ok@a");
 
     for (int ended = 0; ended < 2; ended++) {
         const struct wait *wait = ended ? &over : &waiting;
@@ -434,31 +444,32 @@ FLOW_TEST(token, that_is_refused_is_so_in_the_same_words_and_nothing_is_written)
         for (size_t i = 0; i < strlen(wait->waitpoints[0].token); i++) {
             wrong = altered(wait);
             wrong.token[i] ^= 1;
-            check_refused(flow, &journal, &wrong);
+            check_refused(executions, &journal, &wrong);
         }
         wrong = altered(wait);
         wrong.token[strlen(wrong.token) - 1] = '\0'; /* too short */
-        check_refused(flow, &journal, &wrong);
+        check_refused(executions, &journal, &wrong);
         wrong = altered(wait);
         wrong.signal.waitpoint[0] ^= 1; /* there is none */
-        check_refused(flow, &journal, &wrong);
+        check_refused(executions, &journal, &wrong);
         wrong = altered(wait);
         wrong.signal.id.uuid[0] ^= 1;
-        check_refused(flow, &journal, &wrong);
+        check_refused(executions, &journal, &wrong);
         wrong = altered(wait);
         memcpy(wrong.signal.waitpoint, wait->waitpoints[1].uuid, WEIR_UUID_SIZE);
-        check_refused(flow, &journal, &wrong); /* of another waitpoint */
+        check_refused(executions, &journal, &wrong); /* of another waitpoint */
     }
-    check_db(weir_flow_rotate_key(flow, "k2", NULL, 0, &fixture->error), WEIR_OK);
+    check_db(weir_executions_rotate_key(executions, "k2", NULL, 0, &fixture->error),
+             WEIR_OK);
     for (int ended = 0; ended < 2; ended++) {
         struct wrong wrong = altered(ended ? &over : &waiting);
 
-        check_refused(flow, &journal, &wrong); /* was good before */
+        check_refused(executions, &journal, &wrong); /* was good before */
     }
     check_int(stored(fixture), 0);
     check_secret(journal.text, waiting.waitpoints[0].token);
     check_secret(journal.text, over.waitpoints[0].token);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
     weir_db_destroy(db);
 }
 
@@ -469,7 +480,7 @@ FLOW_TEST(token, that_is_good_is_written_nowhere)
     struct weir_db_options options = fixture_options(fixture);
     struct weir_outbox *outbox;
     struct weir_signal signal;
-    struct weir_flow *flow;
+    struct weir_executions *executions;
     struct weir_db *db;
     struct wait wait;
     char sql[512];
@@ -480,8 +491,8 @@ FLOW_TEST(token, that_is_good_is_written_nowhere)
         .write = write_down, .state = &journal, .minimum = WEIR_LOG_TRACE};
     db = fixture_open(fixture, &options);
     outbox = supervisor_fixture_make_outbox(fixture, db);
-    flow = flow_fixture_open_with(fixture, db, outbox);
-    wait_open(&wait, fixture, flow, "2 of signals ok@a");
+    executions = flow_fixture_open_with(fixture, db, outbox);
+    wait_open(&wait, fixture, executions, "2 of signals ok@a");
     signal = wait_signal(&wait, 0, "ok");
     signal.payload = "yes";
     signal.payload_size = 3;
@@ -499,27 +510,27 @@ FLOW_TEST(token, that_is_good_is_written_nowhere)
         strrchr(wait.waitpoints[0].token, ':') + 1,
         strrchr(wait.waitpoints[0].token, ':') + 1);
     check_int(fixture_ask(fixture, sql), 0);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
     weir_outbox_destroy(outbox);
     weir_db_destroy(db);
 }
 
-static enum weir_status cancel(struct weir_flow *flow, void *argument,
+static enum weir_status cancel(struct weir_executions *executions, void *argument,
                                struct weir_error *error)
 {
-    return weir_flow_cancel(flow, argument, "no", error);
+    return weir_execution_cancel(executions, argument, "no", error);
 }
 
 /* Somebody has the execution. Who shows a wrong token does not wait for him: how long an answer takes
  * would tell that it exists. (On SQLite everybody waits for whoever writes, whatever it is about.) */
 FLOW_POSTGRESQL_TEST(token, that_is_wrong_waits_for_nobody)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct peer operator;
     struct wrong wrong;
     struct wait wait;
 
-    wait_open(&wait, fixture, flow, "ok@a");
+    wait_open(&wait, fixture, executions, "ok@a");
     peer_open(&operator, fixture);
     peer_stand(&operator);
     peer_begin(&operator, cancel, &wait.id);
@@ -527,11 +538,12 @@ FLOW_POSTGRESQL_TEST(token, that_is_wrong_waits_for_nobody)
     wrong = altered(&wait);
     wrong.token[strlen(wrong.token) - 1] ^= 1;
     wrong.signal.token = wrong.token;
-    check_status(send(flow, &wrong.signal, &(enum weir_signal_effect){0}), WEIR_DENIED);
+    check_status(send(executions, &wrong.signal, &(enum weir_signal_effect){0}),
+                 WEIR_DENIED);
     check(!atomic_load(&operator.done));
     peer_go(&operator);
     check_status(peer_end(&operator), WEIR_OK);
     check_str(wait_tell(&wait, fixture, 0, "ok"), "late");
     peer_close(&operator);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }

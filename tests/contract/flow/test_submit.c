@@ -14,9 +14,9 @@ static int64_t stored(struct fixture *fixture)
 
 FLOW_TEST(submit, makes_it_wait_for_a_worker)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
-    struct flow_fixture_view view = flow_fixture_see(fixture, flow, &id);
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, executions, "orders");
+    struct flow_fixture_view view = flow_fixture_see(fixture, executions, &id);
 
     check_int(view.info.state, WEIR_STATE_WAITING);
     check_str(view.name_space, "default");
@@ -25,38 +25,38 @@ FLOW_TEST(submit, makes_it_wait_for_a_worker)
     check_int(view.info.attempts, 0);
     check_int(view.info.started_us, 0);
     check(view.info.created_us > 0);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(submit, with_a_delay_makes_it_wait_for_its_time)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct flow_fixture_view view;
     struct weir_execution_id id;
 
     draft.delay_ms = 60000;
     draft.deadline_ms = 90000;
-    id = flow_fixture_submit_draft(fixture, flow, &draft);
+    id = flow_fixture_submit_draft(fixture, executions, &draft);
 
-    view = flow_fixture_see(fixture, flow, &id);
+    view = flow_fixture_see(fixture, executions, &id);
     check_int(view.info.state, WEIR_STATE_DELAYED);
     check_str(view.info.blocked_by, "waiting_for_delay");
     check_int(view.info.due_us - view.info.created_us, 60000000);
     check_int(view.info.deadline_us - view.info.created_us, 90000000);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(submit, mints_an_id_in_the_partition_of_the_lane)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct weir_execution_id first = flow_fixture_submit(fixture, flow, "orders");
-    struct weir_execution_id second = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct weir_execution_id first = flow_fixture_submit(fixture, executions, "orders");
+    struct weir_execution_id second = flow_fixture_submit(fixture, executions, "orders");
 
-    check_int(first.partition, weir_flow_partition("orders", 6, 256));
+    check_int(first.partition, weir_execution_partition("orders", 6, 256));
     check_int(first.uuid[6] >> 4, 7);
     check(memcmp(first.uuid, second.uuid, WEIR_UUID_SIZE) != 0);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(submit, gives_the_worker_input_and_tags)
@@ -64,7 +64,7 @@ FLOW_TEST(submit, gives_the_worker_input_and_tags)
     static const struct weir_tag TAGS[] = {{"tenant.plan", "gold"}, {"a.b", "c"}};
     const char *lane = "orders";
     const struct weir_claim_options options = flow_fixture_claimant(&lane, "anna");
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_claimed *claimed = NULL;
     size_t count = 0;
@@ -73,9 +73,10 @@ FLOW_TEST(submit, gives_the_worker_input_and_tags)
     draft.input_size = 3;
     draft.tags = TAGS;
     draft.tag_count = 2;
-    (void)flow_fixture_submit_draft(fixture, flow, &draft);
-    check_db(weir_flow_claim(flow, &options, 1, &claimed, &count, &fixture->error),
-             WEIR_OK);
+    (void)flow_fixture_submit_draft(fixture, executions, &draft);
+    check_db(
+        weir_execution_claim(executions, &options, 1, &claimed, &count, &fixture->error),
+        WEIR_OK);
 
     check_int(count, 1);
     check_int(claimed->input_size, 3);
@@ -86,8 +87,8 @@ FLOW_TEST(submit, gives_the_worker_input_and_tags)
     check_str(claimed->lane, "orders");
     check_str(claimed->kind, "mail");
     check_str(claimed->name_space, "default");
-    weir_claimed_free(flow, claimed);
-    weir_flow_destroy(flow);
+    weir_claimed_free(executions, claimed);
+    weir_executions_destroy(executions);
 }
 
 /* ---- refusals -------------------------------------------------------------------------------- */
@@ -129,48 +130,50 @@ static const struct wrong WRONG[] = {
 
 FLOW_TEST(submit, of_bad_input_names_draft_and_field_and_creates_nothing)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
 
     for (size_t i = 0; i < sizeof WRONG / sizeof WRONG[0]; i++) {
         struct weir_execution_draft drafts[2] = {flow_fixture_draft("good"),
                                                  WRONG[i].draft};
 
-        check_db(weir_flow_submit(flow, NULL, drafts, 2, NULL, &fixture->error),
-                 WRONG[i].status);
+        check_db(
+            weir_execution_submit(executions, NULL, drafts, 2, NULL, &fixture->error),
+            WRONG[i].status);
         check(strstr(fixture->error.text, "draft 2 of 2") != NULL);
         check(strstr(fixture->error.text, WRONG[i].field) != NULL);
     }
 
     check_int(stored(fixture), 0);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_term"), 0);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(submit, of_more_than_a_batch_is_refused)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_execution_draft draft = flow_fixture_draft("orders");
 
-    check_db(
-        weir_flow_submit(flow, NULL, &draft, WEIR_BATCH_MAX + 1, NULL, &fixture->error),
-        WEIR_INVALID);
+    check_db(weir_execution_submit(executions, NULL, &draft, WEIR_BATCH_MAX + 1, NULL,
+                                   &fixture->error),
+             WEIR_INVALID);
 
     check_str(fixture->error.text, "drafts are 10001, must be at most 10000");
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- duplicates ------------------------------------------------------------------------------ */
 
 FLOW_TEST(submit, twice_with_a_key_is_one_execution)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_submission first, second[2];
 
     draft.idempotency_key = "invoice-7";
-    check_db(weir_flow_submit(flow, NULL, &draft, 1, &first, &fixture->error), WEIR_OK);
-    check_db(weir_flow_submit(
-                 flow, NULL,
+    check_db(weir_execution_submit(executions, NULL, &draft, 1, &first, &fixture->error),
+             WEIR_OK);
+    check_db(weir_execution_submit(
+                 executions, NULL,
                  (struct weir_execution_draft[]){draft, flow_fixture_draft("orders")}, 2,
                  second, &fixture->error),
              WEIR_OK);
@@ -180,83 +183,85 @@ FLOW_TEST(submit, twice_with_a_key_is_one_execution)
     check(!second[1].duplicate);
     check(memcmp(&first.id, &second[0].id, sizeof first.id) == 0);
     check_int(stored(fixture), 2);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(submit, twice_with_an_id_is_one_execution)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_execution_draft draft = flow_fixture_draft("orders");
     const struct weir_execution_id id = {{1, 2, 3}, 7};
     struct weir_submission first, second;
 
     draft.id = &id;
-    check_db(weir_flow_submit(flow, NULL, &draft, 1, &first, &fixture->error), WEIR_OK);
-    check_db(weir_flow_submit(flow, NULL, &draft, 1, &second, &fixture->error), WEIR_OK);
+    check_db(weir_execution_submit(executions, NULL, &draft, 1, &first, &fixture->error),
+             WEIR_OK);
+    check_db(weir_execution_submit(executions, NULL, &draft, 1, &second, &fixture->error),
+             WEIR_OK);
 
     check(!first.duplicate);
     check(second.duplicate);
     check(memcmp(second.id.uuid, id.uuid, WEIR_UUID_SIZE) == 0);
     check_int(second.id.partition, 7);
     check_int(stored(fixture), 1);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(submit, with_a_used_key_for_something_else_creates_nothing_of_the_call)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_execution_draft drafts[2] = {flow_fixture_draft("orders"), draft};
 
     draft.idempotency_key = drafts[1].idempotency_key = "invoice-7";
     drafts[1].kind = "letter";
-    (void)flow_fixture_submit_draft(fixture, flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, executions, &draft);
 
-    check_db(weir_flow_submit(flow, NULL, drafts, 2, NULL, &fixture->error),
+    check_db(weir_execution_submit(executions, NULL, drafts, 2, NULL, &fixture->error),
              WEIR_MISMATCH);
 
     check(strstr(fixture->error.text, "draft 2 of 2: its idempotency key") != NULL);
     check_int(stored(fixture), 1);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(submit, with_a_used_id_for_something_else_is_refused)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_execution_draft draft = flow_fixture_draft("orders");
     const struct weir_execution_id id = {{1, 2, 3}, 7};
 
     draft.id = &id;
-    (void)flow_fixture_submit_draft(fixture, flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, executions, &draft);
     draft.priority = 5;
 
-    check_db(weir_flow_submit(flow, NULL, &draft, 1, NULL, &fixture->error),
+    check_db(weir_execution_submit(executions, NULL, &draft, 1, NULL, &fixture->error),
              WEIR_MISMATCH);
 
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* Also when what it names is somebody's and the same. */
 FLOW_TEST(submit, with_an_id_of_another_namespace_is_refused)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_execution_draft draft = flow_fixture_draft("orders");
     const struct weir_execution_id id = {{1, 2, 3}, 7};
 
     draft.id = &id;
     draft.name_space = "anna";
-    (void)flow_fixture_submit_draft(fixture, flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, executions, &draft);
     draft.name_space = "bert";
 
-    check_db(weir_flow_submit(flow, NULL, &draft, 1, NULL, &fixture->error),
+    check_db(weir_execution_submit(executions, NULL, &draft, 1, NULL, &fixture->error),
              WEIR_MISMATCH);
     check(strstr(fixture->error.text, "its id was used before") != NULL);
     draft.idempotency_key = "invoice-7"; /* which is Bert's own */
-    check_db(weir_flow_submit(flow, NULL, &draft, 1, NULL, &fixture->error),
+    check_db(weir_execution_submit(executions, NULL, &draft, 1, NULL, &fixture->error),
              WEIR_MISMATCH);
 
     check_int(stored(fixture), 1);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* An execution is kept for as long as somebody says, its key for 24 hours. */
@@ -264,17 +269,18 @@ FLOW_TEST(submit, with_id_and_key_is_a_duplicate_when_the_execution_is_gone)
 {
     const struct weir_execution_id gone = {{1, 2, 3}, 7};
     const struct weir_execution_id fresh = {{4, 5, 6}, 7};
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_execution_draft drafts[4];
     struct weir_submission out[4];
 
     draft.id = &gone;
     draft.idempotency_key = "invoice-7";
-    (void)flow_fixture_submit_draft(fixture, flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, executions, &draft);
     fixture_prepare(fixture, "DELETE FROM {p}_execution");
 
-    check_db(weir_flow_submit(flow, NULL, &draft, 1, out, &fixture->error), WEIR_OK);
+    check_db(weir_execution_submit(executions, NULL, &draft, 1, out, &fixture->error),
+             WEIR_OK);
     check(out[0].duplicate);
     check(memcmp(out[0].id.uuid, gone.uuid, WEIR_UUID_SIZE) == 0);
     check_int(stored(fixture), 0);
@@ -285,7 +291,8 @@ FLOW_TEST(submit, with_id_and_key_is_a_duplicate_when_the_execution_is_gone)
     drafts[1].idempotency_key = drafts[2].idempotency_key = "invoice-8";
     drafts[3].id = NULL;
     drafts[3].idempotency_key = "invoice-6";
-    check_db(weir_flow_submit(flow, NULL, drafts, 4, out, &fixture->error), WEIR_OK);
+    check_db(weir_execution_submit(executions, NULL, drafts, 4, out, &fixture->error),
+             WEIR_OK);
     check(out[0].duplicate);
     check(!out[1].duplicate);
     check(out[2].duplicate);
@@ -293,13 +300,14 @@ FLOW_TEST(submit, with_id_and_key_is_a_duplicate_when_the_execution_is_gone)
     check_int(stored(fixture), 2);
 
     draft.kind = "letter";
-    check_db(weir_flow_submit(flow, NULL, &draft, 1, NULL, &fixture->error),
+    check_db(weir_execution_submit(executions, NULL, &draft, 1, NULL, &fixture->error),
              WEIR_MISMATCH);
     fixture_prepare(fixture, "UPDATE {p}_idempotency SET until_us = 1");
-    check_db(weir_flow_submit(flow, NULL, &draft, 1, out, &fixture->error), WEIR_OK);
+    check_db(weir_execution_submit(executions, NULL, &draft, 1, out, &fixture->error),
+             WEIR_OK);
     check(!out[0].duplicate);
     check_int(stored(fixture), 3);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 static void remove_all(void *argument)
@@ -317,15 +325,16 @@ FLOW_POSTGRESQL_TEST(submit, of_an_id_that_is_removed_meanwhile_is_new)
 
     peer_open(&anna, fixture);
     draft.id = &id;
-    (void)flow_fixture_submit_draft(fixture, anna.flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, anna.executions, &draft);
     weir_fault_points_arm_call(&anna.points, "read ids", 1, remove_all, fixture);
 
-    check_db(weir_flow_submit(anna.flow, NULL, &draft, 1, &out, &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_execution_submit(anna.executions, NULL, &draft, 1, &out, &fixture->error),
+        WEIR_OK);
 
     check(!out.duplicate);
     check_int(stored(fixture), 1);
-    check_str(flow_fixture_state(fixture, anna.flow, &id), "waiting");
+    check_str(flow_fixture_state(fixture, anna.executions, &id), "waiting");
     peer_close(&anna);
 }
 
@@ -333,28 +342,29 @@ FLOW_POSTGRESQL_TEST(submit, of_an_id_that_is_removed_meanwhile_is_new)
 
 FLOW_TEST(submit, on_an_adopted_connection_happens_when_the_application_commits)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct application application = application_start(fixture);
     struct weir_connection *connection = application_adopt(fixture, &application);
     struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     application_run(&application, "BEGIN");
-    check_db(weir_flow_submit(flow, connection, &draft, 1, NULL, &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_execution_submit(executions, connection, &draft, 1, NULL, &fixture->error),
+        WEIR_OK);
     check_int(stored(fixture), 0);
     application_run(&application, "COMMIT");
 
     check_int(stored(fixture), 1);
     weir_connection_disown(connection);
     application_stop(&application);
-    (void)flow_fixture_claim(fixture, flow, "orders", "anna");
-    weir_flow_destroy(flow);
+    (void)flow_fixture_claim(fixture, executions, "orders", "anna");
+    weir_executions_destroy(executions);
 }
 
 /* A delay that ends soon is announced to supervisors at once, which forbids to prepare. */
 FLOW_POSTGRESQL_TEST(submit, that_keeps_quiet_can_be_prepared)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct application application = application_start(fixture);
     struct weir_connection *connection = application_adopt(fixture, &application);
     struct weir_execution_draft draft = flow_fixture_draft("orders");
@@ -362,8 +372,9 @@ FLOW_POSTGRESQL_TEST(submit, that_keeps_quiet_can_be_prepared)
     draft.delay_ms = 1;
     application_run(&application, "BEGIN");
     application_run(&application, "SET LOCAL weir.notify = off");
-    check_db(weir_flow_submit(flow, connection, &draft, 1, NULL, &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_execution_submit(executions, connection, &draft, 1, NULL, &fixture->error),
+        WEIR_OK);
     application_run(&application, "PREPARE TRANSACTION 'phases'");
     check_int(stored(fixture), 0);
     application_run(&application, "COMMIT PREPARED 'phases'");
@@ -371,95 +382,101 @@ FLOW_POSTGRESQL_TEST(submit, that_keeps_quiet_can_be_prepared)
     check_int(stored(fixture), 1);
     weir_connection_disown(connection);
     application_stop(&application);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* Its terms are gone too, and the next one makes them anew. */
 FLOW_TEST(submit, on_an_adopted_connection_is_gone_when_the_application_rolls_back)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct application application = application_start(fixture);
     struct weir_connection *connection = application_adopt(fixture, &application);
     struct weir_execution_draft draft = flow_fixture_draft("orders");
 
     application_run(&application, "BEGIN");
-    check_db(weir_flow_submit(flow, connection, &draft, 1, NULL, &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_execution_submit(executions, connection, &draft, 1, NULL, &fixture->error),
+        WEIR_OK);
     application_run(&application, "ROLLBACK");
 
     check_int(stored(fixture), 0);
     weir_connection_disown(connection);
     application_stop(&application);
-    (void)flow_fixture_submit(fixture, flow, "letters");
-    (void)flow_fixture_submit(fixture, flow, "orders");
-    (void)flow_fixture_claim(fixture, flow, "orders", "anna");
-    weir_flow_destroy(flow);
+    (void)flow_fixture_submit(fixture, executions, "letters");
+    (void)flow_fixture_submit(fixture, executions, "orders");
+    (void)flow_fixture_claim(fixture, executions, "orders", "anna");
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(submit, that_is_refused_leaves_the_callers_transaction_as_it_was)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_connection *connection;
     struct weir_execution_draft draft = flow_fixture_draft("orders");
     struct weir_execution_draft drafts[2] = {flow_fixture_draft("orders"), draft};
 
     draft.idempotency_key = drafts[1].idempotency_key = "invoice-7";
     drafts[1].kind = "letter";
-    (void)flow_fixture_submit_draft(fixture, flow, &draft);
+    (void)flow_fixture_submit_draft(fixture, executions, &draft);
     connection = fixture_take(fixture);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
-    check_db(weir_flow_submit(flow, connection, drafts, 1, NULL, &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_execution_submit(executions, connection, drafts, 1, NULL, &fixture->error),
+        WEIR_OK);
 
-    check_db(weir_flow_submit(flow, connection, drafts, 2, NULL, &fixture->error),
-             WEIR_MISMATCH);
+    check_db(
+        weir_execution_submit(executions, connection, drafts, 2, NULL, &fixture->error),
+        WEIR_MISMATCH);
 
     check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
     check_int(stored(fixture), 2);
     fixture_give(fixture, connection);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(submit, on_a_connection_without_a_transaction_is_refused)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_execution_draft draft = flow_fixture_draft("orders");
 
-    check_db(weir_flow_submit(flow, connection, &draft, 1, NULL, &fixture->error),
-             WEIR_INVALID);
+    check_db(
+        weir_execution_submit(executions, connection, &draft, 1, NULL, &fixture->error),
+        WEIR_INVALID);
 
     check(strstr(fixture->error.text, "no open transaction") != NULL);
     fixture_give(fixture, connection);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- making an engine ------------------------------------------------------------------------ */
 
-FLOW_TEST(flow, of_no_or_too_many_partitions_is_refused)
+FLOW_TEST(executions, of_no_or_too_many_partitions_is_refused)
 {
-    struct weir_flow_options options;
-    struct weir_flow *flow = NULL;
+    struct weir_executions_options options;
+    struct weir_executions *executions = NULL;
 
-    weir_flow_options_init(&options);
+    weir_executions_options_init(&options);
     options.db = fixture->db;
     options.partitions = 0;
-    check_db(weir_flow_create(&options, &flow, &fixture->error), WEIR_INVALID);
+    check_db(weir_executions_create(&options, &executions, &fixture->error),
+             WEIR_INVALID);
     options.partitions = 65536;
-    check_db(weir_flow_create(&options, &flow, &fixture->error), WEIR_INVALID);
+    check_db(weir_executions_create(&options, &executions, &fixture->error),
+             WEIR_INVALID);
 
     check_str(fixture->error.text, "partitions is 65536, must be from 1 to 65535");
-    check(flow == NULL);
+    check(executions == NULL);
 }
 
-SQLITE_TEST(flow, without_its_tables_says_what_to_do)
+SQLITE_TEST(executions, without_its_tables_says_what_to_do)
 {
-    struct weir_flow_options options;
-    struct weir_flow *flow = NULL;
+    struct weir_executions_options options;
+    struct weir_executions *executions = NULL;
 
-    weir_flow_options_init(&options);
+    weir_executions_options_init(&options);
     options.db = fixture->db;
-    check_db(weir_flow_create(&options, &flow, &fixture->error), WEIR_SCHEMA);
+    check_db(weir_executions_create(&options, &executions, &fixture->error), WEIR_SCHEMA);
 
     check(strstr(fixture->error.text, "run 'weir migrate'") != NULL);
 }
@@ -468,16 +485,16 @@ SQLITE_TEST(flow, without_its_tables_says_what_to_do)
 
 FLOW_SQLITE_TEST(submit, moves_a_log_that_is_over_the_limit)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct stat about;
 
     (void)fixture_ask(fixture, "CREATE TABLE filler AS SELECT zeroblob(70000000) AS a");
     check_int(stat(fixture->database, &about), 0);
     check(about.st_size < 1000000);
 
-    (void)flow_fixture_submit(fixture, flow, "orders");
+    (void)flow_fixture_submit(fixture, executions, "orders");
 
     check_int(stat(fixture->database, &about), 0);
     check(about.st_size > 70000000);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }

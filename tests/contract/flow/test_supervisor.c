@@ -14,10 +14,10 @@ FLOW_SQLITE_TEST(supervisor, has_the_intervals_of_the_specification)
 {
     static const int64_t INTERVALS[] = {2000, 1500,  2000, 15000, 15000,
                                         1000, 10000, 750,  5000,  60000};
-    struct weir_flow_supervisor_options options;
+    struct weir_execution_supervisor_options options;
 
     (void)fixture;
-    weir_flow_supervisor_options_init(&options);
+    weir_execution_supervisor_options_init(&options);
 
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
         check_int(options.interval_ms[i], INTERVALS[i]);
@@ -29,11 +29,12 @@ FLOW_SQLITE_TEST(supervisor, has_the_intervals_of_the_specification)
 }
 
 static void refused(struct fixture *fixture,
-                    const struct weir_flow_supervisor_options *options, const char *text)
+                    const struct weir_execution_supervisor_options *options,
+                    const char *text)
 {
-    struct weir_flow_supervisor *supervisor = (void *)fixture;
+    struct weir_execution_supervisor *supervisor = (void *)fixture;
 
-    check_db(weir_flow_supervisor_create(options, &supervisor, &fixture->error),
+    check_db(weir_execution_supervisor_create(options, &supervisor, &fixture->error),
              WEIR_INVALID);
     check_str(fixture->error.text, text);
     check(supervisor == NULL);
@@ -41,20 +42,20 @@ static void refused(struct fixture *fixture,
 
 FLOW_SQLITE_TEST(supervisor, names_what_is_wrong_with_its_options)
 {
-    struct weir_flow_supervisor_options good, bad;
+    struct weir_execution_supervisor_options good, bad;
     char long_text[WEIR_TAG_SIZE_MAX + 2];
     struct supervisor_fixture supervisor_fixture;
 
     supervisor_fixture_open(&supervisor_fixture, fixture);
     memset(long_text, 'x', sizeof long_text);
     long_text[sizeof long_text - 1] = '\0';
-    weir_flow_supervisor_options_init(&good);
-    good.flow = supervisor_fixture.flow;
+    weir_execution_supervisor_options_init(&good);
+    good.executions = supervisor_fixture.executions;
 
     refused(fixture, NULL, "create supervisor: options is NULL, must be given");
     bad = good;
-    bad.flow = NULL;
-    refused(fixture, &bad, "create supervisor: flow is NULL, must be an engine");
+    bad.executions = NULL;
+    refused(fixture, &bad, "create supervisor: executions is NULL, must be an engine");
     bad = good;
     bad.interval_ms[WEIR_RECONCILER_DEPENDENCY] =
         99; /* checked, though it does not run */
@@ -89,14 +90,14 @@ FLOW_SQLITE_TEST(supervisor, names_what_is_wrong_with_its_options)
     bad = good;
     bad.tag_key = "zone";
     bad.tag_value = "west";
-    check_db(weir_flow_supervisor_create(&bad, &(struct weir_flow_supervisor *){NULL},
-                                         &fixture->error),
+    check_db(weir_execution_supervisor_create(
+                 &bad, &(struct weir_execution_supervisor *){NULL}, &fixture->error),
              WEIR_INVALID);
     check(strstr(fixture->error.text, "zone") != NULL);
     bad = good;
     bad.name_space = "";
-    check_db(weir_flow_supervisor_create(&bad, &(struct weir_flow_supervisor *){NULL},
-                                         &fixture->error),
+    check_db(weir_execution_supervisor_create(
+                 &bad, &(struct weir_execution_supervisor *){NULL}, &fixture->error),
              WEIR_INVALID);
     check(strstr(fixture->error.text, "name_space") != NULL);
     supervisor_fixture_close(&supervisor_fixture);
@@ -110,7 +111,7 @@ FLOW_TEST(supervisor, runs_all_reconcilers)
 
     patrol_open(&patrol, fixture);
 
-    check_int(weir_flow_supervisor_read(patrol.supervisor, infos, COUNT), COUNT);
+    check_int(weir_execution_supervisor_read(patrol.supervisor, infos, COUNT), COUNT);
     for (int i = 0; i < COUNT; i++) {
         enum weir_reconciler which = (enum weir_reconciler)i;
 
@@ -261,7 +262,7 @@ FLOW_TEST(supervisor, asks_one_question_when_nothing_is_due)
     patrol_start(&patrol);
 
     wait_until(patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).cycles >= 10);
-    check_int(weir_flow_supervisor_stop(patrol.supervisor, WEIR_SECONDS(60)), 0);
+    check_int(weir_execution_supervisor_stop(patrol.supervisor, WEIR_SECONDS(60)), 0);
 
     cycles = 0;
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
@@ -401,8 +402,8 @@ FLOW_POSTGRESQL_TEST(supervisor, counts_what_hangs_and_ends_it)
     patrol_start(&patrol);
     wait_until(waiting_for_locks(fixture) > 0);
 
-    check_int(weir_flow_supervisor_stop(patrol.supervisor, WEIR_SECONDS(1)), 1);
-    weir_flow_supervisor_destroy(patrol.supervisor);
+    check_int(weir_execution_supervisor_stop(patrol.supervisor, WEIR_SECONDS(1)), 1);
+    weir_execution_supervisor_destroy(patrol.supervisor);
     patrol.supervisor = NULL;
 
     check_int(waiting_for_locks(fixture), 0);
@@ -427,7 +428,7 @@ FLOW_TEST(supervisor, may_be_destroyed_at_any_moment)
 
         (void)supervisor_fixture_employ(&supervisor_fixture, &draft, 1);
         patrol_open(&patrol, fixture);
-        weir_flow_supervisor_destroy(patrol.supervisor); /* without a stop */
+        weir_execution_supervisor_destroy(patrol.supervisor); /* without a stop */
         patrol.supervisor = NULL;
         patrol_close(&patrol);
     }

@@ -26,8 +26,8 @@ static void submit_many(struct supervisor_fixture *supervisor_fixture, size_t co
     for (size_t left = count; left > 0;) {
         size_t some = left < AT_ONCE ? left : AT_ONCE;
 
-        check_db(weir_flow_submit(supervisor_fixture->flow, NULL, drafts, some, NULL,
-                                  &fixture->error),
+        check_db(weir_execution_submit(supervisor_fixture->executions, NULL, drafts, some,
+                                       NULL, &fixture->error),
                  WEIR_OK);
         left -= some;
     }
@@ -185,18 +185,18 @@ FLOW_SQLITE_TEST(poison, of_which_there_is_much_is_not_tried_without_end)
 
 FLOW_SQLITE_TEST(supervisor, that_finds_no_memory_is_not_made)
 {
-    struct weir_flow_supervisor_options options;
-    struct weir_flow_supervisor *supervisor = NULL;
+    struct weir_execution_supervisor_options options;
+    struct weir_execution_supervisor *supervisor = NULL;
     enum weir_status status = WEIR_NO_MEMORY;
     struct supervisor_fixture supervisor_fixture;
 
     supervisor_fixture_open(&supervisor_fixture, fixture);
-    weir_flow_supervisor_options_init(&options);
-    options.flow = supervisor_fixture.flow;
+    weir_execution_supervisor_options_init(&options);
+    options.executions = supervisor_fixture.executions;
     options.name_space = "here";
     for (uint64_t n = 1; status != WEIR_OK; n++) {
         weir_faulty_heap_fail_at(&fixture->heap, n);
-        status = weir_flow_supervisor_create(&options, &supervisor, &fixture->error);
+        status = weir_execution_supervisor_create(&options, &supervisor, &fixture->error);
         weir_faulty_heap_fail_at(&fixture->heap, 0);
         if (status != WEIR_OK) {
             check_status(status, WEIR_NO_MEMORY);
@@ -204,7 +204,7 @@ FLOW_SQLITE_TEST(supervisor, that_finds_no_memory_is_not_made)
         }
     }
 
-    weir_flow_supervisor_destroy(supervisor);
+    weir_execution_supervisor_destroy(supervisor);
     supervisor_fixture_close(&supervisor_fixture);
 }
 

@@ -68,7 +68,7 @@ FLOW_TEST(supervisor, is_woken_by_a_time_that_is_set_in_its_process)
 
     open_sleepy(&patrol, fixture);
     supervisor_fixture =
-        (struct supervisor_fixture){.fixture = fixture, .flow = patrol.flow};
+        (struct supervisor_fixture){.fixture = fixture, .executions = patrol.executions};
 
     set_times_and_see_them_kept(&supervisor_fixture);
 
@@ -80,7 +80,7 @@ static void set_one_early(void *argument)
 {
     struct patrol *patrol = argument;
     struct supervisor_fixture supervisor_fixture = {.fixture = patrol->fixture,
-                                                    .flow = patrol->flow};
+                                                    .executions = patrol->executions};
     struct weir_execution_draft draft = supervisor_fixture_draft(NULL);
 
     wait_for_first_looks(patrol);
@@ -96,9 +96,11 @@ FLOW_TEST(supervisor, misses_nothing_while_it_starts)
     weir_fault_points_arm_call(&patrol.points, "supervisor.started", 1, set_one_early,
                                &patrol);
     patrol_make(&patrol);
-    weir_flow_watch(patrol.flow); /* so that it is no news when the supervisor does */
+    weir_executions_watch(
+        patrol.executions); /* so that it is no news when the supervisor does */
     patrol_wait_until_calm(&patrol);
-    check_db(weir_flow_supervisor_start(patrol.supervisor, &fixture->error), WEIR_OK);
+    check_db(weir_execution_supervisor_start(patrol.supervisor, &fixture->error),
+             WEIR_OK);
 
     wait_until(fixture_ask(fixture, "SELECT count(*) FROM weir_execution"
                                     " WHERE state = 1") == 1);
@@ -134,11 +136,11 @@ FLOW_TEST(supervisor, is_woken_by_a_time_that_an_application_has_committed)
     open_sleepy(&patrol, fixture);
     patrol_wait_until_calm(&patrol);
     supervisor_fixture =
-        (struct supervisor_fixture){.fixture = fixture, .flow = patrol.flow};
+        (struct supervisor_fixture){.fixture = fixture, .executions = patrol.executions};
     draft.delay_ms = 100;
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
-    check_db(weir_flow_submit(patrol.flow, connection, &draft, 1, &submission,
-                              &fixture->error),
+    check_db(weir_execution_submit(patrol.executions, connection, &draft, 1, &submission,
+                                   &fixture->error),
              WEIR_OK);
     check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
 
@@ -204,12 +206,12 @@ static void counted_open(struct counted *self, struct fixture *fixture)
     weir_db_set_fault_points(self->db, &self->points);
     self->supervisor_fixture = (struct supervisor_fixture){
         .fixture = fixture,
-        .flow = supervisor_fixture_make_flow(fixture, self->db, NULL)};
+        .executions = supervisor_fixture_make_flow(fixture, self->db, NULL)};
 }
 
 static void counted_close(struct counted *self)
 {
-    weir_flow_destroy(self->supervisor_fixture.flow);
+    weir_executions_destroy(self->supervisor_fixture.executions);
     weir_db_destroy(self->db);
 }
 
@@ -252,12 +254,12 @@ FLOW_POSTGRESQL_TEST(times, are_told_once_in_a_while)
     draft.delay_ms = 100;
     (void)supervisor_fixture_submit(&counted.supervisor_fixture, &draft);
     check_int(counted_get(&counted, TELLS_OF_TIMES), 1);
-    check_int(weir_notify_throttle_due(&counted.supervisor_fixture.flow->notify_throttle,
-                                       WEIR_DUE_TIMERS,
-                                       weir_clock_now_ns() - WEIR_SECONDS(1)),
-              WEIR_DUE_TIMERS & ~(1U << WEIR_DUE_DELAYED));
+    check_int(
+        weir_notify_throttle_due(&counted.supervisor_fixture.executions->notify_throttle,
+                                 WEIR_DUE_TIMERS, weir_clock_now_ns() - WEIR_SECONDS(1)),
+        WEIR_DUE_TIMERS & ~(1U << WEIR_DUE_DELAYED));
     atomic_store(
-        &counted.supervisor_fixture.flow->notify_throttle.told_ns[WEIR_DUE_DELAYED],
+        &counted.supervisor_fixture.executions->notify_throttle.told_ns[WEIR_DUE_DELAYED],
         INT64_MAX / 2);
     for (int i = 0; i < COUNT; i++)
         (void)supervisor_fixture_submit(&counted.supervisor_fixture, &draft);
@@ -281,8 +283,8 @@ FLOW_POSTGRESQL_TEST(times, are_told_again_after_a_rollback)
     draft.delay_ms = 100;
     check_db(weir_db_acquire(counted.db, &connection, &fixture->error), WEIR_OK);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
-    check_db(weir_flow_submit(counted.supervisor_fixture.flow, connection, &draft, 1,
-                              NULL, &fixture->error),
+    check_db(weir_execution_submit(counted.supervisor_fixture.executions, connection,
+                                   &draft, 1, NULL, &fixture->error),
              WEIR_OK);
     weir_connection_rollback(connection);
     weir_db_release(counted.db, connection);
@@ -322,8 +324,8 @@ static void notify(struct fixture *fixture, uint32_t kinds, uint64_t teller)
 {
     char sql[128];
 
-    (void)snprintf(sql, sizeof sql, "SELECT pg_notify('weir_flow', '0 %x %llx')", kinds,
-                   (unsigned long long)teller);
+    (void)snprintf(sql, sizeof sql, "SELECT pg_notify('weir_execution', '0 %x %llx')",
+                   kinds, (unsigned long long)teller);
     fixture_prepare(fixture, sql);
 }
 
@@ -338,7 +340,7 @@ FLOW_POSTGRESQL_TEST(supervisor, does_not_listen_to_its_own_process)
     promoted = patrol_scan(&patrol, WEIR_RECONCILER_DELAYED_PROMOTER).cycles;
     expired = patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).cycles;
 
-    notify(fixture, 1U << WEIR_DUE_DELAYED, patrol.flow->notify_throttle.teller);
+    notify(fixture, 1U << WEIR_DUE_DELAYED, patrol.executions->notify_throttle.teller);
     notify(fixture, 1U << WEIR_DUE_LEASE, 0);
     wait_until(patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).cycles > expired);
 
@@ -372,7 +374,7 @@ static void watch_close(struct watch *self)
 static void watch_hear(struct watch *self, uint32_t kinds, int64_t silence_ns)
 {
     weir_pending_wakeups_send(
-        self->patrol.flow,
+        self->patrol.executions,
         &(struct weir_pending_wakeups){.nameless = kinds, .silence_ns = silence_ns});
 }
 
@@ -382,7 +384,7 @@ static void watch_name(struct watch *self, enum weir_due_kind kind)
     struct weir_pending_wakeups pending_wakeups = {.ready = false};
 
     pending_wakeups.due_us[kind] = 1;
-    weir_pending_wakeups_send(self->patrol.flow, &pending_wakeups);
+    weir_pending_wakeups_send(self->patrol.executions, &pending_wakeups);
 }
 
 static void watch_run(struct watch *self, int64_t duration_ns)
@@ -497,8 +499,8 @@ FLOW_SQLITE_TEST(attention, is_not_for_one_that_fails)
     watch_open(&watch, fixture);
     before = watch_looks(&watch, WEIR_RECONCILER_LEASE_EXPIRY);
     weir_fault_points_arm(&watch.patrol.points, "db.fail", 1);
-    weir_pending_wakeups_send(
-        watch.patrol.flow, &(struct weir_pending_wakeups){.due_us[WEIR_DUE_LEASE] = 1});
+    weir_pending_wakeups_send(watch.patrol.executions, &(struct weir_pending_wakeups){
+                                                           .due_us[WEIR_DUE_LEASE] = 1});
     watch_run(&watch, MS(10));
     check_int(patrol_scan(&watch.patrol, WEIR_RECONCILER_LEASE_EXPIRY).ticks_failed, 1);
     for (int i = 0; i < 100; i++) {

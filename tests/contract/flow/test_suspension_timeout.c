@@ -6,9 +6,10 @@
 
 /* Suspended for a moment, with `on_timeout` for what then becomes of it. */
 static void open_briefly(struct wait *self, struct fixture *fixture,
-                         struct weir_flow *flow, enum weir_on_timeout on_timeout)
+                         struct weir_executions *executions,
+                         enum weir_on_timeout on_timeout)
 {
-    wait_claim(self, fixture, flow);
+    wait_claim(self, fixture, executions);
     self->options.timeout_ms = 50;
     self->options.on_timeout = on_timeout;
     check(!wait_suspend(self, fixture, "ok@a"));
@@ -16,7 +17,7 @@ static void open_briefly(struct wait *self, struct fixture *fixture,
 
 static bool is(struct fixture *fixture, const struct wait *wait, const char *state)
 {
-    return strcmp(flow_fixture_state(fixture, wait->flow, &wait->id), state) == 0;
+    return strcmp(flow_fixture_state(fixture, wait->executions, &wait->id), state) == 0;
 }
 
 FLOW_TEST(suspension_timeout, ends_it_as_was_said_and_closes_its_waitpoints)
@@ -37,14 +38,15 @@ FLOW_TEST(suspension_timeout, ends_it_as_was_said_and_closes_its_waitpoints)
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct wait wait;
 
-        open_briefly(&wait, fixture, supervisor_fixture.flow, CASES[i].what);
+        open_briefly(&wait, fixture, supervisor_fixture.executions, CASES[i].what);
         wait_until(is(fixture, &wait, CASES[i].state));
-        check_str(flow_fixture_see(fixture, supervisor_fixture.flow, &wait.id).failure,
-                  CASES[i].failure);
+        check_str(
+            flow_fixture_see(fixture, supervisor_fixture.executions, &wait.id).failure,
+            CASES[i].failure);
         check_str(wait_waitpoints(&wait, fixture).text,
                   "a:closed, b:closed, c:closed, d:closed");
         check_str(wait_tell(&wait, fixture, 0, "ok"), "late");
-        check_str(flow_fixture_state(fixture, supervisor_fixture.flow, &wait.id),
+        check_str(flow_fixture_state(fixture, supervisor_fixture.executions, &wait.id),
                   CASES[i].state);
     }
     wait_until(atomic_load(&supervisor_fixture.news.ended) == 3);
@@ -60,14 +62,16 @@ FLOW_TEST(suspension_timeout, that_resumes_tells_the_worker_by_a_signal)
 
     supervisor_fixture_open(&supervisor_fixture, fixture);
     patrol_open(&patrol, fixture);
-    open_briefly(&wait, fixture, supervisor_fixture.flow, WEIR_TIMEOUT_RESUME);
+    open_briefly(&wait, fixture, supervisor_fixture.executions, WEIR_TIMEOUT_RESUME);
     wait_until(is(fixture, &wait, "resumable"));
     check_str(wait_signals(&wait, fixture).text, ":timeout");
-    wait.claim = flow_fixture_claim(fixture, supervisor_fixture.flow, "orders", "bert");
-    flow_fixture_settle(fixture, supervisor_fixture.flow, &wait.claim,
+    wait.claim =
+        flow_fixture_claim(fixture, supervisor_fixture.executions, "orders", "bert");
+    flow_fixture_settle(fixture, supervisor_fixture.executions, &wait.claim,
                         WEIR_SETTLE_COMPLETE);
-    check_str(flow_fixture_attempts(fixture, supervisor_fixture.flow, &wait.id).text,
-              "0 initial success");
+    check_str(
+        flow_fixture_attempts(fixture, supervisor_fixture.executions, &wait.id).text,
+        "0 initial success");
     patrol_close(&patrol);
     supervisor_fixture_close(&supervisor_fixture);
 }
@@ -80,12 +84,11 @@ FLOW_TEST(suspension_timeout, that_escalates_leaves_it_to_an_operator_and_to_sig
 
     supervisor_fixture_open(&supervisor_fixture, fixture);
     patrol_open(&patrol, fixture);
-    open_briefly(&wait, fixture, supervisor_fixture.flow, WEIR_TIMEOUT_ESCALATE);
-    wait_until(
-        strcmp(
-            flow_fixture_see(fixture, supervisor_fixture.flow, &wait.id).info.blocked_by,
-            "paused_by_operator") == 0);
-    check_str(flow_fixture_state(fixture, supervisor_fixture.flow, &wait.id),
+    open_briefly(&wait, fixture, supervisor_fixture.executions, WEIR_TIMEOUT_ESCALATE);
+    wait_until(strcmp(flow_fixture_see(fixture, supervisor_fixture.executions, &wait.id)
+                          .info.blocked_by,
+                      "paused_by_operator") == 0);
+    check_str(flow_fixture_state(fixture, supervisor_fixture.executions, &wait.id),
               "suspended");
     check_str(wait_tell(&wait, fixture, 0, "ok"), "resumed");
     patrol_close(&patrol);
@@ -100,15 +103,16 @@ FLOW_TEST(suspension_timeout, loses_against_a_signal_that_came_first)
     struct wait wait;
 
     supervisor_fixture_open(&supervisor_fixture, fixture);
-    open_briefly(&wait, fixture, supervisor_fixture.flow, WEIR_TIMEOUT_FAIL);
+    open_briefly(&wait, fixture, supervisor_fixture.executions, WEIR_TIMEOUT_FAIL);
     fixture_prepare(fixture, "UPDATE {p}_execution SET due_us = 1 WHERE state = 5");
     check_str(wait_tell(&wait, fixture, 0, "ok"), "resumed");
-    wait.claim = flow_fixture_claim(fixture, supervisor_fixture.flow, "orders", "bert");
+    wait.claim =
+        flow_fixture_claim(fixture, supervisor_fixture.executions, "orders", "bert");
     patrol_open(&patrol, fixture);
-    flow_fixture_settle(fixture, supervisor_fixture.flow, &wait.claim,
+    flow_fixture_settle(fixture, supervisor_fixture.executions, &wait.claim,
                         WEIR_SETTLE_COMPLETE);
     patrol_close(&patrol);
-    check_str(flow_fixture_state(fixture, supervisor_fixture.flow, &wait.id),
+    check_str(flow_fixture_state(fixture, supervisor_fixture.executions, &wait.id),
               "completed");
     supervisor_fixture_close(&supervisor_fixture);
 }
@@ -122,7 +126,7 @@ FLOW_TEST(suspension_timeout, by_two_supervisors_happens_once)
 
     supervisor_fixture_open_with_news(&supervisor_fixture, fixture);
     for (int i = 0; i < WAITS; i++)
-        open_briefly(&wait, fixture, supervisor_fixture.flow, WEIR_TIMEOUT_EXPIRE);
+        open_briefly(&wait, fixture, supervisor_fixture.executions, WEIR_TIMEOUT_EXPIRE);
     patrol_open_with_news(&first, fixture);
     patrol_open_with_news(&second, fixture);
     wait_until(atomic_load(&supervisor_fixture.news.ended_expired) == WAITS);

@@ -14,7 +14,8 @@ static void park(struct supervisor_fixture *supervisor_fixture,
     struct weir_settlement settlement = {
         .claim = *claim, .verb = WEIR_SETTLE_DELAY, .delay_ms = delay_ms};
 
-    check_db(weir_flow_settle(supervisor_fixture->flow, &settlement, 1, &fixture->error),
+    check_db(weir_execution_settle(supervisor_fixture->executions, &settlement, 1,
+                                   &fixture->error),
              WEIR_OK);
     check_status(settlement.status, WEIR_OK);
 }
@@ -102,7 +103,8 @@ FLOW_TEST(housekeeping, removes_it_however_it_ended)
 
     supervisor_fixture_open(&supervisor_fixture, fixture);
     cancelled = supervisor_fixture_submit(&supervisor_fixture, &draft);
-    check_db(weir_flow_cancel(supervisor_fixture.flow, &cancelled, NULL, &fixture->error),
+    check_db(weir_execution_cancel(supervisor_fixture.executions, &cancelled, NULL,
+                                   &fixture->error),
              WEIR_OK);
     claim = supervisor_fixture_employ(&supervisor_fixture, &draft, LONG_US);
     check_status(supervisor_fixture_settle(&supervisor_fixture, &claim, WEIR_SETTLE_FAIL),
@@ -174,7 +176,8 @@ FLOW_TEST(events, of_reconcilers_have_namespace_and_tags_as_well)
 }
 
 /* Through the public call, which waits for one. */
-static struct weir_claim claim_next(struct fixture *fixture, struct weir_flow *flow)
+static struct weir_claim claim_next(struct fixture *fixture,
+                                    struct weir_executions *executions)
 {
     const char *lane = "orders";
     struct weir_claim_options options;
@@ -187,11 +190,12 @@ static struct weir_claim claim_next(struct fixture *fixture, struct weir_flow *f
     options.lane_count = 1;
     options.worker = options.instance = "anna";
     options.wait_ms = 60000;
-    check_db(weir_flow_claim(flow, &options, 1, &claimed, &count, &fixture->error),
-             WEIR_OK);
+    check_db(
+        weir_execution_claim(executions, &options, 1, &claimed, &count, &fixture->error),
+        WEIR_OK);
     check_int(count, 1);
     claim = claimed->claim;
-    weir_claimed_free(flow, claimed);
+    weir_claimed_free(executions, claimed);
     return claim;
 }
 
@@ -221,10 +225,10 @@ FLOW_POSTGRESQL_TEST(clock, is_the_databases_also_when_ours_differs)
     patrol.db = fixture_open(fixture, &options);
     patrol_start(&patrol);
     supervisor_fixture =
-        (struct supervisor_fixture){.fixture = fixture, .flow = patrol.flow};
+        (struct supervisor_fixture){.fixture = fixture, .executions = patrol.executions};
     draft.delay_ms = 30;
     (void)supervisor_fixture_submit(&supervisor_fixture, &draft);
-    claim = claim_next(fixture, patrol.flow);
+    claim = claim_next(fixture, patrol.executions);
     patrol_wait(&patrol, WEIR_RECONCILER_LEASE_EXPIRY);
 
     info = supervisor_fixture_look(&supervisor_fixture, &claim.id).info;
@@ -249,11 +253,11 @@ FLOW_TEST(supervisor, may_be_stopped_right_after_its_start_and_again)
     uint64_t cycles;
 
     patrol_open(&patrol, fixture);
-    (void)weir_flow_supervisor_stop(patrol.supervisor, 0);
-    check_int(weir_flow_supervisor_stop(patrol.supervisor, WEIR_SECONDS(60)), 0);
+    (void)weir_execution_supervisor_stop(patrol.supervisor, 0);
+    check_int(weir_execution_supervisor_stop(patrol.supervisor, WEIR_SECONDS(60)), 0);
     cycles = patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).cycles;
 
-    check_int(weir_flow_supervisor_stop(patrol.supervisor, 0), 0);
+    check_int(weir_execution_supervisor_stop(patrol.supervisor, 0), 0);
 
     check_int(patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).cycles, cycles);
     patrol_close(&patrol);
@@ -284,7 +288,7 @@ FLOW_SQLITE_TEST(supervisor, stops_cleanly_while_it_waits_for_the_file)
     patrol_start(&patrol);
     wait_until(atomic_load(&patrol.points.armed[0].passed) > 0);
 
-    check_int(weir_flow_supervisor_stop(patrol.supervisor, WEIR_SECONDS(60)), 0);
+    check_int(weir_execution_supervisor_stop(patrol.supervisor, WEIR_SECONDS(60)), 0);
 
     check_int(patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY).processed, 0);
     weir_connection_rollback(connection);

@@ -76,7 +76,7 @@ static void mend(struct fixture *fixture)
                     " replays = 0, settled_epoch = 0, settled_as = 0, on_timeout = 0");
 }
 
-static void check_claim_stops(struct fixture *fixture, struct weir_flow *flow,
+static void check_claim_stops(struct fixture *fixture, struct weir_executions *executions,
                               const struct weir_execution_id *id,
                               const struct damage *damage)
 {
@@ -86,8 +86,9 @@ static void check_claim_stops(struct fixture *fixture, struct weir_flow *flow,
     size_t count = 7;
 
     update(fixture, damage->set);
-    check_db(weir_flow_claim(flow, &options, 1, &claimed, &count, &fixture->error),
-             WEIR_SCHEMA);
+    check_db(
+        weir_execution_claim(executions, &options, 1, &claimed, &count, &fixture->error),
+        WEIR_SCHEMA);
     check_text(fixture, id, damage->text);
     check_int(count, 0);
     check_int(trace_of(fixture), trace);
@@ -96,21 +97,22 @@ static void check_claim_stops(struct fixture *fixture, struct weir_flow *flow,
 
 FLOW_TEST(unknown, numbers_stop_those_who_claim)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, executions, "orders");
 
     for (size_t i = 0; i < NUMBER_COUNT; i++)
-        check_claim_stops(fixture, flow, &id, &NUMBERS[i]);
+        check_claim_stops(fixture, executions, &id, &NUMBERS[i]);
     for (size_t i = 0; i < COUNT_COUNT; i++)
-        check_claim_stops(fixture, flow, &id, &COUNTS[i]);
+        check_claim_stops(fixture, executions, &id, &COUNTS[i]);
 
-    (void)flow_fixture_claim(fixture, flow, "orders", "anna"); /* mended */
-    weir_flow_destroy(flow);
+    (void)flow_fixture_claim(fixture, executions, "orders", "anna"); /* mended */
+    weir_executions_destroy(executions);
 }
 
 /* ---- workers --------------------------------------------------------------------------------- */
 
-static void check_worker_stops(struct fixture *fixture, struct weir_flow *flow,
+static void check_worker_stops(struct fixture *fixture,
+                               struct weir_executions *executions,
                                const struct weir_claim *claim,
                                const struct damage *damage)
 {
@@ -124,10 +126,12 @@ static void check_worker_stops(struct fixture *fixture, struct weir_flow *flow,
     for (size_t i = 0; i < 4; i++) {
         struct weir_settlement settlement = {.claim = *claim, .verb = VERBS[i]};
 
-        check_db(weir_flow_settle(flow, &settlement, 1, &fixture->error), WEIR_SCHEMA);
+        check_db(weir_execution_settle(executions, &settlement, 1, &fixture->error),
+                 WEIR_SCHEMA);
         check_text(fixture, &claim->id, damage->text);
     }
-    check_db(weir_flow_renew(flow, 60000, &renewal, 1, &fixture->error), WEIR_SCHEMA);
+    check_db(weir_execution_renew(executions, 60000, &renewal, 1, &fixture->error),
+             WEIR_SCHEMA);
     check_text(fixture, &claim->id, damage->text);
     check_int(trace_of(fixture), trace);
     mend(fixture);
@@ -136,91 +140,96 @@ static void check_worker_stops(struct fixture *fixture, struct weir_flow *flow,
 
 FLOW_TEST(unknown, numbers_stop_workers)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_claim claim;
 
-    (void)flow_fixture_submit_retrying(fixture, flow, 5);
-    claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    (void)flow_fixture_submit_retrying(fixture, executions, 5);
+    claim = flow_fixture_claim(fixture, executions, "orders", "anna");
     for (size_t i = 0; i < NUMBER_COUNT; i++)
-        check_worker_stops(fixture, flow, &claim, &NUMBERS[i]);
+        check_worker_stops(fixture, executions, &claim, &NUMBERS[i]);
     for (size_t i = 0; i < COUNT_COUNT; i++)
-        check_worker_stops(fixture, flow, &claim, &COUNTS[i]);
+        check_worker_stops(fixture, executions, &claim, &COUNTS[i]);
     for (size_t i = 0; i < STATE_COUNT; i++)
-        check_worker_stops(fixture, flow, &claim, &STATES[i]);
+        check_worker_stops(fixture, executions, &claim, &STATES[i]);
 
-    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE); /* mended */
-    weir_flow_destroy(flow);
+    flow_fixture_settle(fixture, executions, &claim, WEIR_SETTLE_COMPLETE); /* mended */
+    weir_executions_destroy(executions);
 }
 
 /* It is one statement that reads no counts. */
 FLOW_TEST(unknown, numbers_stop_reports_of_progress)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
-    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, executions, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, executions, "orders", "anna");
     int64_t trace = trace_of(fixture);
 
     for (size_t i = 0; i < NUMBER_COUNT; i++) {
         update(fixture, NUMBERS[i].set);
-        check_db(weir_flow_progress(flow, &claim, 50, "half", NULL, &fixture->error),
+        check_db(weir_execution_progress(executions, &claim, 50, "half", NULL,
+                                         &fixture->error),
                  WEIR_SCHEMA);
         check_text(fixture, &id, NUMBERS[i].text);
         check_int(trace_of(fixture), trace);
         mend(fixture);
     }
 
-    check_db(weir_flow_progress(flow, &claim, 50, "half", NULL, &fixture->error),
-             WEIR_OK);
-    weir_flow_destroy(flow);
+    check_db(
+        weir_execution_progress(executions, &claim, 50, "half", NULL, &fixture->error),
+        WEIR_OK);
+    weir_executions_destroy(executions);
 }
 
 /* Those that a call names beside the bad one are left as they are, too. */
 FLOW_TEST(unknown, numbers_leave_all_of_a_call_undone)
 {
     const struct weir_claim_options options = flow_fixture_claimant(&ORDERS, "anna");
-    struct weir_flow *flow = flow_fixture_open(fixture);
+    struct weir_executions *executions = flow_fixture_open(fixture);
     struct weir_claim claims[2];
     struct weir_settlement both[2];
     char set[128];
 
-    (void)flow_fixture_submit(fixture, flow, "orders");
-    (void)flow_fixture_submit(fixture, flow, "orders");
-    check_int(flow_fixture_claim_many(fixture, flow, &options, claims, 2), 2);
+    (void)flow_fixture_submit(fixture, executions, "orders");
+    (void)flow_fixture_submit(fixture, executions, "orders");
+    check_int(flow_fixture_claim_many(fixture, executions, &options, claims, 2), 2);
     (void)snprintf(set, sizeof set, "hold = 99 WHERE no = %lld", (long long)claims[1].no);
     update(fixture, set);
     both[0] = (struct weir_settlement){.claim = claims[0]};
     both[1] = (struct weir_settlement){.claim = claims[1]};
 
-    check_db(weir_flow_settle(flow, both, 2, &fixture->error), WEIR_SCHEMA);
+    check_db(weir_execution_settle(executions, both, 2, &fixture->error), WEIR_SCHEMA);
 
     check_text(fixture, &claims[1].id, "has hold 99");
-    check_str(flow_fixture_state(fixture, flow, &claims[0].id), "active");
-    flow_fixture_settle(fixture, flow, &claims[0], WEIR_SETTLE_COMPLETE);
-    weir_flow_destroy(flow);
+    check_str(flow_fixture_state(fixture, executions, &claims[0].id), "active");
+    flow_fixture_settle(fixture, executions, &claims[0], WEIR_SETTLE_COMPLETE);
+    weir_executions_destroy(executions);
 }
 
 /* ---- operators and readers ------------------------------------------------------------------- */
 
-static void check_operator_stops(struct fixture *fixture, struct weir_flow *flow,
+static void check_operator_stops(struct fixture *fixture,
+                                 struct weir_executions *executions,
                                  const struct weir_execution_id *id, const char *text)
 {
     struct weir_revocation revocation = {.instance = NULL};
     int64_t trace = trace_of(fixture);
 
-    check_db(weir_flow_cancel(flow, id, NULL, &fixture->error), WEIR_SCHEMA);
+    check_db(weir_execution_cancel(executions, id, NULL, &fixture->error), WEIR_SCHEMA);
     check_text(fixture, id, text);
-    check_db(weir_flow_revoke(flow, id, &revocation, &fixture->error), WEIR_SCHEMA);
+    check_db(weir_execution_revoke(executions, id, &revocation, &fixture->error),
+             WEIR_SCHEMA);
     check_text(fixture, id, text);
     check(!revocation.revoked);
-    check_db(weir_flow_prioritise(flow, id, 5, &fixture->error), WEIR_SCHEMA);
+    check_db(weir_execution_prioritise(executions, id, 5, &fixture->error), WEIR_SCHEMA);
     check_text(fixture, id, text);
-    check_db(weir_flow_replay(flow, id, &fixture->error), WEIR_SCHEMA);
+    check_db(weir_execution_replay(executions, id, &fixture->error), WEIR_SCHEMA);
     check_text(fixture, id, text);
     check_int(trace_of(fixture), trace);
 }
 
 /* A page of another state has it too: what is not known may be anything. */
-static void check_reader_stops(struct fixture *fixture, struct weir_flow *flow,
+static void check_reader_stops(struct fixture *fixture,
+                               struct weir_executions *executions,
                                const struct weir_execution_id *id, const char *text)
 {
     static const uint32_t STATES_ASKED[] = {0, 1U << WEIR_STATE_COMPLETED,
@@ -230,22 +239,24 @@ static void check_reader_stops(struct fixture *fixture, struct weir_flow *flow,
     void *result = NULL;
     size_t size = 0;
 
-    check_db(weir_flow_get(flow, id, flow_fixture_note, &view, &fixture->error),
-             WEIR_SCHEMA);
-    check_text(fixture, id, text);
     check_db(
-        weir_flow_attempts(flow, id, flow_fixture_write_attempt, &log, &fixture->error),
+        weir_execution_get(executions, id, flow_fixture_note, &view, &fixture->error),
         WEIR_SCHEMA);
     check_text(fixture, id, text);
-    check_db(weir_flow_result(flow, id, &result, &size, &fixture->error), WEIR_SCHEMA);
+    check_db(weir_execution_attempts(executions, id, flow_fixture_write_attempt, &log,
+                                     &fixture->error),
+             WEIR_SCHEMA);
+    check_text(fixture, id, text);
+    check_db(weir_execution_result(executions, id, &result, &size, &fixture->error),
+             WEIR_SCHEMA);
     check_text(fixture, id, text);
     for (size_t i = 0; i < 3; i++) {
         const struct weir_execution_filter filter = {.states = STATES_ASKED[i],
                                                      .count = 10};
         int64_t next = 7;
 
-        check_db(weir_flow_list(flow, &filter, flow_fixture_note, &view, &next,
-                                &fixture->error),
+        check_db(weir_execution_list(executions, &filter, flow_fixture_note, &view, &next,
+                                     &fixture->error),
                  WEIR_SCHEMA);
         check_text(fixture, id, text);
     }
@@ -253,70 +264,71 @@ static void check_reader_stops(struct fixture *fixture, struct weir_flow *flow,
 
 FLOW_TEST(unknown, states_stop_operators_and_readers)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, executions, "orders");
 
     for (size_t i = 0; i < STATE_COUNT; i++) {
         update(fixture, STATES[i].set);
-        check_operator_stops(fixture, flow, &id, STATES[i].text);
-        check_reader_stops(fixture, flow, &id, STATES[i].text);
+        check_operator_stops(fixture, executions, &id, STATES[i].text);
+        check_reader_stops(fixture, executions, &id, STATES[i].text);
     }
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(unknown, holds_and_what_comes_next_stop_operators_and_readers)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, executions, "orders");
 
     for (size_t i = 0; i < NUMBER_COUNT; i++) {
         update(fixture, "state = 3, hold = 6, pending = 0, attempt_type = 0,"
                         " on_timeout = 0");
         update(fixture, NUMBERS[i].set);
-        check_operator_stops(fixture, flow, &id, NUMBERS[i].text);
-        check_reader_stops(fixture, flow, &id, NUMBERS[i].text);
+        check_operator_stops(fixture, executions, &id, NUMBERS[i].text);
+        check_reader_stops(fixture, executions, &id, NUMBERS[i].text);
     }
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(counts, that_cannot_be_stop_whoever_reads_them)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, executions, "orders");
     struct flow_fixture_view view;
 
     for (size_t i = 0; i < COUNT_COUNT; i++) {
         update(fixture, "retries = 0, reclaims = 0, replays = 0, settled_epoch = 0");
         update(fixture, COUNTS[i].set);
-        check_operator_stops(fixture, flow, &id, COUNTS[i].text);
-        check_db(weir_flow_get(flow, &id, flow_fixture_note, &view, &fixture->error),
+        check_operator_stops(fixture, executions, &id, COUNTS[i].text);
+        check_db(weir_execution_get(executions, &id, flow_fixture_note, &view,
+                                    &fixture->error),
                  WEIR_SCHEMA);
         check_text(fixture, &id, COUNTS[i].text);
     }
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(unknown, numbers_of_attempts_stop_whoever_reads_them)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
-    struct weir_claim claim = flow_fixture_claim(fixture, flow, "orders", "anna");
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, executions, "orders");
+    struct weir_claim claim = flow_fixture_claim(fixture, executions, "orders", "anna");
     struct flow_fixture_log log = {.text = ""};
 
-    flow_fixture_settle(fixture, flow, &claim, WEIR_SETTLE_COMPLETE);
+    flow_fixture_settle(fixture, executions, &claim, WEIR_SETTLE_COMPLETE);
     fixture_prepare(fixture, "UPDATE {p}_attempt SET outcome = 8");
-    check_db(
-        weir_flow_attempts(flow, &id, flow_fixture_write_attempt, &log, &fixture->error),
-        WEIR_SCHEMA);
+    check_db(weir_execution_attempts(executions, &id, flow_fixture_write_attempt, &log,
+                                     &fixture->error),
+             WEIR_SCHEMA);
     check_text(fixture, &id, "attempt 0 has outcome 8, which this library does not know");
     fixture_prepare(fixture, "UPDATE {p}_attempt SET outcome = 1, type = 4");
-    check_db(
-        weir_flow_attempts(flow, &id, flow_fixture_write_attempt, &log, &fixture->error),
-        WEIR_SCHEMA);
+    check_db(weir_execution_attempts(executions, &id, flow_fixture_write_attempt, &log,
+                                     &fixture->error),
+             WEIR_SCHEMA);
     check_text(fixture, &id, "attempt 0 has type 4, which this library does not know");
 
     check_int(log.count, 0);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 /* ---- terms ----------------------------------------------------------------------------------- */
@@ -324,44 +336,47 @@ FLOW_TEST(unknown, numbers_of_attempts_stop_whoever_reads_them)
 FLOW_TEST(unknown, backoff_of_a_policy_stops_whoever_meets_it)
 {
     const struct weir_claim_options options = flow_fixture_claimant(&ORDERS, "anna");
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, executions, "orders");
     struct weir_claimed *claimed = NULL;
     struct flow_fixture_view view;
     int64_t trace = trace_of(fixture);
     size_t count = 7;
 
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
     fixture_prepare(fixture,
                     "UPDATE {p}_term SET text = replace(text, 'backoff=0', 'backoff=7')");
-    flow = flow_fixture_open(fixture); /* one that remembers nothing */
+    executions = flow_fixture_open(fixture); /* one that remembers nothing */
 
-    check_db(weir_flow_claim(flow, &options, 1, &claimed, &count, &fixture->error),
-             WEIR_SCHEMA);
+    check_db(
+        weir_execution_claim(executions, &options, 1, &claimed, &count, &fixture->error),
+        WEIR_SCHEMA);
     check_text(fixture, &id, "its policy: term ");
     check_text(fixture, &id, "backoff=7");
-    check_db(weir_flow_get(flow, &id, flow_fixture_note, &view, &fixture->error),
-             WEIR_SCHEMA);
+    check_db(
+        weir_execution_get(executions, &id, flow_fixture_note, &view, &fixture->error),
+        WEIR_SCHEMA);
     check_text(fixture, &id, "backoff=7");
-    check_operator_stops(fixture, flow, &id, "backoff=7");
+    check_operator_stops(fixture, executions, &id, "backoff=7");
     check_int(trace_of(fixture), trace);
-    weir_flow_destroy(flow);
+    weir_executions_destroy(executions);
 }
 
 FLOW_TEST(unknown, lanes_and_policies_stop_whoever_meets_them)
 {
-    struct weir_flow *flow = flow_fixture_open(fixture);
-    struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
+    struct weir_executions *executions = flow_fixture_open(fixture);
+    struct weir_execution_id id = flow_fixture_submit(fixture, executions, "orders");
     struct flow_fixture_view view;
 
     update(fixture, "policy = 4711");
-    check_operator_stops(fixture, flow, &id, "its policy: there is no term 4711");
-    check_db(weir_flow_get(flow, &id, flow_fixture_note, &view, &fixture->error),
-             WEIR_SCHEMA);
+    check_operator_stops(fixture, executions, &id, "its policy: there is no term 4711");
+    check_db(
+        weir_execution_get(executions, &id, flow_fixture_note, &view, &fixture->error),
+        WEIR_SCHEMA);
     fixture_prepare(fixture, "UPDATE {p}_execution SET policy ="
                              " (SELECT max(id) FROM {p}_term), lane = 4712");
-    check_operator_stops(fixture, flow, &id, "4712");
-    weir_flow_destroy(flow);
+    check_operator_stops(fixture, executions, &id, "4712");
+    weir_executions_destroy(executions);
 }
 
 /* ---- reconcilers ----------------------------------------------------------------------------- */

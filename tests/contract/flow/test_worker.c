@@ -62,12 +62,12 @@ FLOW_TEST(worker, shows_handlers_what_was_submitted_and_stores_their_result)
     id = flow_fixture_submit_draft(fixture, flow_worker_fixture.eyes, &draft);
 
     flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
-    check_db(
-        weir_flow_result(flow_worker_fixture.eyes, &id, &result, &size, &fixture->error),
-        WEIR_OK);
+    check_db(weir_execution_result(flow_worker_fixture.eyes, &id, &result, &size,
+                                   &fixture->error),
+             WEIR_OK);
     check_int(size, strlen("default orders mail 0 bill app.zone=west"));
     check(memcmp(result, "default orders mail 0 bill app.zone=west", size) == 0);
-    weir_flow_free(flow_worker_fixture.eyes, result);
+    weir_executions_free(flow_worker_fixture.eyes, result);
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 
@@ -208,8 +208,8 @@ FLOW_TEST(handler, that_panics_has_failed_and_the_next_one_runs)
     flow_worker_fixture_open(&flow_worker_fixture, fixture);
     flow_worker_fixture.options.permits = 1;
     flow_worker_fixture_add(&flow_worker_fixture, "mail", &job);
-    check_db(weir_flow_worker_add(flow_worker_fixture.worker, "print", panic, NULL,
-                                  &fixture->error),
+    check_db(weir_execution_worker_add(flow_worker_fixture.worker, "print", panic, NULL,
+                                       &fixture->error),
              WEIR_OK);
     flow_worker_fixture_start(&flow_worker_fixture);
     bad = flow_worker_fixture_submit(&flow_worker_fixture, "print");
@@ -296,10 +296,12 @@ FLOW_TEST(worker, waits_in_line_when_there_is_nothing_and_is_woken_by_a_submit)
     flow_worker_fixture_submit_many(&flow_worker_fixture, 1); /* the lane is known */
     flow_worker_fixture_start_with(&flow_worker_fixture, &job);
     wait_until(flow_worker_fixture_stats(&flow_worker_fixture).completed == 1);
-    wait_until(weir_claim_waiters_waiting(&flow_worker_fixture.flow->claim_waiters) == 1);
+    wait_until(
+        weir_claim_waiters_waiting(&flow_worker_fixture.executions->claim_waiters) == 1);
     questions = flow_worker_fixture.questions;
 
-    wait_until(weir_claim_waiters_waiting(&flow_worker_fixture.flow->claim_waiters) == 1);
+    wait_until(
+        weir_claim_waiters_waiting(&flow_worker_fixture.executions->claim_waiters) == 1);
     check_in_range(flow_worker_fixture.questions - questions, 0, 8); /* no busy loop */
     id = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
     flow_worker_fixture_expect(&flow_worker_fixture, &id, "completed");
@@ -358,26 +360,27 @@ FLOW_TEST(two_workers, run_every_execution_once)
 /* ---- settings -------------------------------------------------------------------------------- */
 
 static void refused(struct fixture *fixture,
-                    const struct weir_flow_worker_options *options, const char *text)
+                    const struct weir_execution_worker_options *options, const char *text)
 {
-    struct weir_flow_worker *worker = (void *)fixture;
+    struct weir_execution_worker *worker = (void *)fixture;
 
-    check_db(weir_flow_worker_create(options, &worker, &fixture->error), WEIR_INVALID);
+    check_db(weir_execution_worker_create(options, &worker, &fixture->error),
+             WEIR_INVALID);
     check_str(fixture->error.text, text);
     check(worker == NULL);
 }
 
 FLOW_SQLITE_TEST(worker, names_what_is_wrong_with_its_options)
 {
-    struct weir_flow_worker_options bad;
+    struct weir_execution_worker_options bad;
     struct flow_worker_fixture flow_worker_fixture;
 
     flow_worker_fixture_open(&flow_worker_fixture, fixture);
     check_int(flow_worker_fixture.options.permits, 4);
     check_int(flow_worker_fixture.options.prefetch, 0);
     bad = flow_worker_fixture.options;
-    bad.flow = NULL;
-    refused(fixture, &bad, "create worker: flow is NULL, must be an engine");
+    bad.executions = NULL;
+    refused(fixture, &bad, "create worker: executions is NULL, must be an engine");
     bad = flow_worker_fixture.options;
     bad.permits = 0;
     refused(fixture, &bad, "create worker: permits is 0, must be from 1 to 512");
@@ -403,31 +406,33 @@ FLOW_SQLITE_TEST(worker, has_one_handler_for_a_kind_and_at_least_one)
     struct flow_worker_fixture flow_worker_fixture;
 
     flow_worker_fixture_open(&flow_worker_fixture, fixture);
-    check_db(weir_flow_worker_create(&flow_worker_fixture.options,
-                                     &flow_worker_fixture.worker, error),
+    check_db(weir_execution_worker_create(&flow_worker_fixture.options,
+                                          &flow_worker_fixture.worker, error),
              WEIR_OK);
-    check_db(weir_flow_worker_start(flow_worker_fixture.worker, error), WEIR_INVALID);
+    check_db(weir_execution_worker_start(flow_worker_fixture.worker, error),
+             WEIR_INVALID);
     check_str(error->text, "start worker: no handler was added");
     flow_worker_fixture_add(&flow_worker_fixture, "mail", &job);
     flow_worker_fixture_add(&flow_worker_fixture, NULL, &job);
 
-    check_db(
-        weir_flow_worker_add(flow_worker_fixture.worker, "mail", job_handle, &job, error),
-        WEIR_EXISTS);
+    check_db(weir_execution_worker_add(flow_worker_fixture.worker, "mail", job_handle,
+                                       &job, error),
+             WEIR_EXISTS);
     check_str(error->text, "add handler: kind \"mail\" has a handler");
+    check_db(weir_execution_worker_add(flow_worker_fixture.worker, NULL, job_handle, &job,
+                                       error),
+             WEIR_EXISTS);
     check_db(
-        weir_flow_worker_add(flow_worker_fixture.worker, NULL, job_handle, &job, error),
-        WEIR_EXISTS);
-    check_db(weir_flow_worker_add(flow_worker_fixture.worker, "print", NULL, &job, error),
-             WEIR_INVALID);
-    check_db(
-        weir_flow_worker_add(flow_worker_fixture.worker, "", job_handle, &job, error),
+        weir_execution_worker_add(flow_worker_fixture.worker, "print", NULL, &job, error),
         WEIR_INVALID);
+    check_db(weir_execution_worker_add(flow_worker_fixture.worker, "", job_handle, &job,
+                                       error),
+             WEIR_INVALID);
     flow_worker_fixture_start(&flow_worker_fixture);
-    check_db(weir_flow_worker_add(flow_worker_fixture.worker, "print", job_handle, &job,
-                                  error),
+    check_db(weir_execution_worker_add(flow_worker_fixture.worker, "print", job_handle,
+                                       &job, error),
              WEIR_CLOSED);
-    check_db(weir_flow_worker_start(flow_worker_fixture.worker, error), WEIR_CLOSED);
+    check_db(weir_execution_worker_start(flow_worker_fixture.worker, error), WEIR_CLOSED);
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 
@@ -469,17 +474,17 @@ FLOW_SQLITE_TEST(worker, that_finds_no_memory_says_so_and_leaves_nothing)
 
     flow_worker_fixture_open(&flow_worker_fixture, fixture);
     for (uint64_t n = 1; n < 10000; n++) {
-        struct weir_flow_worker *worker = NULL;
+        struct weir_execution_worker *worker = NULL;
         enum weir_status status;
 
         weir_faulty_heap_fail_at(&fixture->heap, n);
-        status = weir_flow_worker_create(&flow_worker_fixture.options, &worker,
-                                         &fixture->error);
+        status = weir_execution_worker_create(&flow_worker_fixture.options, &worker,
+                                              &fixture->error);
         if (status == WEIR_OK)
-            status =
-                weir_flow_worker_add(worker, "mail", job_handle, &job, &fixture->error);
+            status = weir_execution_worker_add(worker, "mail", job_handle, &job,
+                                               &fixture->error);
         weir_faulty_heap_fail_at(&fixture->heap, 0);
-        weir_flow_worker_destroy(worker);
+        weir_execution_worker_destroy(worker);
         if (status == WEIR_OK)
             break;
         check_status(status, WEIR_NO_MEMORY);

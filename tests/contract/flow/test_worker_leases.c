@@ -106,9 +106,9 @@ FLOW_TEST(handler, whose_lease_is_lost_gets_the_stop_signal_and_another_runs)
     id = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
     wait_until(job.begun == 1);
 
-    check_db(
-        weir_flow_revoke(flow_worker_fixture.eyes, &id, &revocation, &fixture->error),
-        WEIR_OK);
+    check_db(weir_execution_revoke(flow_worker_fixture.eyes, &id, &revocation,
+                                   &fixture->error),
+             WEIR_OK);
     wait_until(job.stopped == 1);
     wait_until(job.begun == 2);
     check_int(flow_worker_fixture_stats(&flow_worker_fixture).fenced, 1);
@@ -129,9 +129,9 @@ FLOW_TEST(handler, that_answers_after_its_lease_was_lost_changes_nothing)
     id = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
     wait_until(job.begun == 1);
 
-    check_db(
-        weir_flow_cancel(flow_worker_fixture.eyes, &id, "not wanted", &fixture->error),
-        WEIR_OK);
+    check_db(weir_execution_cancel(flow_worker_fixture.eyes, &id, "not wanted",
+                                   &fixture->error),
+             WEIR_OK);
     job.go = true;
     wait_until(flow_worker_fixture_stats(&flow_worker_fixture).fenced == 1);
     check_str(flow_fixture_state(fixture, flow_worker_fixture.eyes, &id), "cancelled");
@@ -285,7 +285,7 @@ FLOW_POSTGRESQL_TEST(answer, survives_a_crash_of_the_server)
     options.url = url;
     db = fixture_open(fixture, &options);
     check_db(weir_outbox_migrate(db, &fixture->error), WEIR_OK);
-    check_db(weir_flow_migrate(db, &fixture->error), WEIR_OK);
+    check_db(weir_executions_migrate(db, &fixture->error), WEIR_OK);
     flow_worker_fixture_open_at(&flow_worker_fixture, fixture, &options, db);
     flow_worker_fixture_start_with(&flow_worker_fixture, &job);
     id = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
@@ -386,7 +386,7 @@ FLOW_TEST(stop, gives_back_what_was_not_finished_and_others_go_on_at_once)
     flow_worker_fixture_start_with(&anna, &job);
     wait_until(job.begun == 1);
 
-    check_int(weir_flow_worker_stop(anna.worker, 0), 0);
+    check_int(weir_execution_worker_stop(anna.worker, 0), 0);
     check_int(flow_worker_fixture_stats(&anna).returned, 4);
     check_int(job.stopped, 1);
     for (int i = 0; i < 4; i++)
@@ -419,14 +419,15 @@ FLOW_TEST(stop, lets_handlers_finish_within_the_grace)
 
     flow_worker_fixture_open(&flow_worker_fixture, fixture);
     flow_worker_fixture_add(&flow_worker_fixture, "print", &job);
-    check_db(weir_flow_worker_add(flow_worker_fixture.worker, "mail", finish_soon, &job,
-                                  &fixture->error),
+    check_db(weir_execution_worker_add(flow_worker_fixture.worker, "mail", finish_soon,
+                                       &job, &fixture->error),
              WEIR_OK);
     flow_worker_fixture_start(&flow_worker_fixture);
     id = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
     wait_until(job.begun == 1);
 
-    check_int(weir_flow_worker_stop(flow_worker_fixture.worker, WEIR_SECONDS(60)), 0);
+    check_int(weir_execution_worker_stop(flow_worker_fixture.worker, WEIR_SECONDS(60)),
+              0);
     check_int(job.stopped, 0);
     ended_once(&flow_worker_fixture, &id);
     flow_worker_fixture_close(&flow_worker_fixture);
@@ -445,7 +446,8 @@ FLOW_SQLITE_TEST(stop, gives_the_signal_when_the_grace_is_over)
     flow_worker_fixture_run(&flow_worker_fixture, WEIR_SECONDS(5));
     begun_ns = weir_sim_now(script.sim);
 
-    check_int(weir_flow_worker_stop(flow_worker_fixture.worker, WEIR_SECONDS(40)), 0);
+    check_int(weir_execution_worker_stop(flow_worker_fixture.worker, WEIR_SECONDS(40)),
+              0);
     check_int(job.stopped, 1);
     check_in_range(job.stopped_ns - begun_ns, WEIR_SECONDS(40),
                    WEIR_SECONDS(40) + WEIR_MILLISECONDS(10));
@@ -473,8 +475,8 @@ static void run_and_close(struct fixture *fixture, struct job *job, size_t unfin
     id = flow_worker_fixture_submit(&flow_worker_fixture, "mail");
     wait_until(job->begun == 1);
 
-    check_int(weir_flow_worker_stop(flow_worker_fixture.worker, 0), unfinished);
-    check_int(weir_flow_worker_stop(flow_worker_fixture.worker, 0), 0);
+    check_int(weir_execution_worker_stop(flow_worker_fixture.worker, 0), unfinished);
+    check_int(weir_execution_worker_stop(flow_worker_fixture.worker, 0), 0);
     flow_worker_fixture_dismiss(&flow_worker_fixture);
     check_str(flow_fixture_state(fixture, flow_worker_fixture.eyes, &id),
               unfinished > 0 ? "active" : "completed");
@@ -526,7 +528,7 @@ FLOW_TEST(stop, ends_although_the_database_is_gone)
     wait_until(job.begun == 1);
 
     flow_worker_fixture.gone = true;
-    check_int(weir_flow_worker_stop(flow_worker_fixture.worker, 0), 1);
+    check_int(weir_execution_worker_stop(flow_worker_fixture.worker, 0), 1);
     check_int(flow_worker_fixture_stats(&flow_worker_fixture).settling, 1);
     flow_worker_fixture.gone = false;
     flow_worker_fixture_close(&flow_worker_fixture);

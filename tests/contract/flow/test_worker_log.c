@@ -41,15 +41,15 @@ FLOW_TEST(worker, logs_a_panic_of_its_handler)
 
     open_loud(&flow_worker_fixture, fixture);
     flow_worker_fixture_add(&flow_worker_fixture, "mail", &job);
-    check_db(weir_flow_worker_add(flow_worker_fixture.worker, "print", panic, NULL,
-                                  &fixture->error),
+    check_db(weir_execution_worker_add(flow_worker_fixture.worker, "print", panic, NULL,
+                                       &fixture->error),
              WEIR_OK);
     flow_worker_fixture_start(&flow_worker_fixture);
     id = flow_worker_fixture_submit(&flow_worker_fixture, "print");
     flow_worker_fixture_expect(&flow_worker_fixture, &id, "failed");
 
-    wait_until(log_capture_heard(&log_capture, "flow.handler_panicked", "out of ink") ==
-               1);
+    wait_until(
+        log_capture_heard(&log_capture, "execution.handler_panicked", "out of ink") == 1);
     check_int(log_capture_heard(&log_capture, "kind=\"print\"", ""), 1);
     flow_worker_fixture_close(&flow_worker_fixture);
 }
@@ -65,9 +65,9 @@ FLOW_TEST(worker, logs_an_attempt_that_is_tried_again_and_the_last_one)
     id = flow_fixture_submit_retrying(fixture, flow_worker_fixture.eyes, 1);
     flow_worker_fixture_expect(&flow_worker_fixture, &id, "failed");
 
-    wait_until(log_capture_heard(&log_capture, "flow.execution_failed", "attempt=1") ==
-               1);
-    check_int(log_capture_heard(&log_capture, "flow.attempt_failed", "attempt=0"), 1);
+    wait_until(log_capture_heard(&log_capture, "execution.failed", "attempt=1") == 1);
+    check_int(log_capture_heard(&log_capture, "execution.attempt_failed", "attempt=0"),
+              1);
     check_int(log_capture_heard(&log_capture, "reason=\"the printer is away\"", ""), 2);
     flow_worker_fixture_close(&flow_worker_fixture);
 }
@@ -83,9 +83,8 @@ FLOW_TEST(worker, logs_what_its_handler_fails_for_good)
     id = flow_fixture_submit_retrying(fixture, flow_worker_fixture.eyes, 9);
     flow_worker_fixture_expect(&flow_worker_fixture, &id, "failed");
 
-    wait_until(log_capture_heard(&log_capture, "flow.execution_failed", "no such page") ==
-               1);
-    check_int(log_capture_heard(&log_capture, "flow.attempt_failed", ""), 0);
+    wait_until(log_capture_heard(&log_capture, "execution.failed", "no such page") == 1);
+    check_int(log_capture_heard(&log_capture, "execution.attempt_failed", ""), 0);
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 

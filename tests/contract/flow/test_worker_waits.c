@@ -80,11 +80,11 @@ static struct weir_execution_id env_open(struct env *self,
 {
     struct fixture *fixture = flow_worker_fixture->fixture;
 
-    check_db(weir_flow_worker_create(&flow_worker_fixture->options,
-                                     &flow_worker_fixture->worker, &fixture->error),
+    check_db(weir_execution_worker_create(&flow_worker_fixture->options,
+                                          &flow_worker_fixture->worker, &fixture->error),
              WEIR_OK);
-    check_db(weir_flow_worker_add(flow_worker_fixture->worker, "ask", env_handle, self,
-                                  &fixture->error),
+    check_db(weir_execution_worker_add(flow_worker_fixture->worker, "ask", env_handle,
+                                       self, &fixture->error),
              WEIR_OK);
     flow_worker_fixture_start(flow_worker_fixture);
     return flow_worker_fixture_submit(flow_worker_fixture, "ask");
@@ -96,7 +96,7 @@ static const char *env_signal(struct env *self,
                               const struct weir_execution_id *id)
 {
     struct wait wait = {
-        .flow = flow_worker_fixture->eyes, .id = *id, .waitpoints = {self->setup}};
+        .executions = flow_worker_fixture->eyes, .id = *id, .waitpoints = {self->setup}};
 
     return wait_tell(&wait, flow_worker_fixture->fixture, 0, "approved");
 }
@@ -239,9 +239,9 @@ FLOW_TEST(handler, that_suspends_too_late_is_fenced_and_gets_the_stop_signal)
     flow_worker_fixture.options.permits = 1;
     id = env_open(&env, &flow_worker_fixture);
     wait_until(env.asked == 1);
-    check_db(
-        weir_flow_revoke(flow_worker_fixture.eyes, &id, &revocation, &fixture->error),
-        WEIR_OK);
+    check_db(weir_execution_revoke(flow_worker_fixture.eyes, &id, &revocation,
+                                   &fixture->error),
+             WEIR_OK);
     env.go = true;
     wait_until(env.said >= 1);
     check_status(env.first_status, WEIR_FENCED);

@@ -62,11 +62,11 @@ static void employ(struct flow_worker_fixture *flow_worker_fixture, struct world
     flow_worker_fixture->options.prefetch = 2;
     flow_worker_fixture->dice = weir_mix_u64(seed);
     flow_worker_fixture->trouble = TROUBLE;
-    check_db(weir_flow_worker_create(&flow_worker_fixture->options,
-                                     &flow_worker_fixture->worker, &fixture->error),
+    check_db(weir_execution_worker_create(&flow_worker_fixture->options,
+                                          &flow_worker_fixture->worker, &fixture->error),
              WEIR_OK);
-    check_db(weir_flow_worker_add(flow_worker_fixture->worker, NULL, do_anything, world,
-                                  &fixture->error),
+    check_db(weir_execution_worker_add(flow_worker_fixture->worker, NULL, do_anything,
+                                       world, &fixture->error),
              WEIR_OK);
     flow_worker_fixture_start(flow_worker_fixture);
 }
@@ -99,8 +99,8 @@ static int run_world(struct fixture *fixture, uint64_t seed)
 {
     struct world world = {.dice = seed * 7919};
     struct weir_execution_id ids[COUNT];
-    struct weir_flow_supervisor_options options;
-    struct weir_flow_supervisor *supervisor = NULL;
+    struct weir_execution_supervisor_options options;
+    struct weir_execution_supervisor *supervisor = NULL;
     struct flow_worker_fixture anna, bert;
     struct script script;
     int64_t seconds = 0;
@@ -112,12 +112,12 @@ static int run_world(struct fixture *fixture, uint64_t seed)
     anna.script = &script;
     anna.options.executor = bert.options.executor = script.executor;
     submit_all(&anna, ids);
-    weir_flow_supervisor_options_init(&options);
-    options.flow = anna.eyes;
+    weir_execution_supervisor_options_init(&options);
+    options.executions = anna.eyes;
     options.executor = script.executor;
-    check_db(weir_flow_supervisor_create(&options, &supervisor, &fixture->error),
+    check_db(weir_execution_supervisor_create(&options, &supervisor, &fixture->error),
              WEIR_OK);
-    check_db(weir_flow_supervisor_start(supervisor, &fixture->error), WEIR_OK);
+    check_db(weir_execution_supervisor_start(supervisor, &fixture->error), WEIR_OK);
     employ(&anna, &world, "anna", seed);
     employ(&bert, &world, "bert", seed + 1000);
 
@@ -135,9 +135,9 @@ static int run_world(struct fixture *fixture, uint64_t seed)
     bert.gone = false;
     fenced += (int)(flow_worker_fixture_stats(&anna).fenced +
                     flow_worker_fixture_stats(&bert).fenced);
-    check_int(weir_flow_worker_stop(bert.worker, WEIR_SECONDS(60)), 0);
-    check_int(weir_flow_worker_stop(anna.worker, WEIR_SECONDS(60)), 0);
-    weir_flow_supervisor_destroy(supervisor);
+    check_int(weir_execution_worker_stop(bert.worker, WEIR_SECONDS(60)), 0);
+    check_int(weir_execution_worker_stop(anna.worker, WEIR_SECONDS(60)), 0);
+    weir_execution_supervisor_destroy(supervisor);
     flow_worker_fixture_close(&bert);
     flow_worker_fixture_close(&anna);
     fixture_prepare(fixture, "DELETE FROM {p}_execution");

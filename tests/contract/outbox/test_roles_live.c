@@ -41,8 +41,8 @@ static void *run_command(void *argument)
     struct weir_role_plan plan;
     struct weir_role_change failed;
 
-    weir_role_plan_init(&plan, &self->fixture->heap.heap, weir_flow_grants,
-                        weir_flow_right_count);
+    weir_role_plan_init(&plan, &self->fixture->heap.heap, weir_executions_grants,
+                        weir_executions_right_count);
     self->status = weir_role_plan_apply(&plan, self->db, &failed, &self->error);
     weir_role_plan_fini(&plan);
     atomic_store(&self->ended, true);

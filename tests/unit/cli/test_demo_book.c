@@ -26,7 +26,7 @@ static void setup_open(struct setup *self)
     weir_db_options_init(&options);
     options.url = "sqlite::memory:";
     check_status(weir_db_create(&options, &self->db, &self->error), WEIR_OK);
-    check_status(weir_flow_migrate(self->db, &self->error), WEIR_OK);
+    check_status(weir_executions_migrate(self->db, &self->error), WEIR_OK);
     weir_book_init(&self->book, self->db);
 }
 
@@ -45,7 +45,8 @@ static void setup_run(struct setup *self, const char *text)
 }
 
 /* The executions of one order from `no` on, in these states. */
-static void setup_order(struct setup *self, int64_t no, int64_t flow, const int *states)
+static void setup_order(struct setup *self, int64_t no, int64_t executions,
+                        const int *states)
 {
     char text[512];
 
@@ -57,7 +58,7 @@ static void setup_order(struct setup *self, int64_t no, int64_t flow, const int 
                        " (%d, 'u%d', '', 0, %d, %d, 0, 0, 0, 0, 0, %d, 1000000, 0, 0,"
                        " 3000000, '', '%s')",
                        (int)no + i, (int)no + i, states[i], states[i] == 3 ? 5 : 0,
-                       (int)flow, WEIR_STEP_NAMES[i]);
+                       (int)executions, WEIR_STEP_NAMES[i]);
         setup_run(self, text);
     }
 }

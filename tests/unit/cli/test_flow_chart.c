@@ -19,7 +19,7 @@ enum { MEMBERS_MAX = 64, EDGES_MAX = 1024, OUT_SIZE_MAX = 1 << 20 };
 struct setup {
     struct weir_flow_chart chart;
     struct weir_chart_member members[MEMBERS_MAX];
-    struct weir_group_info groups[MEMBERS_MAX];
+    struct weir_flow_join_info groups[MEMBERS_MAX];
     struct weir_draw_edge edges[EDGES_MAX];
     struct weir_edge_info edge_infos[EDGES_MAX];
     uint32_t leading[EDGES_MAX];
@@ -39,10 +39,10 @@ static void open_setup(size_t member_count)
                                      .leading = setup.leading,
                                      .leading_begin = setup.leading_begin,
                                      .now_us = NOW}};
-    setup.chart.info = (struct weir_graph_info){.name_space = "default",
-                                                .kind = "order",
-                                                .cancel_reason = "",
-                                                .members = (uint32_t)member_count};
+    setup.chart.info = (struct weir_flow_info){.name_space = "default",
+                                               .kind = "order",
+                                               .cancel_reason = "",
+                                               .members = (uint32_t)member_count};
     weir_buf_init(&setup.out, weir_heap_system(), OUT_SIZE_MAX);
     for (size_t i = 0; i < member_count; i++)
         setup.members[i].info = (struct weir_execution_info){
@@ -66,7 +66,7 @@ static void close_setup(void)
 /* Edges are given by where they lead to, as the chart has them. */
 static void add_edge(uint32_t from, uint32_t to)
 {
-    struct weir_group_info *group = &setup.groups[to];
+    struct weir_flow_join_info *group = &setup.groups[to];
     struct weir_flow_chart *chart = &setup.chart;
 
     setup.edges[chart->edge_count] = (struct weir_draw_edge){from, to};
@@ -88,7 +88,7 @@ static void set_state(size_t member, enum weir_public_state state)
 
 static void says(size_t member, const char *want)
 {
-    char why[WEIR_FLOW_WHY_SIZE];
+    char why[WEIR_EXECUTION_WHY_SIZE];
 
     check_str(weir_flow_chart_why(&setup.chart, member, why), want);
 }
@@ -110,7 +110,7 @@ WEIR_TEST(why, is_what_is_missing_and_how_many_are_needed)
     setup.groups[3].succeeded = 0;
     says(3, "0 of 3, needs 1; missing: step (active), step (waiting)");
     setup.groups[3].join =
-        (struct weir_graph_join){.policy = WEIR_JOIN_QUORUM, .quorum = 2};
+        (struct weir_flow_join){.policy = WEIR_JOIN_QUORUM, .quorum = 2};
     says(3, "0 of 3, needs 2; missing: step (active), step (waiting)");
     close_setup();
 }
@@ -120,7 +120,7 @@ WEIR_TEST(why, counts_those_that_did_not_end_well)
     open_setup(4);
     for (uint32_t i = 0; i < 3; i++)
         add_edge(i, 3);
-    setup.groups[3].join = (struct weir_graph_join){.policy = WEIR_JOIN_ANY};
+    setup.groups[3].join = (struct weir_flow_join){.policy = WEIR_JOIN_ANY};
     setup.groups[3].failed = 1;
     setup.groups[3].skipped = 1;
     setup.edge_infos[0].state = WEIR_EDGE_FAILED;
@@ -149,7 +149,7 @@ WEIR_TEST(why, asks_for_a_supervisor_when_it_is_decided)
     open_setup(2);
     add_edge(0, 1);
     setup.groups[1].succeeded = 1;
-    setup.groups[1].state = WEIR_GROUP_SATISFIED;
+    setup.groups[1].state = WEIR_FLOW_JOIN_SATISFIED;
 
     says(1, "1 of 1, needs 1, which is decided; does 'weir supervise' run?");
     close_setup();
@@ -171,14 +171,14 @@ WEIR_TEST(why, is_the_note_where_there_is_one)
 static const char *show(size_t width, size_t fold)
 {
     struct weir_chart_text_options options = {.width = width, .fold = fold};
-    const char *graph;
+    const char *flow;
 
     weir_buf_reset(&setup.out);
     check_status(weir_flow_chart_append_text(&setup.chart, &options, &setup.out),
                  WEIR_OK);
-    graph = strstr(weir_buf_text(&setup.out), "\n\n");
-    check(graph != NULL);
-    return graph + 2;
+    flow = strstr(weir_buf_text(&setup.out), "\n\n");
+    check(flow != NULL);
+    return flow + 2;
 }
 
 WEIR_TEST(text, has_the_graph_with_states_and_reasons)

@@ -1,5 +1,5 @@
 /*
- * Tests of cli/flow/flow_draw.c and cli/flow/flow_draw_layers.c: graphs, and what is drawn of them.
+ * Tests of cli/flow/flow_draw.c and cli/flow/flow_draw_layers.c: flows, and what is drawn of them.
  */
 #include "cli/flow/flow_draw.h"
 
@@ -250,7 +250,7 @@ WEIR_TEST(drawing, refuses_more_columns_than_there_is_room_for)
     forget(&sketch);
 }
 
-/* ---- all sorts of graphs ------------------------------------------------------------------ */
+/* ---- all sorts of flows ------------------------------------------------------------------ */
 
 /* Somebody who has only the picture: which items the line in each column comes from. */
 struct reader {

@@ -12,7 +12,7 @@
 
 #include "lib/test.h"
 
-static int read_plan(struct weir_graph_plan *plan, const char *text, size_t size)
+static int read_plan(struct weir_flow_plan *plan, const char *text, size_t size)
 {
     char *copy =
         malloc(size > 0 ? size : 1); /* so that what is read beyond it is noticed */
@@ -20,20 +20,20 @@ static int read_plan(struct weir_graph_plan *plan, const char *text, size_t size
 
     check(copy != NULL);
     memcpy(copy, text, size);
-    weir_graph_plan_init(plan, &weir_cli_flow_add, 0);
-    code = weir_graph_plan_read(plan, (struct weir_str){copy, size});
+    weir_flow_plan_init(plan, &weir_cli_flow_add, 0);
+    code = weir_flow_plan_read(plan, (struct weir_str){copy, size});
     free(copy);
     return code;
 }
 
 static int code_of(const char *text)
 {
-    struct weir_graph_plan plan;
+    struct weir_flow_plan plan;
     int code;
 
     check(freopen("/dev/null", "w", stderr) != NULL);
     code = read_plan(&plan, text, strlen(text));
-    weir_graph_plan_fini(&plan);
+    weir_flow_plan_fini(&plan);
     return code;
 }
 
@@ -45,14 +45,14 @@ WEIR_TEST(plan, has_what_the_options_of_a_draft_are_called)
         " \"attempt_timeout\": \"5s\", \"delay\": \"1s\", \"namespace\": \"n\","
         " \"key\": null, \"input\": {\"x\": [1]}, \"tags\": {\"a.b\": \"c\"},"
         " \"capabilities\": [\"gpu\", \"ssd\"], \"budgets\": [\"cents\"]}\n";
-    struct weir_graph_plan plan;
+    struct weir_flow_plan plan;
     const struct weir_execution_draft *draft;
 
     check_int(read_plan(&plan, TEXT, strlen(TEXT)), WEIR_EXIT_DONE);
 
-    check_int(weir_graph_plan_member_count(&plan), 1);
-    check_str(weir_graph_plan_member(&plan, 0)->name, "a");
-    draft = &weir_graph_plan_member(&plan, 0)->drafting->draft;
+    check_int(weir_flow_plan_member_count(&plan), 1);
+    check_str(weir_flow_plan_member(&plan, 0)->name, "a");
+    draft = &weir_flow_plan_member(&plan, 0)->drafting->draft;
     check_str(draft->lane, "l");
     check_str(draft->kind, "k");
     check_str(draft->name_space, "n");
@@ -69,7 +69,7 @@ WEIR_TEST(plan, has_what_the_options_of_a_draft_are_called)
     check_int(draft->capability_count, 2);
     check_str(draft->capabilities[1], "ssd");
     check_int(draft->budget_count, 1);
-    weir_graph_plan_fini(&plan);
+    weir_flow_plan_fini(&plan);
 }
 
 WEIR_TEST(plan, is_lines_or_one_object_over_lines)
@@ -120,7 +120,7 @@ WEIR_TEST(plan, may_be_any_bytes)
         "\"]\"}]}\n"
         "{\"from\": \"a\", \"to\": \"b\", \"pass_data\": true}\n";
     static const char BYTES[] = "\"{}[]:,\\ \nntu0\xff";
-    struct weir_graph_plan plan;
+    struct weir_flow_plan plan;
     char text[sizeof PLAN];
 
     check(freopen("/dev/null", "w", stderr) != NULL);
@@ -136,6 +136,6 @@ WEIR_TEST(plan, may_be_any_bytes)
             size = (size_t)rand() % size;
         code = read_plan(&plan, text, size);
         check(code == WEIR_EXIT_DONE || code == WEIR_EXIT_MISUSE);
-        weir_graph_plan_fini(&plan);
+        weir_flow_plan_fini(&plan);
     }
 }

@@ -26,9 +26,9 @@ static struct weir_execution_info plain(enum weir_public_state state,
 
 static void says(const struct weir_execution_info *info, const char *want)
 {
-    char why[WEIR_FLOW_WHY_SIZE];
+    char why[WEIR_EXECUTION_WHY_SIZE];
 
-    check_str(weir_flow_spell_why(info, NOW, why), want);
+    check_str(weir_execution_spell_why(info, NOW, why), want);
 }
 
 WEIR_TEST(why, is_a_worker_that_has_not_come)

@@ -19,11 +19,12 @@ static struct weir_claim claim_of(uint16_t partition, int64_t no, int64_t epoch)
 
 static void comes_back(const struct weir_claim *claim)
 {
-    char token[WEIR_FLOW_TOKEN_SIZE];
+    char token[WEIR_EXECUTION_TOKEN_SIZE];
     struct weir_claim found;
 
-    check_int(weir_flow_take_token(&weir_cli_flow_renew,
-                                   weir_flow_token_format(claim, token), &found),
+    check_int(weir_execution_take_token(&weir_cli_execution_renew,
+                                        weir_execution_token_format(claim, token),
+                                        &found),
               WEIR_EXIT_DONE);
     check_int(found.id.partition, claim->id.partition);
     check(memcmp(found.id.uuid, claim->id.uuid, sizeof found.id.uuid) == 0);
@@ -34,9 +35,9 @@ static void comes_back(const struct weir_claim *claim)
 WEIR_TEST(token, is_id_row_and_epoch)
 {
     const struct weir_claim claim = claim_of(7, 42, 3);
-    char token[WEIR_FLOW_TOKEN_SIZE];
+    char token[WEIR_EXECUTION_TOKEN_SIZE];
 
-    check_str(weir_flow_token_format(&claim, token),
+    check_str(weir_execution_token_format(&claim, token),
               "7-abababab-abab-abab-abab-abababababab/42/3");
 }
 
@@ -46,7 +47,8 @@ WEIR_TEST(token, may_have_an_id_of_the_old_form)
         "{fp:65535}:abababab-abab-abab-abab-abababababab/9223372036854775807/3";
     struct weir_claim found;
 
-    check_int(weir_flow_take_token(&weir_cli_flow_renew, TOKEN, &found), WEIR_EXIT_DONE);
+    check_int(weir_execution_take_token(&weir_cli_execution_renew, TOKEN, &found),
+              WEIR_EXIT_DONE);
     check_int(found.id.partition, UINT16_MAX);
     check(found.no == INT64_MAX);
     check(found.epoch == 3);
@@ -54,14 +56,14 @@ WEIR_TEST(token, may_have_an_id_of_the_old_form)
 
 WEIR_TEST(execution, is_told_from_flows_and_from_tokens_of_waitpoints)
 {
-    check(weir_flow_is_execution("7-01902c5e-7d1a-7b3c-8f00-0123456789ab"));
-    check(weir_flow_is_execution("{fp:7}:01902c5e-7d1a-7b3c-8f00-0123456789ab"));
-    check(weir_flow_is_execution("65535-x"));
-    check(!weir_flow_is_execution("12345678-7d1a-7b3c-8f00-0123456789ab"));
-    check(!weir_flow_is_execution("7-k:0123abcd"));
-    check(!weir_flow_is_execution("-7-01902c5e"));
-    check(!weir_flow_is_execution("7"));
-    check(!weir_flow_is_execution(""));
+    check(weir_execution_is_id("7-01902c5e-7d1a-7b3c-8f00-0123456789ab"));
+    check(weir_execution_is_id("{fp:7}:01902c5e-7d1a-7b3c-8f00-0123456789ab"));
+    check(weir_execution_is_id("65535-x"));
+    check(!weir_execution_is_id("12345678-7d1a-7b3c-8f00-0123456789ab"));
+    check(!weir_execution_is_id("7-k:0123abcd"));
+    check(!weir_execution_is_id("-7-01902c5e"));
+    check(!weir_execution_is_id("7"));
+    check(!weir_execution_is_id(""));
 }
 
 WEIR_TEST(token, is_the_claim_again)

@@ -182,15 +182,15 @@ WEIR_TEST(priority, is_clamped_and_never_wrong)
 
 WEIR_TEST(delay_and_deadline, are_up_to_a_hundred_years)
 {
-    accepts(DRAFT(.delay_ms = WEIR_FLOW_DURATION_MS_MAX,
-                  .deadline_ms = WEIR_FLOW_DURATION_MS_MAX));
+    accepts(DRAFT(.delay_ms = WEIR_EXECUTION_DURATION_MS_MAX,
+                  .deadline_ms = WEIR_EXECUTION_DURATION_MS_MAX));
 
     refuses(DRAFT(.delay_ms = -1), WEIR_INVALID, "delay_ms", "-1", "from 0 to");
     refuses(DRAFT(.delay_ms = INT64_MAX), WEIR_INVALID, "delay_ms", "9223372036854775807",
             "3155760000000");
     refuses(DRAFT(.deadline_ms = INT64_MIN), WEIR_INVALID, "deadline_ms",
             "-9223372036854775808", "from 0 to");
-    refuses(DRAFT(.deadline_ms = WEIR_FLOW_DURATION_MS_MAX + 1), WEIR_INVALID,
+    refuses(DRAFT(.deadline_ms = WEIR_EXECUTION_DURATION_MS_MAX + 1), WEIR_INVALID,
             "deadline_ms", "3155760000001", "3155760000000");
 }
 
@@ -260,8 +260,8 @@ WEIR_TEST(policy, has_a_multiplier_from_1_to_1000)
 WEIR_TEST(policy, has_times_from_0_to_a_hundred_years)
 {
     accepts(DRAFT(.policy = POLICY(backoff_initial_ms, 0)));
-    accepts(DRAFT(.policy = POLICY(backoff_max_ms, WEIR_FLOW_DURATION_MS_MAX)));
-    accepts(DRAFT(.policy = POLICY(attempt_timeout_ms, WEIR_FLOW_DURATION_MS_MAX)));
+    accepts(DRAFT(.policy = POLICY(backoff_max_ms, WEIR_EXECUTION_DURATION_MS_MAX)));
+    accepts(DRAFT(.policy = POLICY(attempt_timeout_ms, WEIR_EXECUTION_DURATION_MS_MAX)));
 
     refuses(DRAFT(.policy = POLICY(backoff_initial_ms, -1)), WEIR_INVALID,
             "policy.backoff_initial_ms", "-1", "from 0 to 3155760000000");

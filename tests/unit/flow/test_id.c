@@ -214,7 +214,7 @@ WEIR_TEST(execution_id, comes_back_from_its_text_with_every_partition)
 
 static uint32_t crc_of(const char *text)
 {
-    return weir_flow_partition(text, strlen(text), 65536);
+    return weir_execution_partition(text, strlen(text), 65536);
 }
 
 /* The first is the check value of every catalogue of CRCs. */
@@ -223,17 +223,17 @@ WEIR_TEST(partition, is_crc16_xmodem)
     check_int(crc_of("123456789"), 0x31c3);
     check_int(crc_of(""), 0);
     check_int(crc_of("A"), 0x58e5);
-    check_int(weir_flow_partition("\xff\xff", 2, 65536), 0x1d0f);
-    check_int(weir_flow_partition("\0\0\0\0", 4, 65536), 0);
-    check_int(weir_flow_partition(NULL, 0, 65536), 0);
+    check_int(weir_execution_partition("\xff\xff", 2, 65536), 0x1d0f);
+    check_int(weir_execution_partition("\0\0\0\0", 4, 65536), 0);
+    check_int(weir_execution_partition(NULL, 0, 65536), 0);
 }
 
 WEIR_TEST(partition, is_below_the_number_of_partitions)
 {
-    check_int(weir_flow_partition("123456789", 9, 256), 0xc3);
-    check_int(weir_flow_partition("123456789", 9, 32), 0xc3 % 32);
-    check_int(weir_flow_partition("123456789", 9, 1), 0);
-    check_int(weir_flow_partition("123456789", 9, 1000), 0x31c3 % 1000);
+    check_int(weir_execution_partition("123456789", 9, 256), 0xc3);
+    check_int(weir_execution_partition("123456789", 9, 32), 0xc3 % 32);
+    check_int(weir_execution_partition("123456789", 9, 1), 0);
+    check_int(weir_execution_partition("123456789", 9, 1000), 0x31c3 % 1000);
 }
 
 /* ---- uuids --------------------------------------------------------------------------------- */

@@ -5,8 +5,8 @@
 
 #include "lib/test.h"
 
-static enum weir_group_state judge(enum weir_join policy, uint32_t quorum, uint32_t total,
-                                   uint32_t succeeded, uint32_t lost)
+static enum weir_flow_join_state judge(enum weir_join policy, uint32_t quorum,
+                                       uint32_t total, uint32_t succeeded, uint32_t lost)
 {
     struct weir_join_progress join_row = {.policy = policy,
                                           .quorum = quorum,
@@ -21,25 +21,25 @@ static enum weir_group_state judge(enum weir_join policy, uint32_t quorum, uint3
 
 WEIR_TEST(all, needs_every_one_and_is_impossible_with_the_first_that_is_lost)
 {
-    check_int(judge(WEIR_JOIN_ALL, 0, 3, 2, 0), WEIR_GROUP_PENDING);
-    check_int(judge(WEIR_JOIN_ALL, 0, 3, 3, 0), WEIR_GROUP_SATISFIED);
-    check_int(judge(WEIR_JOIN_ALL, 0, 3, 0, 1), WEIR_GROUP_IMPOSSIBLE);
-    check_int(judge(WEIR_JOIN_ALL, 0, 0, 0, 0), WEIR_GROUP_PENDING);
+    check_int(judge(WEIR_JOIN_ALL, 0, 3, 2, 0), WEIR_FLOW_JOIN_PENDING);
+    check_int(judge(WEIR_JOIN_ALL, 0, 3, 3, 0), WEIR_FLOW_JOIN_SATISFIED);
+    check_int(judge(WEIR_JOIN_ALL, 0, 3, 0, 1), WEIR_FLOW_JOIN_IMPOSSIBLE);
+    check_int(judge(WEIR_JOIN_ALL, 0, 0, 0, 0), WEIR_FLOW_JOIN_PENDING);
 }
 
 WEIR_TEST(any, needs_one_and_is_impossible_when_all_are_lost)
 {
-    check_int(judge(WEIR_JOIN_ANY, 0, 3, 0, 2), WEIR_GROUP_PENDING);
-    check_int(judge(WEIR_JOIN_ANY, 0, 3, 1, 2), WEIR_GROUP_SATISFIED);
-    check_int(judge(WEIR_JOIN_ANY, 0, 3, 0, 3), WEIR_GROUP_IMPOSSIBLE);
+    check_int(judge(WEIR_JOIN_ANY, 0, 3, 0, 2), WEIR_FLOW_JOIN_PENDING);
+    check_int(judge(WEIR_JOIN_ANY, 0, 3, 1, 2), WEIR_FLOW_JOIN_SATISFIED);
+    check_int(judge(WEIR_JOIN_ANY, 0, 3, 0, 3), WEIR_FLOW_JOIN_IMPOSSIBLE);
 }
 
 WEIR_TEST(quorum, needs_k_and_is_impossible_when_fewer_are_left)
 {
-    check_int(judge(WEIR_JOIN_QUORUM, 3, 5, 2, 2), WEIR_GROUP_PENDING);
-    check_int(judge(WEIR_JOIN_QUORUM, 3, 5, 3, 0), WEIR_GROUP_SATISFIED);
-    check_int(judge(WEIR_JOIN_QUORUM, 3, 5, 2, 3), WEIR_GROUP_IMPOSSIBLE);
-    check_int(judge(WEIR_JOIN_QUORUM, 3, 2, 0, 0), WEIR_GROUP_IMPOSSIBLE);
+    check_int(judge(WEIR_JOIN_QUORUM, 3, 5, 2, 2), WEIR_FLOW_JOIN_PENDING);
+    check_int(judge(WEIR_JOIN_QUORUM, 3, 5, 3, 0), WEIR_FLOW_JOIN_SATISFIED);
+    check_int(judge(WEIR_JOIN_QUORUM, 3, 5, 2, 3), WEIR_FLOW_JOIN_IMPOSSIBLE);
+    check_int(judge(WEIR_JOIN_QUORUM, 3, 2, 0, 0), WEIR_FLOW_JOIN_IMPOSSIBLE);
 }
 
 WEIR_TEST(edge, succeeds_is_skipped_or_else_fails_with_its_upstream)
