@@ -387,10 +387,10 @@ static enum weir_status check_report(int32_t percent, struct weir_str text,
 
 /* Why it was refused, as it is now. */
 static enum weir_status tell_status(struct weir_executions *self,
-                                   struct weir_connection *connection,
-                                   const struct weir_claim *claim,
-                                   struct weir_execution_status *current,
-                                   struct weir_error *error)
+                                    struct weir_connection *connection,
+                                    const struct weir_claim *claim,
+                                    struct weir_execution_status *current,
+                                    struct weir_error *error)
 {
     struct weir_execution_records records;
     enum weir_status status;

@@ -154,7 +154,7 @@ struct settle_call {
 
     /* what became of each claim */
     enum weir_status verdicts[WEIR_EXECUTION_WORDS_MAX];
-    struct weir_execution_status truths[WEIR_EXECUTION_WORDS_MAX];
+    struct weir_execution_status statuses[WEIR_EXECUTION_WORDS_MAX];
 
     /* what the library wants to have */
     struct weir_settlement settlements[WEIR_EXECUTION_WORDS_MAX];
@@ -247,7 +247,7 @@ static int tell_refused(const struct settle_call *self)
         if (self->verdicts[i] == WEIR_OK)
             continue;
         weir_execution_id_format(&self->claims[i].id, id);
-        weir_execution_spell_status(&self->truths[i], self->session.now_us, current);
+        weir_execution_spell_status(&self->statuses[i], self->session.now_us, current);
         if (self->verdicts[i] == WEIR_FENCED)
             code = weir_command_fail(command, "%s: the claim has been lost; %s", id,
                                      current);
@@ -276,7 +276,7 @@ static const char *answer_of(enum weir_status verdict)
 }
 
 static void append_status(struct weir_buf *json,
-                         const struct weir_execution_status *current)
+                          const struct weir_execution_status *current)
 {
     weir_output_add_text(json, "state", weir_public_state_name(current->state));
     weir_output_add_number(json, "epoch", current->epoch);
@@ -299,7 +299,7 @@ static int print_json(const struct settle_call *self)
                              weir_execution_token_format(&self->claims[i], token));
         weir_output_add_text(&json, "answer", answer_of(self->verdicts[i]));
         if (self->verdicts[i] != WEIR_NOT_FOUND)
-            append_status(&json, &self->truths[i]);
+            append_status(&json, &self->statuses[i]);
         weir_buf_append_text(&json, "}");
     }
     weir_buf_append_text(&json, "]}");
@@ -313,7 +313,7 @@ static int print_json(const struct settle_call *self)
 static void print_done(const struct settle_call *self)
 {
     for (size_t i = 0; i < self->count; i++) {
-        enum weir_public_state state = self->truths[i].state;
+        enum weir_public_state state = self->statuses[i].state;
         const char *name = weir_public_state_name(state);
         bool plain = state == WEIR_STATE_ACTIVE || strcmp(name, self->done) == 0;
         char id[WEIR_EXECUTION_ID_TEXT_SIZE];
@@ -365,7 +365,7 @@ static enum weir_status renew(struct settle_call *self, struct weir_error *error
                                   self->count, error);
     for (size_t i = 0; i < self->count; i++) {
         self->verdicts[i] = self->renewals[i].status;
-        self->truths[i] = self->renewals[i].current;
+        self->statuses[i] = self->renewals[i].current;
     }
     return status;
 }
@@ -374,11 +374,11 @@ static enum weir_status progress(struct settle_call *self, struct weir_error *er
 {
     enum weir_status status = weir_execution_progress(
         self->session.executions, &self->claims[0], (int32_t)self->percent, self->text,
-        &self->truths[0], error);
+        &self->statuses[0], error);
 
     self->verdicts[0] = status;
     if (status == WEIR_OK)
-        self->truths[0].state = WEIR_STATE_ACTIVE;
+        self->statuses[0].state = WEIR_STATE_ACTIVE;
     return status == WEIR_FENCED || status == WEIR_NOT_FOUND ? WEIR_OK : status;
 }
 
@@ -389,7 +389,7 @@ static enum weir_status settle(struct settle_call *self, struct weir_error *erro
 
     for (size_t i = 0; i < self->count; i++) {
         self->verdicts[i] = self->settlements[i].status;
-        self->truths[i] = self->settlements[i].current;
+        self->statuses[i] = self->settlements[i].current;
     }
     return status;
 }
