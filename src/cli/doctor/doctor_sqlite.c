@@ -106,7 +106,7 @@ static void check_space(struct weir_doctor *self)
 /* Names the first damage that it finds. */
 static const struct weir_sql SQL_CHECK = {
     .name = "check file",
-    .text = "SELECT quick_check FROM pragma_quick_check(1)",
+    .text = "SELECT quick_check FROM pragma_quick_check LIMIT 1",
     .parameters = "",
 };
 
