@@ -16,14 +16,20 @@ is_same() {
     "$golden" --check --made "$made" "$1"
 }
 
+# A copy of the golden files, as this machine's versions of the databases make them.
+copy_files() {
+    rm -rf "$scratch/changed"
+    cp -R "$root/tests/golden" "$scratch/changed"
+    cp -R "$made/." "$scratch/changed"
+}
+
 # finds CHANGE PART FILE: the golden files after CHANGE, a script of sed for FILE, are refused, and PART
 # and FILE are named.
 finds() {
     local change=$1 part=$2 file=$3 changed=$scratch/changed
-    rm -rf "$changed"
-    cp -R "$root/tests/golden" "$changed"
+    copy_files
     sed -i "$change" "$changed/$file"
-    ! cmp -s "$changed/$file" "$root/tests/golden/$file" || { echo "nothing to change"; return 1; }
+    ! cmp -s "$changed/$file" "$made/$file" || { echo "nothing to change"; return 1; }
     fails_naming "script/golden: $part differs" "$golden" --check --made "$made" --files "$changed" "$part"
     fails_naming "b/$file" "$golden" --check --made "$made" --files "$changed" "$part"
 }
@@ -31,8 +37,7 @@ finds() {
 # finds_file CHANGE PART: a file that is missing or too many.
 finds_file() {
     local changed=$scratch/changed
-    rm -rf "$changed"
-    cp -R "$root/tests/golden" "$changed"
+    copy_files
     (cd "$changed" && eval "$1")
     fails_naming "script/golden: $2 differs" "$golden" --check --made "$made" --files "$changed" "$2"
 }
@@ -40,8 +45,7 @@ finds_file() {
 # Files of another version of PostgreSQL are left alone, which is said.
 leaves_out_versions() {
     local changed=$scratch/changed
-    rm -rf "$changed"
-    cp -R "$root/tests/golden" "$changed"
+    copy_files
     sed -i 's/^postgresql .*/postgresql 9/' "$changed/versions.txt"
     echo x >>"$changed/schema/postgresql.sql"
     "$golden" --check --made "$made" --files "$changed" schema 2>"$scratch/said"
