@@ -15,7 +15,7 @@ enum { WEIR_DRAFT_DIGEST_SIZE = WEIR_MD5_SIZE };
 /*
  * Id, namespace, lane, kind, name, input, policy, times, capabilities, tags, idempotency key, in this
  * order: WEIR_INVALID, or WEIR_TOO_LARGE for input, capabilities, tags and key. A priority is
- * clamped and never wrong. `partitions`: of the flow, which the partition of a given id is below.
+ * clamped and never wrong. `partitions`: of the engine, which the partition of a given id is below.
  * Reads at most one byte beyond the limit of a text.
  */
 WEIR_CHECKED enum weir_status

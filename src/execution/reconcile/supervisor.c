@@ -284,7 +284,7 @@ static enum weir_status assemble(struct weir_execution_supervisor *self,
     if (status != WEIR_OK)
         return status;
     weir_scanner_options_init(&scanner);
-    scanner.name = "flow";
+    scanner.name = "execution";
     scanner.filter = &self->filter;
     scanner.heap = self->heap;
     scanner.log = *weir_db_log(self->executions->db);
