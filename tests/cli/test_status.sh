@@ -8,7 +8,7 @@ shows_that_there_is_nothing() {
     ends 0 status
     says "no queues; make one with 'weir queue add NAME --partitions N'"
     ends 0 status --json
-    json '[.queues[].name | select(startswith("flow.") | not)] == [] and .processes == []'
+    json '[.queues[].name | select(startswith("execution.") | not)] == [] and .processes == []'
 }
 
 # Those of the execution engine are there; nobody reads them, and nothing is kept.

@@ -217,7 +217,7 @@ static enum weir_outcome count_one(struct weir_context *context, void *state,
 /* But for those of the execution engine. */
 static void count_queue(void *state, const struct weir_queue_info *info)
 {
-    *(int *)state += strncmp(info->name, "flow.", strlen("flow.")) != 0;
+    *(int *)state += strncmp(info->name, "execution.", strlen("execution.")) != 0;
 }
 
 static struct weir_outbox *outbox_as(struct env *self, const char *user,

@@ -29,10 +29,11 @@ static int64_t told(struct fixture *fixture, const char *queue, const char *type
 {
     char sql[256];
 
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT count(*) FROM weir_log l JOIN weir_queue q"
-                   " ON l.pid / 64 = q.id WHERE q.name = 'flow.%s' AND l.type = '%s'",
-                   queue, type);
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT count(*) FROM weir_log l JOIN weir_queue q"
+        " ON l.pid / 64 = q.id WHERE q.name = 'execution.%s' AND l.type = '%s'",
+        queue, type);
     return fixture_ask(fixture, sql);
 }
 

@@ -342,7 +342,6 @@ FLOW_TEST(unknown, numbers_stop_their_reconciler_with_a_clear_text_and_no_other)
     struct weir_claim claim;
     struct patrol patrol;
     struct supervisor_fixture supervisor_fixture;
-    const char *uuid;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
 
     supervisor_fixture_open(&supervisor_fixture, fixture);
@@ -353,9 +352,7 @@ FLOW_TEST(unknown, numbers_stop_their_reconciler_with_a_clear_text_and_no_other)
 
     info = patrol_scan(&patrol, WEIR_RECONCILER_LEASE_EXPIRY);
     (void)weir_execution_id_format(&claim.id, id);
-    uuid = strchr(id, ':');
-    uuid = strchr(uuid + 1, ':') + 1;
-    check(strstr(info.last_error, uuid) != NULL);
+    check(strstr(info.last_error, id) != NULL);
     check(strstr(info.last_error, "hold 99, which this library does not know") != NULL);
     check_int(info.processed, 0);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_execution WHERE state = 4"),

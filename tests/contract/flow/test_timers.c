@@ -134,7 +134,7 @@ static int64_t signed_events(struct fixture *fixture, const char *queue, const c
     (void)snprintf(
         sql, sizeof sql,
         "SELECT count(*) FROM weir_log l JOIN weir_queue q ON l.pid / 64 = q.id"
-        " WHERE q.name = 'flow.%s' AND l.type = '%s' AND %s LIKE"
+        " WHERE q.name = 'execution.%s' AND l.type = '%s' AND %s LIKE"
         " '%%\"namespace\":\"acme\"%%\"tags\":{\"app.zone\":\"west\"}%%'",
         queue, type,
         fixture_choose(fixture, "CAST(l.payload AS TEXT)",

@@ -1,4 +1,1 @@
-int crooked(void)
-{
-    return 1;
-}
+int  crooked ( void ) { return 1 ; }

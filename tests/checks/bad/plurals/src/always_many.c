@@ -1,4 +1,6 @@
 void tell(long count)
 {
-    printf("%" PRId64 " messages in %.2f s\n", count, 1.0);
+    printf("%" PRId64
+           " messages in %.2f s\n",
+           count, 1.0);
 }
