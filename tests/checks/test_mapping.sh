@@ -35,7 +35,7 @@ engines() {
 curtailed() {
     mkdir -p "$scratch/curtailed/docs/internals" "$scratch/curtailed/tests"
     cp "$sample/tests/test_door.c" "$scratch/curtailed/tests"
-    sed "$1" "$root/docs/internals/flow.md" >"$scratch/curtailed/docs/internals/flow.md"
+    sed "$1" "$root/docs/internals/executions.md" >"$scratch/curtailed/docs/internals/executions.md"
     "$mapping" "$scratch/curtailed"
 }
 
