@@ -98,7 +98,7 @@ int main(int count, char **arguments)
     const struct weir_execution_draft payment = {.lane = LANES[0], .kind = "pay"};
     struct letter letter = {.boss = {.key = "boss"}};
     struct weir_db_options where;
-    struct weir_executions_options flows;
+    struct weir_executions_options engine;
     struct weir_execution_worker_options working;
     struct weir_db *db;
     struct weir_executions *executions;
@@ -108,9 +108,9 @@ int main(int count, char **arguments)
     where.url = count > 1 ? arguments[1] : "sqlite::memory:";
     must(weir_db_create(&where, &db, &error));
     must(weir_executions_migrate(db, &error));
-    weir_executions_options_init(&flows);
-    flows.db = db;
-    must(weir_executions_create(&flows, &executions, &error));
+    weir_executions_options_init(&engine);
+    engine.db = db;
+    must(weir_executions_create(&engine, &executions, &error));
     weir_execution_worker_options_init(&working);
     working.executions = executions;
     working.claim.lanes = LANES;

@@ -48,11 +48,9 @@ static enum weir_status print_result(struct weir_executions *executions,
 {
     void *result = NULL;
     size_t size = 0;
-    enum weir_status status =
-        weir_execution_result(executions, id, &result, &size, error);
 
-    if (status != WEIR_OK)
-        return status;
+    if (weir_execution_result(executions, id, &result, &size, error) != WEIR_OK)
+        return error->status;
     printf("%.*s\n", (int)size, (const char *)result);
     weir_executions_free(executions, result);
     return weir_execution_attempts(executions, id, print_attempt, NULL, error);
@@ -66,9 +64,9 @@ int main(int count, char **arguments)
         {.lane = "kitchen", .kind = "greet", .input = "Alice", .input_size = 5},
         {.lane = "kitchen", .kind = "brew", .policy = &twice},
     };
-    struct weir_submission submissions[2];
+    struct weir_submission sent[2];
     struct weir_db_options where;
-    struct weir_executions_options flows;
+    struct weir_executions_options engine;
     struct weir_execution_worker_options options;
     struct weir_db *db = NULL;
     struct weir_executions *executions = NULL;
@@ -83,7 +81,7 @@ int main(int count, char **arguments)
     twice.backoff_initial_ms = 0;
     weir_db_options_init(&where);
     where.url = count > 1 ? arguments[1] : "sqlite::memory:";
-    weir_executions_options_init(&flows);
+    weir_executions_options_init(&engine);
     weir_execution_worker_options_init(&options);
     options.claim.lanes = LANES;
     options.claim.lane_count = 1;
@@ -92,22 +90,21 @@ int main(int count, char **arguments)
     if (weir_db_create(&where, &db, &error) != WEIR_OK ||
         weir_executions_migrate(db, &error) != WEIR_OK)
         goto out;
-    flows.db = db;
-    if (weir_executions_create(&flows, &executions, &error) != WEIR_OK)
+    engine.db = db;
+    if (weir_executions_create(&engine, &executions, &error) != WEIR_OK)
         goto out;
     options.executions = executions;
     if (weir_execution_worker_create(&options, &worker, &error) != WEIR_OK ||
         weir_execution_worker_add(worker, "greet", greet, &done, &error) != WEIR_OK ||
         weir_execution_worker_add(worker, "brew", brew, &done, &error) != WEIR_OK ||
         weir_execution_worker_start(worker, &error) != WEIR_OK ||
-        weir_execution_submit(executions, NULL, drafts, 2, submissions, &error) !=
-            WEIR_OK)
+        weir_execution_submit(executions, NULL, drafts, 2, sent, &error) != WEIR_OK)
         goto out;
     for (int i = 0; i < 2; i++)
         sem_wait(&done);
     unfinished = weir_execution_worker_stop(worker, WEIR_SECONDS(5));
     for (int i = 0; i < 2; i++) {
-        if (print_result(executions, &submissions[i].id, &error) != WEIR_OK)
+        if (print_result(executions, &sent[i].id, &error) != WEIR_OK)
             unfinished = 1;
     }
 out:

@@ -86,7 +86,7 @@ static void print_state(void *state, const struct weir_execution_info *info)
 int main(int count, char **arguments)
 {
     struct weir_db_options where;
-    struct weir_executions_options flows;
+    struct weir_executions_options engine;
     struct weir_execution_supervisor_options supervising;
     struct weir_execution_worker_options working;
     struct weir_db *db;
@@ -101,9 +101,9 @@ int main(int count, char **arguments)
     where.url = count > 1 ? arguments[1] : "sqlite::memory:";
     must(weir_db_create(&where, &db, &error));
     must(weir_executions_migrate(db, &error));
-    weir_executions_options_init(&flows);
-    flows.db = db;
-    must(weir_executions_create(&flows, &executions, &error));
+    weir_executions_options_init(&engine);
+    engine.db = db;
+    must(weir_executions_create(&engine, &executions, &error));
     weir_execution_supervisor_options_init(&supervising);
     supervising.executions = executions;
     must(weir_execution_supervisor_create(&supervising, &supervisor, &error));

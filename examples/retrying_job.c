@@ -67,8 +67,7 @@ static void send_letters(struct weir_executions *executions,
     must(weir_execution_submit(executions, NULL, letters, 2, sent, &error));
     for (int i = 0; i < 2; i++)
         sem_wait(done);
-    (void)weir_execution_worker_stop(worker,
-                                     WEIR_SECONDS(5)); /* now all answers are stored */
+    (void)weir_execution_worker_stop(worker, WEIR_SECONDS(5)); /* stores all answers */
     for (int i = 0; i < 2; i++)
         must(weir_execution_attempts(executions, &sent[i].id, print_attempt, names[i],
                                      &error));
@@ -77,13 +76,12 @@ static void send_letters(struct weir_executions *executions,
 int main(int count, char **arguments)
 {
     struct weir_db_options where;
-    struct weir_executions_options flows;
+    struct weir_executions_options engine;
     struct weir_execution_supervisor_options supervising;
     struct weir_execution_worker_options working;
     struct weir_db *db;
     struct weir_executions *executions;
-    struct weir_execution_supervisor
-        *supervisor; /* brings back what waits for its next attempt */
+    struct weir_execution_supervisor *supervisor; /* wakes what waits for a retry */
     struct weir_execution_worker *worker;
     sem_t done;
 
@@ -91,9 +89,9 @@ int main(int count, char **arguments)
     where.url = count > 1 ? arguments[1] : "sqlite::memory:";
     must(weir_db_create(&where, &db, &error));
     must(weir_executions_migrate(db, &error));
-    weir_executions_options_init(&flows);
-    flows.db = db;
-    must(weir_executions_create(&flows, &executions, &error));
+    weir_executions_options_init(&engine);
+    engine.db = db;
+    must(weir_executions_create(&engine, &executions, &error));
 
     weir_execution_supervisor_options_init(&supervising);
     supervising.executions = executions;

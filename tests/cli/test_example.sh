@@ -77,7 +77,7 @@ example batch_queues 'delivers both queues' '8 orders, 3 notifications'
 example custom_prefix 'has tables of its own' 'chat: hello
 log: mini_chat_outbox_log
 others: 0'
-example flow_worker 'tries again what has failed' 'Hello, Alice!
+example execution_worker 'tries again what has failed' 'Hello, Alice!
   attempt 0: done
 tea
   attempt 0: the kettle is cold
@@ -95,7 +95,7 @@ write: completed
 write: cancelled
 write: completed
 commit: completed' 140
-for name in flow_worker retrying_job approval quorum; do
+for name in execution_worker retrying_job approval quorum; do
     it "$name does the same on PostgreSQL" prints_the_same postgresql "$name"
 done
 for name in retry_reject dead_letters batch_queues; do
