@@ -7,7 +7,7 @@
 
 # But for those of the execution engine.
 queues() {
-    "$weir" queue list --quiet | grep -v '^flow\.' || true
+    "$weir" queue list --quiet | grep -v '^execution\.' || true
 }
 
 # PostgreSQL removes rows by the ten thousand, and may keep some until there are more.
