@@ -1,13 +1,15 @@
 /*
- * bench_claims.c - claims of executions while somebody holds an old snapshot of their database.
+ * bench_claims.c - claims of executions while somebody holds an old snapshot of their
+ * database.
  *
  *   bench_claims [--quick] [ENGINE...]
  *
- * Two databases on two servers of their own (on SQLite: two files), each with as many executions as were
- * ready once and have ended: 240,000. Of one database a snapshot is held since before that, as a report
- * or a dump would, so nothing of it can be cleaned up. Then each side in turn submits some hundred
- * executions, claims them one by one and completes them; only the claims are measured. In each round
- * one is given back, and so ready again with an old number. docs/internals/bench.md explains how to read
+ * Two databases on two servers of their own (on SQLite: two files), each with as many
+ * executions as were ready once and have ended: 240,000. Of one database a snapshot is
+ * held since before that, as a report or a dump would, so nothing of it can be cleaned
+ * up. Then each side in turn submits some hundred executions, claims them one by one
+ * and completes them; only the claims are measured. In each round one is given back,
+ * and so ready again with an old number. docs/internals/bench.md explains how to read
  * it; a target that is missed is printed and does not change the exit code.
  */
 #include <stdio.h>
@@ -44,7 +46,7 @@ struct setup {
     int64_t slowest_ns[SIDES];
 };
 
-/* ---- the load ----------------------------------------------------------------------------- */
+/* ---- the load ---------------------------------------------------------------------- */
 
 static void make_history(struct bench_execution_load *execution_load, uint64_t count)
 {
@@ -103,7 +105,7 @@ static void run_round(struct setup *self, size_t round, struct bench_pair *pair)
     bench_pair_add(pair, rates[HELD], rates[FREE]);
 }
 
-/* ---- what becomes ready again -------------------------------------------------------------- */
+/* ---- what becomes ready again ------------------------------------------------------ */
 
 /* How long until one that was given back, of an old number, is claimed again. */
 static int64_t claim_again(struct bench_execution_load *execution_load)
@@ -143,7 +145,7 @@ static void measure_again(struct setup *self, struct bench_pair *pair)
     bench_pair_add(pair, took_ns[HELD], took_ns[FREE]);
 }
 
-/* ---- the report --------------------------------------------------------------------------- */
+/* ---- the report -------------------------------------------------------------------- */
 
 static void print_setup(struct setup *self, enum weir_engine engine,
                         const struct bench_pair *rates, const struct bench_pair *again)

@@ -3,10 +3,10 @@
  *
  *   bench_cli [--quick] [ENGINE...] [SECTION...]
  *
- * Sections: rates, idle, start. In each round of a rate the library and the program do the same work
- * one right after the other; the median of the rounds' ratios is judged. docs/internals/bench.md
- * explains how to read it; a target that is missed is printed and does not change the exit code. A
- * message that is lost does.
+ * Sections: rates, idle, start. In each round of a rate the library and the program do
+ * the same work one right after the other; the median of the rounds' ratios is judged.
+ * docs/internals/bench.md explains how to read it; a target that is missed is printed
+ * and does not change the exit code. A message that is lost does.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -96,7 +96,7 @@ static const char *prepare(struct setup *self, const char *name, size_t queues,
     return url;
 }
 
-/* ---- files -------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------- */
 
 static const char *path_of(const char *name, char *path)
 {
@@ -136,7 +136,7 @@ static uint64_t count_lines(const char *path)
     return count;
 }
 
-/* ---- rates -------------------------------------------------------------------------------- */
+/* ---- rates ------------------------------------------------------------------------- */
 
 struct rates {
     struct bench_pair enqueue;
@@ -243,7 +243,7 @@ static void bench_rates(struct setup *self)
     bench_outbox_load_close(&quiet);
 }
 
-/* ---- a relay that runs --------------------------------------------------------------------- */
+/* ---- a relay that runs ------------------------------------------------------------- */
 
 struct relay {
     pid_t pid;
@@ -277,7 +277,7 @@ static int64_t await_first_line(const struct relay *self)
     return taken_ns;
 }
 
-/* ---- idle ---------------------------------------------------------------------------------- */
+/* ---- idle -------------------------------------------------------------------------- */
 
 static void bench_idle(struct setup *self)
 {
@@ -310,7 +310,7 @@ static void bench_idle(struct setup *self)
                         BENCH_BELOW(2));
 }
 
-/* ---- start --------------------------------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------------------- */
 
 /* Messages wait in one queue, as many relays start one after the other. */
 static void time_starts(struct setup *self, const char *url, size_t queues,
@@ -350,7 +350,7 @@ static void bench_start(struct setup *self)
                      BENCH_UNJUDGED);
 }
 
-/* ---- the report ---------------------------------------------------------------------------- */
+/* ---- the report -------------------------------------------------------------------- */
 
 static void (*const SECTIONS[])(struct setup *setup) = {
     bench_rates,

@@ -3,12 +3,14 @@
  *
  *   bench_cluster [--quick] [ENGINE...]
  *
- * On PostgreSQL, unless others are named. Three teams of 1, 2 and 4 processes, each with a database of its own on the same server, 64
- * partitions and 8 handler calls at once per process; a handler waits 2 ms at each message. In each
- * round every team in turn is sent as many messages per process, in one transaction, while the others
- * have nothing to do. Measured is from the first call of a handler to the end of the last one. The
- * ratios are of rounds. docs/internals/bench.md explains how to read it; a target that is missed is
- * printed and does not change the exit code. A message that is lost, repeated or out of order does.
+ * On PostgreSQL, unless others are named. Three teams of 1, 2 and 4 processes, each
+ * with a database of its own on the same server, 64 partitions and 8 handler calls at
+ * once per process; a handler waits 2 ms at each message. In each round every team in
+ * turn is sent as many messages per process, in one transaction, while the others have
+ * nothing to do. Measured is from the first call of a handler to the end of the last
+ * one. The ratios are of rounds. docs/internals/bench.md explains how to read it; a
+ * target that is missed is printed and does not change the exit code. A message that is
+ * lost, repeated or out of order does.
  */
 #include <stdio.h>
 #include <string.h>

@@ -3,10 +3,10 @@
  *
  *   bench_db [--quick] [ENGINE...]
  *
- * In each round both sides do the same work in turns, in small portions; the ratio of a round is
- * that of the medians of its portions, and the median of the rounds is judged.
- * docs/internals/bench.md explains how to read it; a target that is missed is printed and does
- * not change the exit code.
+ * In each round both sides do the same work in turns, in small portions; the ratio of a
+ * round is that of the medians of its portions, and the median of the rounds is judged.
+ * docs/internals/bench.md explains how to read it; a target that is missed is printed
+ * and does not change the exit code.
  */
 #include <dirent.h>
 #include <sched.h>
@@ -27,8 +27,9 @@
 enum { ROWS_TO_FIND = 1000, BATCH = 1000, BODIES = 64 };
 
 /*
- * A portion takes a millisecond or two: when other programs want the cores as well, most portions
- * are not interrupted, and the median of a round's portions is that of an undisturbed one.
+ * A portion takes a millisecond or two: when other programs want the cores as well,
+ * most portions are not interrupted, and the median of a round's portions is that of an
+ * undisturbed one.
  */
 struct plan {
     size_t rounds;
@@ -86,7 +87,7 @@ struct arena {
     int64_t checksum; /* so that nothing is left out */
 };
 
-/* ---- setting up --------------------------------------------------------------------------- */
+/* ---- setting up -------------------------------------------------------------------- */
 
 static void make_rows(struct arena *self)
 {
@@ -101,9 +102,9 @@ static void make_rows(struct arena *self)
 }
 
 /*
- * Client and server share one core. Else the way between two cores decides: it costs half as much
- * or twice as much as the statement, by where the scheduler happened to put each connection, and
- * that stays so for a whole run.
+ * Client and server share one core. Else the way between two cores decides: it costs
+ * half as much or twice as much as the statement, by where the scheduler happened to
+ * put each connection, and that stays so for a whole run.
  */
 static void share_one_core(pid_t server)
 {
@@ -171,7 +172,7 @@ static double median(int64_t *times_ns, size_t count)
     return (double)bench_percentile_ns(times_ns, count, 50);
 }
 
-/* ---- one row by its key ------------------------------------------------------------------- */
+/* ---- one row by its key ------------------------------------------------------------ */
 
 static int64_t find_ours(struct arena *self, int64_t id)
 {
@@ -220,7 +221,7 @@ static void bench_finds(struct arena *self, const struct plan *plan,
     bench_must(self->checksum == 0, "the two sides have found different rows");
 }
 
-/* ---- many rows at once -------------------------------------------------------------------- */
+/* ---- many rows at once ------------------------------------------------------------- */
 
 static void insert_ours(struct arena *self)
 {
@@ -263,7 +264,7 @@ static void bench_batches(struct arena *self, const struct plan *plan,
     }
 }
 
-/* ---- the report --------------------------------------------------------------------------- */
+/* ---- the report -------------------------------------------------------------------- */
 
 static void bench_engine(const struct bench_bare *bare, const struct plan *plan)
 {

@@ -1,15 +1,16 @@
 /*
- * bench_flow.c - how fast executions are submitted, claimed and completed, and what the engine costs
- * when there is nothing to do.
+ * bench_flow.c - how fast executions are submitted, claimed and completed, and what the
+ * engine costs when there is nothing to do.
  *
  *   bench_flow [--quick] [ENGINE...] [SECTION...]
  *
- * On SQLite and PostgreSQL; databases are on disk and commits are flushed. In each round of a rate
- * the plain writes of lib/plain.h and the engine have the same number of rows, one right after the
- * other. The targets are those of the engine on two cores that it shares with the server; on a busy
- * machine only the ratios mean something. docs/internals/bench.md explains how to read it; a target
- * that is missed is printed and does not change the exit code. An execution that is not completed
- * exactly once does.
+ * On SQLite and PostgreSQL; databases are on disk and commits are flushed. In each
+ * round of a rate the plain writes of lib/plain.h and the engine have the same number
+ * of rows, one right after the other. The targets are those of the engine on two cores
+ * that it shares with the server; on a busy machine only the ratios mean something.
+ * docs/internals/bench.md explains how to read it; a target that is missed is printed
+ * and does not change the exit code. An execution that is not completed exactly once
+ * does.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -29,7 +30,8 @@
 
 enum { BATCH = 100, LEASES = 10000, TIMERS_MAX = 2000, TIMER_POOL = 4, TIMER_BATCH = 16 };
 
-/* Calls before it counts: connections are made, and each plans its statements a few times. */
+/* Calls before it counts: connections are made, and each plans its statements a few
+ * times. */
 enum { WARM_UP = 8 * BENCH_MILLERS };
 
 /* How long delays are: long enough to be submitted all, and read. */
@@ -99,7 +101,7 @@ static void open_execution_load(struct setup *self, const char *name, bool count
     bench_execution_load_open(&execution_load, &options);
 }
 
-/* ---- rates -------------------------------------------------------------------------------- */
+/* ---- rates ------------------------------------------------------------------------- */
 
 static void print_times(const struct bench_execution_load_times *times, size_t batch)
 {
@@ -228,7 +230,7 @@ static void bench_single(struct setup *self)
     bench_rate(self, &rate);
 }
 
-/* ---- nothing to do ------------------------------------------------------------------------ */
+/* ---- nothing to do ----------------------------------------------------------------- */
 
 static int64_t time_empty_claims(uint64_t count)
 {
@@ -322,7 +324,7 @@ static void bench_idle(struct setup *self)
                     BENCH_BELOW(5));
 }
 
-/* ---- times -------------------------------------------------------------------------------- */
+/* ---- times ------------------------------------------------------------------------- */
 
 /* The database's clock: it is on the same machine. */
 static int64_t wall_us(void)
@@ -493,7 +495,7 @@ static void bench_timers(struct setup *self)
     bench_execution_load_close(&execution_load);
 }
 
-/* ---- the report --------------------------------------------------------------------------- */
+/* ---- the report -------------------------------------------------------------------- */
 
 static void (*const SECTIONS[])(struct setup *setup) = {
     bench_batched, bench_single, bench_empty, bench_idle, bench_recover, bench_timers,

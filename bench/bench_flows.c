@@ -1,13 +1,15 @@
 /*
- * bench_flows.c - how fast executions follow each other in flows, and go on after a signal.
+ * bench_flows.c - how fast executions follow each other in flows, and go on after a
+ * signal.
  *
  *   bench_flows [--quick] [ENGINE...] [SECTION...]
  *
- * The other half of bench_flow, on the same ground: SQLite and PostgreSQL, databases on disk, commits
- * that are flushed. Another process is played by a second engine of this one, with connections of its
- * own: neither knows of the other but through the database. docs/internals/bench.md explains how to
- * read it; a target that is missed is printed and does not change the exit code. A flow that does not
- * end as it should does.
+ * The other half of bench_flow, on the same ground: SQLite and PostgreSQL, databases on
+ * disk, commits that are flushed. Another process is played by a second engine of this
+ * one, with connections of its own: neither knows of the other but through the
+ * database. docs/internals/bench.md explains how to read it; a target that is missed is
+ * printed and does not change the exit code. A flow that does not end as it should
+ * does.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -158,11 +160,12 @@ static void work_off(struct bench_execution_load *where, const char *lane)
     weir_claimed_free(where->executions, claimed);
 }
 
-/* ---- hops --------------------------------------------------------------------------------- */
+/* ---- hops -------------------------------------------------------------------------- */
 
 static const char *const TURNS[] = {"left", "right"};
 
-/* A chain, whose members are worked on in turn by two workers, each in a lane of its own. */
+/* A chain, whose members are worked on in turn by two workers, each in a lane of its
+ * own. */
 struct chain {
     struct bench_flow_load flow_load;
     size_t count;
@@ -286,7 +289,7 @@ static void bench_hop(struct setup *self)
     count_hops(self);
 }
 
-/* ---- rate --------------------------------------------------------------------------------- */
+/* ---- rate -------------------------------------------------------------------------- */
 
 /* How long calls took, in sum. */
 struct weaver_times {
@@ -464,7 +467,7 @@ static void bench_rate(struct setup *self)
     count_flows(self);
 }
 
-/* ---- siblings ----------------------------------------------------------------------------- */
+/* ---- siblings ---------------------------------------------------------------------- */
 
 static void take_state(void *state, const struct weir_execution_info *info)
 {
@@ -482,8 +485,9 @@ static bool is_cancelled(struct bench_execution_load *where,
     return state == WEIR_STATE_CANCELLED;
 }
 
-/* One of 101 is enough. Returns the time from before its completion until somebody who asks every
- * millisecond sees that the others are cancelled. They are so together: the last one tells. */
+/* One of 101 is enough. Returns the time from before its completion until somebody who
+ * asks every millisecond sees that the others are cancelled. They are so together: the
+ * last one tells. */
 static int64_t reach_quorum(struct bench_execution_load *where)
 {
     struct weir_claimed *claimed = NULL;
@@ -534,7 +538,7 @@ static void bench_siblings(struct setup *self)
     close_both();
 }
 
-/* ---- signals ------------------------------------------------------------------------------ */
+/* ---- signals ----------------------------------------------------------------------- */
 
 struct signal_times {
     int64_t suspend_ns;
@@ -633,7 +637,7 @@ static void bench_signal(struct setup *self)
     print_statements("statements from submit to complete", &before, &after, COUNTED);
 }
 
-/* ---- fan ---------------------------------------------------------------------------------- */
+/* ---- fan --------------------------------------------------------------------------- */
 
 struct fan {
     struct bench_flow_load flow_load;
@@ -688,7 +692,8 @@ static void *await_join(void *state)
     return NULL;
 }
 
-/* Returns the time from before the first extension until a waiting worker has claimed the join. */
+/* Returns the time from before the first extension until a waiting worker has claimed
+ * the join. */
 static int64_t run_fan(int64_t *make_ns)
 {
     static struct fan fan;
@@ -733,7 +738,7 @@ static void bench_fan(struct setup *self)
                      BENCH_BELOW(5e9));
 }
 
-/* ---- the report --------------------------------------------------------------------------- */
+/* ---- the report -------------------------------------------------------------------- */
 
 static void (*const SECTIONS[])(struct setup *setup) = {
     bench_hop, bench_rate, bench_siblings, bench_signal, bench_fan,

@@ -3,10 +3,11 @@
  *
  *   bench_outbox [--quick] [ENGINE...] [SECTION...]
  *
- * Sections: memory, rates, latency, statements, snapshot. In each round of a rate the baseline
- * and the outbox send the same messages one right after the other; the median of the rounds'
- * ratios is judged. docs/internals/bench.md explains how to read it; a target that is missed is
- * printed and does not change the exit code. A message out of order does.
+ * Sections: memory, rates, latency, statements, snapshot. In each round of a rate the
+ * baseline and the outbox send the same messages one right after the other; the median
+ * of the rounds' ratios is judged. docs/internals/bench.md explains how to read it; a
+ * target that is missed is printed and does not change the exit code. A message out of
+ * order does.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -77,7 +78,7 @@ static void close_line(void)
     bench_outbox_load_close(&line);
 }
 
-/* ---- memory ------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------ */
 
 /* First of all, so that nothing that was freed before hides what is needed now. */
 static void bench_memory(struct setup *self)
@@ -99,7 +100,7 @@ static void bench_memory(struct setup *self)
     bench_row_value(name, BENCH_BYTES, (double)size, BENCH_BELOW(64e6));
 }
 
-/* ---- rates -------------------------------------------------------------------------------- */
+/* ---- rates ------------------------------------------------------------------------- */
 
 struct rates {
     struct bench_pair quiet; /* enqueueing while nobody delivers */
@@ -216,15 +217,15 @@ static void bench_rates(struct setup *self)
     self->bare->close(bare);
 }
 
-/* ---- latency ------------------------------------------------------------------------------ */
+/* ---- latency ----------------------------------------------------------------------- */
 
 struct latencies {
     int64_t commit_ns[LATENCIES_MAX];
     int64_t handler_ns[LATENCIES_MAX]; /* from the return of the commit */
 };
 
-/* One message every 20 to 30 ms from `sender`; both sides sleep in between. The first ones, while
- * plans are still made, do not count. */
+/* One message every 20 to 30 ms from `sender`; both sides sleep in between. The first
+ * ones, while plans are still made, do not count. */
 static void take_latencies(struct bench_outbox_load *sender, size_t count,
                            struct latencies *out)
 {
@@ -266,7 +267,8 @@ static void print_latencies(const char *who, size_t count, const struct latencie
                     BENCH_UNJUDGED);
 }
 
-/* The messages of both senders are of the same partitions: each counts on from the other. */
+/* The messages of both senders are of the same partitions: each counts on from the
+ * other. */
 static void share_counts(struct bench_writer *to, const struct bench_writer *from)
 {
     memcpy(to->sent, from->sent, sizeof to->sent);
@@ -285,7 +287,8 @@ static void bench_latency(struct setup *self)
     print_latencies("same process", count, &all, BENCH_AT_MOST(3e6));
     share_counts(&second.writer, &line.writer);
     take_latencies(&second, count, &all);
-    /* MariaDB tells nobody: another process polls, unless there is a folder for signals. */
+    /* MariaDB tells nobody: another process polls, unless there is a folder for
+     * signals. */
     print_latencies("another one", count, &all,
                     self->bare->engine == WEIR_MARIADB ? BENCH_UNJUDGED
                                                        : BENCH_AT_MOST(3e6));
@@ -293,7 +296,7 @@ static void bench_latency(struct setup *self)
     close_line();
 }
 
-/* ---- statements --------------------------------------------------------------------------- */
+/* ---- statements -------------------------------------------------------------------- */
 
 static void bench_statements(struct setup *self)
 {
@@ -319,7 +322,7 @@ static void bench_statements(struct setup *self)
                         (double)(after.runs - before.runs) / thousands, BENCH_UNJUDGED);
 }
 
-/* ---- an old snapshot ---------------------------------------------------------------------- */
+/* ---- an old snapshot --------------------------------------------------------------- */
 
 #define DEAD_ROWS                                                                        \
     "SELECT coalesce(sum((pgstattuple(oid)).dead_tuple_count), 0)::bigint FROM pg_class" \
@@ -366,7 +369,7 @@ static void bench_snapshot(struct setup *self)
     close_line();
 }
 
-/* ---- the report --------------------------------------------------------------------------- */
+/* ---- the report -------------------------------------------------------------------- */
 
 static void (*const SECTIONS[])(struct setup *setup) = {
     bench_memory, bench_rates, bench_latency, bench_statements, bench_snapshot,

@@ -3,11 +3,12 @@
  *
  *   bench_outbox_handlers [--quick] [ENGINE...] [SECTION...]
  *
- * Sections: transactional, dead_letters. Messages are gathered while the queue is paused; then it is
- * measured how long it takes until all of them are delivered and acknowledged. Both sides of a
- * ratio work on as many messages of the same kind, one side right after the other.
- * docs/internals/bench.md explains how to read it; a target that is missed is printed and does
- * not change the exit code. A message out of order does.
+ * Sections: transactional, dead_letters. Messages are gathered while the queue is
+ * paused; then it is measured how long it takes until all of them are delivered and
+ * acknowledged. Both sides of a ratio work on as many messages of the same kind, one
+ * side right after the other. docs/internals/bench.md explains how to read it; a target
+ * that is missed is printed and does not change the exit code. A message out of order
+ * does.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -79,7 +80,7 @@ static void gather(uint64_t count)
     bench_outbox_load_send(&line, count, SEND_BATCH);
 }
 
-/* ---- transactional ------------------------------------------------------------------------ */
+/* ---- transactional ----------------------------------------------------------------- */
 
 /* The handler's. One call at a time. */
 struct env {
@@ -247,7 +248,7 @@ static void bench_transactional(struct setup *self)
     manual_close(&manual);
 }
 
-/* ---- dead letters ------------------------------------------------------------------------- */
+/* ---- dead letters ------------------------------------------------------------------ */
 
 struct letter_rates {
     struct bench_pair rejected; /* against done */
@@ -363,7 +364,7 @@ static void bench_dead_letters(struct setup *self)
     bench_outbox_load_close(&line);
 }
 
-/* ---- the report --------------------------------------------------------------------------- */
+/* ---- the report -------------------------------------------------------------------- */
 
 static void (*const SECTIONS[])(struct setup *setup) = {bench_transactional,
                                                         bench_dead_letters};

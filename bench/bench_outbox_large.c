@@ -1,16 +1,17 @@
 /*
- * bench_outbox_large.c - one transaction with two million messages, and one partition that is
- * stuck.
+ * bench_outbox_large.c - one transaction with two million messages, and one partition
+ * that is stuck.
  *
  *   bench_outbox_large [--quick] [ENGINE...] [COUNT]
  *
- * The backlog is delivered as it is, and with a handler that does not return for one of the 64
- * partitions. What is compared is the rate of the other 63. Before each delivery everything comes
- * to rest: what is still to be acknowledged or swept of the one before would be work beside the
- * next. One such pair is as large as asked for; more of them are smaller, for a median.
+ * The backlog is delivered as it is, and with a handler that does not return for one of
+ * the 64 partitions. What is compared is the rate of the other 63. Before each delivery
+ * everything comes to rest: what is still to be acknowledged or swept of the one before
+ * would be work beside the next. One such pair is as large as asked for; more of them
+ * are smaller, for a median.
  *
- * Somebody looks at the status all the time: with that many waiting it is estimated and says so;
- * when only the stuck partition is left it is counted. `--quick` is 200,000.
+ * Somebody looks at the status all the time: with that many waiting it is estimated and
+ * says so; when only the stuck partition is left it is counted. `--quick` is 200,000.
  * docs/internals/bench.md explains how to read it.
  */
 #include <stdbool.h>
@@ -40,7 +41,7 @@ enum {
 
 static struct bench_outbox_load line;
 
-/* ---- status ------------------------------------------------------------------------------- */
+/* ---- status ------------------------------------------------------------------------ */
 
 /* What one look at the status told. */
 struct look {
@@ -121,7 +122,7 @@ static void end_looking(struct observer *self)
     (void)pthread_join(self->thread, NULL);
 }
 
-/* ---- deliveries --------------------------------------------------------------------------- */
+/* ---- deliveries -------------------------------------------------------------------- */
 
 struct delivery {
     uint64_t count; /* of messages that were waited for */

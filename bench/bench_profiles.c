@@ -3,13 +3,13 @@
  *
  *   bench_profiles [--quick] [ENGINE...] [PROFILE...]
  *
- * For each profile (lib/profile.h): a new database, one or two outboxes in this process on one
- * weir_db, and as many producer threads as it says. Measured is from the first enqueue until all
- * is consumed; then it is verified (lib/audit.h). The messages of a profile are divided by 50, or
- * by 1000 with --quick; WEIR_LONG=1 sends them all.
+ * For each profile (lib/profile.h): a new database, one or two outboxes in this process
+ * on one weir_db, and as many producer threads as it says. Measured is from the first
+ * enqueue until all is consumed; then it is verified (lib/audit.h). The messages of a
+ * profile are divided by 50, or by 1000 with --quick; WEIR_LONG=1 sends them all.
  *
- * A profile whose messages are lost, repeated or out of order fails, and the bench with it: it
- * ends with 1.
+ * A profile whose messages are lost, repeated or out of order fails, and the bench with
+ * it: it ends with 1.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -75,7 +75,7 @@ static struct shelf *shelf_of(struct run *self, size_t family, size_t queue)
     return &self->shelves[family * self->profile->queues + queue];
 }
 
-/* ---- consuming ---------------------------------------------------------------------------- */
+/* ---- consuming --------------------------------------------------------------------- */
 
 static enum weir_outcome consume(struct weir_context *context, void *state,
                                  struct weir_batch *batch, struct weir_reason *reason)
@@ -94,7 +94,7 @@ static enum weir_outcome consume(struct weir_context *context, void *state,
     return WEIR_DONE;
 }
 
-/* ---- producing ---------------------------------------------------------------------------- */
+/* ---- producing --------------------------------------------------------------------- */
 
 struct producer {
     struct run *run;
@@ -196,9 +196,10 @@ static void *produce(void *state)
     return NULL;
 }
 
-/* ---- setting up --------------------------------------------------------------------------- */
+/* ---- setting up -------------------------------------------------------------------- */
 
-/* bench_<n>, with the letter of the family if there are two, and the queue if there are more. */
+/* bench_<n>, with the letter of the family if there are two, and the queue if there are
+ * more. */
 static void name_shelf(struct run *self, size_t profile_number, size_t family,
                        size_t queue)
 {
@@ -324,7 +325,7 @@ static void close_run(struct run *self)
     free(self->shelves);
 }
 
-/* ---- a profile ---------------------------------------------------------------------------- */
+/* ---- a profile --------------------------------------------------------------------- */
 
 /* False: not everything came. */
 static bool produce_and_consume(struct run *self)
@@ -370,7 +371,7 @@ static bool bench_profile(struct bench_database *database, const struct plan *pl
     return right;
 }
 
-/* ---- the report --------------------------------------------------------------------------- */
+/* ---- the report -------------------------------------------------------------------- */
 
 static bool bench_engine(const struct bench_choice *choice, const struct plan *plan,
                          enum weir_engine engine)

@@ -1,15 +1,18 @@
 /*
- * bench_snapshot.c - the outbox under load while somebody holds an old snapshot of its database.
+ * bench_snapshot.c - the outbox under load while somebody holds an old snapshot of its
+ * database.
  *
  *   bench_snapshot [--quick] [ENGINE...]
  *
- * Two outboxes on two servers of their own (on SQLite: two files), each with a producer and handlers
- * that only look at the order. Of one database a snapshot is held from the beginning to the end, as a
- * report or a dump would. Both are loaded in turn, in windows of a few seconds: messages in
- * transactions of 100, as fast as they are taken, each lap until its last one is delivered. The load
- * under the snapshot adds up to two minutes on PostgreSQL, and to less on the others unless
- * WEIR_LONG=1 is set. docs/internals/bench.md explains how to read it; a target that is missed is
- * printed and does not change the exit code. A message that is lost, repeated or out of order does.
+ * Two outboxes on two servers of their own (on SQLite: two files), each with a producer
+ * and handlers that only look at the order. Of one database a snapshot is held from the
+ * beginning to the end, as a report or a dump would. Both are loaded in turn, in
+ * windows of a few seconds: messages in transactions of 100, as fast as they are taken,
+ * each lap until its last one is delivered. The load under the snapshot adds up to two
+ * minutes on PostgreSQL, and to less on the others unless WEIR_LONG=1 is set.
+ * docs/internals/bench.md explains how to read it; a target that is missed is printed
+ * and does not change the exit code. A message that is lost, repeated or out of order
+ * does.
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +38,8 @@ struct plan {
     int64_t window_ns[SIDES];
 };
 
-/* Rounds are short, so that what else the machine does meets both sides of most of them. */
+/* Rounds are short, so that what else the machine does meets both sides of most of
+ * them. */
 static const struct plan TWO_MINUTES = {.rounds = 40,
                                         .window_ns = {WEIR_SECONDS(3), WEIR_SECONDS(1)}};
 static const struct plan SHORTER = {
@@ -55,7 +59,7 @@ struct setup {
 
 static struct bench_outbox_load lines[SIDES];
 
-/* ---- the load ----------------------------------------------------------------------------- */
+/* ---- the load ---------------------------------------------------------------------- */
 
 /* Whole laps, for at least so long; messages per second. */
 static double load(struct setup *self, size_t side, int64_t window_ns)
@@ -88,7 +92,7 @@ static void run_round(struct setup *self, size_t round, struct bench_pair *pair)
     bench_pair_add(pair, rates[HELD], rates[FREE]);
 }
 
-/* ---- what a snapshot leaves behind -------------------------------------------------------- */
+/* ---- what a snapshot leaves behind ------------------------------------------------- */
 
 #define ROTATED "relname ~ '^weir_(log|ack|cut)_[0-9]$'"
 #define OURS "relname ~ '^weir_' AND relkind = 'r'"
@@ -170,7 +174,7 @@ static void print_remains(struct setup *self)
                size_on_disk(self, FREE));
 }
 
-/* ---- the report --------------------------------------------------------------------------- */
+/* ---- the report -------------------------------------------------------------------- */
 
 /* The rounds in which the snapshot was oldest. */
 static struct bench_pair last_third(const struct bench_pair *all)

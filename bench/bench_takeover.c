@@ -1,19 +1,21 @@
 /*
- * bench_takeover.c - how long partitions wait for a new owner when their process is killed.
+ * bench_takeover.c - how long partitions wait for a new owner when their process is
+ * killed.
  *
  *   bench_takeover [--quick] [ENGINE...] [SECTION...]
  *
- * Two processes consume a queue with the defaults: profile, handlers, a lease of 30 s. Each partition
- * gets a message every 50 ms. When both have their share one of them is killed (SIGKILL), at a
- * random moment; measured is, for each partition that it had, from then until the other one's
- * handler is called for it. Then a new process takes the place of the dead one, and the survivor is
- * the next to die. Several such pairs, each with a database of its own, do that side by side: most of
- * the time nothing happens but that somebody waits.
+ * Two processes consume a queue with the defaults: profile, handlers, a lease of 30 s.
+ * Each partition gets a message every 50 ms. When both have their share one of them is
+ * killed (SIGKILL), at a random moment; measured is, for each partition that it had,
+ * from then until the other one's handler is called for it. Then a new process takes
+ * the place of the dead one, and the survivor is the next to die. Several such pairs,
+ * each with a database of its own, do that side by side: most of the time nothing
+ * happens but that somebody waits.
  *
- * Sections: killed, lease. The second is the baseline: PostgreSQL as behind a transaction pooler,
- * where no session tells that a process is dead, and partitions wait for the end of its lease. A
- * message that is lost or out of order ends the bench with 1. docs/internals/bench.md explains how to
- * read it.
+ * Sections: killed, lease. The second is the baseline: PostgreSQL as behind a
+ * transaction pooler, where no session tells that a process is dead, and partitions
+ * wait for the end of its lease. A message that is lost or out of order ends the bench
+ * with 1. docs/internals/bench.md explains how to read it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,9 +59,10 @@ struct tally {
 };
 
 /*
- *   SETTLING --both have their share--> DOOMED --its moment comes--> WATCHING --all are back-->
+ *   SETTLING --both have their share--> DOOMED --its moment comes--> WATCHING --all are
+ *   back-->
  *       ^                                                                |              |
- *       +-------------------- one more is to be killed ------------------+             OVER
+ *       +-------------------- one more is to be killed ------------------+ OVER
  */
 enum state { SETTLING, DOOMED, WATCHING, OVER };
 
@@ -79,7 +82,7 @@ struct pair {
 static struct pair pairs[PAIRS];
 static unsigned short randomness[3] = {8, 1, 5};
 
-/* ---- one pair ----------------------------------------------------------------------------- */
+/* ---- one pair ---------------------------------------------------------------------- */
 
 static void enter(struct pair *self, enum state state)
 {
@@ -189,7 +192,7 @@ static void step(struct pair *self, struct tally *tally)
     }
 }
 
-/* ---- a section ---------------------------------------------------------------------------- */
+/* ---- a section --------------------------------------------------------------------- */
 
 static bool all_are_over(void)
 {
@@ -299,7 +302,7 @@ static void bench_lease(struct bench_database *database, const struct plan *plan
     print_tally(&tally, BENCH_UNJUDGED);
 }
 
-/* ---- the report --------------------------------------------------------------------------- */
+/* ---- the report -------------------------------------------------------------------- */
 
 static void (*const SECTIONS[])(struct bench_database *database,
                                 const struct plan *plan) = {bench_killed, bench_lease};

@@ -6,12 +6,14 @@
  *   process A   commit ---> stamp .................... wait until seen, pause, again
  *   process B            hint or poll ---> worker: stamp, read, "seen"
  *
- * The figure is the time from just after the commit in A to the first line of the execution in B
- * that has seen it, by the clock that both share; 0 when B was there first. Both processes sleep
- * in between. Servers and files are in memory if the machine lets it; "on disk" is the same
- * SQLite on the file system of the temporary folder, where a commit is flushed.
+ * The figure is the time from just after the commit in A to the first line of the
+ * execution in B that has seen it, by the clock that both share; 0 when B was there
+ * first. Both processes sleep in between. Servers and files are in memory if the
+ * machine lets it; "on disk" is the same SQLite on the file system of the temporary
+ * folder, where a commit is flushed.
  *
- * MariaDB is measured twice: as it is, where B polls, and with a folder for signals (touch_file.h).
+ * MariaDB is measured twice: as it is, where B polls, and with a folder for signals
+ * (touch_file.h).
  *
  * The idle cost is what process B uses while nothing is committed.
  */
@@ -92,7 +94,7 @@ static struct weir_db *open_db(const struct setup *setup)
     return db;
 }
 
-/* ---- process A ---------------------------------------------------------------------------- */
+/* ---- process A --------------------------------------------------------------------- */
 
 static void commit_tick(struct weir_connection *connection, int64_t id)
 {
@@ -154,7 +156,7 @@ static pid_t start_committer(const struct setup *setup)
     return pid;
 }
 
-/* ---- process B ---------------------------------------------------------------------------- */
+/* ---- process B --------------------------------------------------------------------- */
 
 struct listener {
     struct bench_pool pool;
@@ -221,7 +223,7 @@ static void stop_listener(struct listener *self)
     weir_db_destroy(self->db);
 }
 
-/* ---- what is measured --------------------------------------------------------------------- */
+/* ---- what is measured -------------------------------------------------------------- */
 
 static void measure_latency(const struct setup *setup, const struct plan *plan,
                             struct bench_sample *p50, struct bench_sample *p99)
@@ -309,7 +311,7 @@ static struct idle measure_idle(const struct setup *setup, const struct plan *pl
     };
 }
 
-/* ---- scenes ------------------------------------------------------------------------------- */
+/* ---- scenes ------------------------------------------------------------------------ */
 
 static void make_table(const struct setup *setup)
 {

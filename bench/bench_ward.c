@@ -3,9 +3,10 @@
  *
  *   bench_ward [--quick] [SECTION...]
  *
- * Every figure with a baseline is the median of several rounds; in each round both sides run
- * one right after the other. A target that is missed is printed and does not change the exit
- * code: on a busy machine it says little. docs/internals/bench.md explains the figures.
+ * Every figure with a baseline is the median of several rounds; in each round both
+ * sides run one right after the other. A target that is missed is printed and does not
+ * change the exit code: on a busy machine it says little. docs/internals/bench.md
+ * explains the figures.
  */
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,8 +1,10 @@
 /*
- * approval.c - a payment that waits for somebody's word. While it waits it holds nothing: no thread,
- * no lease, no memory; and whoever has the token may say it, today or in a week.
+ * approval.c - a payment that waits for somebody's word. While it waits it holds
+ * nothing: no thread, no lease, no memory; and whoever has the token may say it, today
+ * or in a week.
  *
- *   pay: no word yet -> letter with a token -> suspended ... signal ... pay: "yes" -> done
+ *   pay: no word yet -> letter with a token -> suspended ... signal ... pay: "yes" ->
+ *   done
  *
  * Given a URL, it does the same there.
  */
@@ -57,7 +59,8 @@ static enum weir_answer pay(struct weir_context *context, void *state,
         sem_post(&letter->paid);
         return weir_task_complete(task, NULL, 0);
     }
-    /* The letter before the suspension: if we die in between, the next one sends the same token. */
+    /* The letter before the suspension: if we die in between, the next one sends the
+     * same token. */
     if (weir_task_waitpoint(task, &boss, A_WEEK_MS, &why) != WEIR_OK)
         return weir_task_fail(task, "%s", why.text);
     letter->payment = weir_task_claimed(task)->claim.id;

@@ -1,5 +1,6 @@
 /*
- * batch_queues.c - two queues in one outbox: orders by the batch, notifications one by one.
+ * batch_queues.c - two queues in one outbox: orders by the batch, notifications one by
+ * one.
  */
 #include <semaphore.h>
 #include <stdio.h>

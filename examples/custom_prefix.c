@@ -1,8 +1,8 @@
 /*
  * custom_prefix.c - an outbox whose tables have a prefix of their own.
  *
- * Two applications, or two outboxes of one, share a database without knowing of each other: the
- * prefix belongs to the struct weir_db, and every table has it.
+ * Two applications, or two outboxes of one, share a database without knowing of each
+ * other: the prefix belongs to the struct weir_db, and every table has it.
  */
 #include <semaphore.h>
 #include <sqlite3.h>

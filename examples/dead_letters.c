@@ -1,7 +1,8 @@
 /*
  * dead_letters.c - letters that cannot be sent, and what an operator does about them.
  *
- * `weir dlq` does the same from a shell, and can enqueue them again (weir_dead_letter_requeue).
+ * `weir dlq` does the same from a shell, and can enqueue them again
+ * (weir_dead_letter_requeue).
  */
 #include <semaphore.h>
 #include <stdio.h>
@@ -9,7 +10,8 @@
 
 #include <weir/weir.h>
 
-/* A letter to somebody without an address never works: reject it, and go on with the next. */
+/* A letter to somebody without an address never works: reject it, and go on with the
+ * next. */
 static enum weir_outcome send_letter(struct weir_context *context, void *rejected,
                                      const struct weir_message *message,
                                      struct weir_reason *reason)
@@ -31,7 +33,8 @@ static void deliver_by_hand(void *id, const struct weir_dead_letter *letter)
     *(int64_t *)id = letter->id;
 }
 
-/* A claim is for a time, so that nobody else does the same; its token is needed to end it. */
+/* A claim is for a time, so that nobody else does the same; its token is needed to end
+ * it. */
 static enum weir_status repair_one(struct weir_outbox *outbox,
                                    struct weir_dead_letter_scope first,
                                    struct weir_error *error)

@@ -1,5 +1,6 @@
 /*
- * execution_worker.c - a worker with two handlers; one of them fails at first and is tried again.
+ * execution_worker.c - a worker with two handlers; one of them fails at first and is
+ * tried again.
  *
  * Given a URL, it does the same there.
  */

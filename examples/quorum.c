@@ -28,7 +28,8 @@ static void must(enum weir_status status)
     exit(1);
 }
 
-/* Two of them have a disk that hangs: they wait until they are told that nobody needs them. */
+/* Two of them have a disk that hangs: they wait until they are told that nobody needs
+ * them. */
 static enum weir_answer work(struct weir_context *context, void *state,
                              struct weir_task *task)
 {

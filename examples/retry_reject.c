@@ -1,8 +1,9 @@
 /*
- * retry_reject.c - a letter to a server that does not answer: tried three times, then given up.
+ * retry_reject.c - a letter to a server that does not answer: tried three times, then
+ * given up.
  *
- * This handler decides by itself when to give up. The same for every message of a queue, and
- * without a line of code, is `attempts_max` of struct weir_queue_options.
+ * This handler decides by itself when to give up. The same for every message of a
+ * queue, and without a line of code, is `attempts_max` of struct weir_queue_options.
  */
 #include <semaphore.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * retrying_job.c - a job that fails, waits longer each time, and gets through at last; and one that
- * knows at once that it never will.
+ * retrying_job.c - a job that fails, waits longer each time, and gets through at last;
+ * and one that knows at once that it never will.
  *
  *   attempt 0 ---20 ms---> attempt 1 ---40 ms---> attempt 2
  *
@@ -24,7 +24,8 @@ static void must(enum weir_status status)
     exit(1);
 }
 
-/* A letter to Alice, whose letter box is full at first; and one to somebody who is not there. */
+/* A letter to Alice, whose letter box is full at first; and one to somebody who is not
+ * there. */
 static enum weir_answer deliver(struct weir_context *context, void *done,
                                 struct weir_task *task)
 {

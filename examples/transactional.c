@@ -1,6 +1,6 @@
 /*
- * transactional.c - five payments on two partitions, each booked exactly once, although booking
- * fails now and then.
+ * transactional.c - five payments on two partitions, each booked exactly once, although
+ * booking fails now and then.
  */
 #include <semaphore.h>
 #include <sqlite3.h>
@@ -11,8 +11,8 @@
 #include <weir/weir.h>
 
 /*
- * Runs inside the transaction that marks the payment as delivered. What it writes there is
- * committed with that mark, or not at all; a retry and a reject take it back.
+ * Runs inside the transaction that marks the payment as delivered. What it writes there
+ * is committed with that mark, or not at all; a retry and a reject take it back.
  */
 static enum weir_outcome book_payment(struct weir_context *context, void *answered,
                                       struct weir_connection *connection,

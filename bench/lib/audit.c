@@ -1,8 +1,8 @@
 /*
  * audit.c - see audit.h.
  *
- * Payloads are marked in a map of bytes per partition, which grows. Nobody counts further than
- * there are messages: what claims to is a fault.
+ * Payloads are marked in a map of bytes per partition, which grows. Nobody counts
+ * further than there are messages: what claims to is a fault.
  */
 #include "lib/audit.h"
 
@@ -55,7 +55,7 @@ void bench_audit_fini(struct bench_audit *self)
     (void)pthread_mutex_destroy(&self->lock);
 }
 
-/* ---- noting ------------------------------------------------------------------------------- */
+/* ---- noting ------------------------------------------------------------------------ */
 
 static void blame(struct bench_audit *self, size_t index, const char *what,
                   uint64_t number)
@@ -127,7 +127,7 @@ void bench_audit_note(struct bench_audit *self, size_t index, int32_t partition,
     count_one(self);
 }
 
-/* ---- looking ------------------------------------------------------------------------------ */
+/* ---- looking ----------------------------------------------------------------------- */
 
 bool bench_audit_await(struct bench_audit *self, int64_t wait_limit_ns)
 {

@@ -1,9 +1,10 @@
 /*
- * audit.h - what was consumed, partition by partition, and whether it is what was produced.
+ * audit.h - what was consumed, partition by partition, and whether it is what was
+ * produced.
  *
- * Each partition's messages have payloads that count from 0 on. Consumed must be: `seq` of the
- * database strictly increasing, and of the payloads each number below their count once. So what is
- * lost is found, and what comes twice too.
+ * Each partition's messages have payloads that count from 0 on. Consumed must be: `seq`
+ * of the database strictly increasing, and of the payloads each number below their
+ * count once. So what is lost is found, and what comes twice too.
  *
  * Threads  note() and counts: any thread. verify(): when nobody notes any more.
  * Failure  note() and verify() keep the first fault; the bench decides.

@@ -1,8 +1,9 @@
 /*
  * bare.h - a database driver without weir: what its users would write by hand.
  *
- * One table, `weir_row`, with an integer `id` as its key, an integer `part` and bytes `body`. All
- * three drivers have the same two things to do, each in the best way its engine has:
+ * One table, `weir_row`, with an integer `id` as its key, an integer `part` and bytes
+ * `body`. All three drivers have the same two things to do, each in the best way its
+ * engine has:
  *
  *              one row by its key         many rows in one transaction
  *   SQLite     step                       a prepared loop

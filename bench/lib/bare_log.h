@@ -1,6 +1,6 @@
 /*
- * bare_log.h - what the outbox is compared with: the columns of a message into a plain table
- * with an identity key, by the bare driver.
+ * bare_log.h - what the outbox is compared with: the columns of a message into a plain
+ * table with an identity key, by the bare driver.
  *
  *              one message               several, in one transaction
  *   SQLite     one statement             a prepared loop between BEGIN and COMMIT

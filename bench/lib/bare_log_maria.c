@@ -1,6 +1,6 @@
 /*
- * bare_log_maria.c - see bare_log.h. One prepared statement; several messages by arrays of each
- * column, in one packet.
+ * bare_log_maria.c - see bare_log.h. One prepared statement; several messages by arrays
+ * of each column, in one packet.
  */
 #include <mysql.h>
 #include <stdio.h>

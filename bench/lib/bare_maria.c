@@ -1,6 +1,6 @@
 /*
- * bare_maria.c - see bare.h. Statements prepared once, their buffers bound once; many rows by
- * arrays of each column.
+ * bare_maria.c - see bare.h. Statements prepared once, their buffers bound once; many
+ * rows by arrays of each column.
  */
 #include <mysql.h>
 #include <stdlib.h>

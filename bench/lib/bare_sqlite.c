@@ -1,6 +1,6 @@
 /*
- * bare_sqlite.c - see bare.h. Same settings as the library's: write-ahead, flushed at each
- * commit, no checkpoint by itself.
+ * bare_sqlite.c - see bare.h. Same settings as the library's: write-ahead, flushed at
+ * each commit, no checkpoint by itself.
  */
 #include <sqlite3.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /*
- * check.c - lets benches use the servers of tests/lib: a check that fails there ends the bench.
+ * check.c - lets benches use the servers of tests/lib: a check that fails there ends
+ * the bench.
  */
 #include <stdarg.h>
 #include <stdio.h>

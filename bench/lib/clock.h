@@ -17,9 +17,9 @@ int64_t bench_processor_ns(void);
 void bench_sleep_ns(int64_t duration_ns);
 
 /*
- * A busy loop of a fixed number of turns, measured by the clock once. Looking at the clock
- * inside the loop would be simpler and wrong: a thread that was taken off its core would
- * find its time passed without having worked.
+ * A busy loop of a fixed number of turns, measured by the clock once. Looking at the
+ * clock inside the loop would be simpler and wrong: a thread that was taken off its
+ * core would find its time passed without having worked.
  */
 uint64_t bench_spin_calibrate(int64_t duration_ns);
 void bench_spin(uint64_t turns);

@@ -28,7 +28,7 @@ struct bench_database {
 static _Atomic int64_t sqlite_statements;
 static _Atomic int64_t sqlite_runs;
 
-/* ---- counting on SQLite ------------------------------------------------------------------- */
+/* ---- counting on SQLite ------------------------------------------------------------ */
 
 /* A connection, from open to close. */
 struct trace {
@@ -72,7 +72,7 @@ static void count_on_sqlite(bool counted)
         (void)sqlite3_cancel_auto_extension(entry);
 }
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 struct bench_database *bench_database_open(enum weir_engine engine)
 {
@@ -137,7 +137,7 @@ const char *bench_database_add(struct bench_database *self, const char *name,
     return url;
 }
 
-/* ---- asking ------------------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------------------ */
 
 /* Of all clients of the server: nobody else is there. Preparing is not counted. */
 static const char SQL_QUESTIONS[] =
@@ -201,7 +201,7 @@ int64_t bench_database_ask(struct bench_database *self, const char *name, const 
     return number;
 }
 
-/* ---- old snapshots ------------------------------------------------------------------------ */
+/* ---- old snapshots ----------------------------------------------------------------- */
 
 static void run_pg(PGconn *connection, const char *sql)
 {

@@ -1,15 +1,16 @@
 /*
  * database.h - an engine with databases on disk, for the benches of the outbox.
  *
- * Commits there are as durable as in earnest: SQLite flushes at each of them, PostgreSQL runs with
- * its own defaults but for checkpoints, which are kept out of short runs. The folder is in TMPDIR
- * or in /var/tmp; a file system in memory there makes the bench one of processors only.
+ * Commits there are as durable as in earnest: SQLite flushes at each of them,
+ * PostgreSQL runs with its own defaults but for checkpoints, which are kept out of
+ * short runs. The folder is in TMPDIR or in /var/tmp; a file system in memory there
+ * makes the bench one of processors only.
  *
- * Statements are counted from outside, BEGIN and COMMIT too: PostgreSQL counts for the databases
- * that ask for it (pg_stat_statements), SQLite tells of each one that begins on any connection of
- * this process. SQLite has no arrays: what is one statement for many rows elsewhere is there a
- * prepared one that runs once per row. Such a loop is one statement here, and its runs are a
- * number of their own.
+ * Statements are counted from outside, BEGIN and COMMIT too: PostgreSQL counts for the
+ * databases that ask for it (pg_stat_statements), SQLite tells of each one that begins
+ * on any connection of this process. SQLite has no arrays: what is one statement for
+ * many rows elsewhere is there a prepared one that runs once per row. Such a loop is
+ * one statement here, and its runs are a number of their own.
  *
  * Failure  Ends the bench.
  */
@@ -29,7 +30,8 @@ void bench_database_close(struct bench_database *self);
 
 enum weir_engine bench_database_engine(const struct bench_database *self);
 
-/* A new database; its URL lives as long as the ground. With `counted` its statements count. */
+/* A new database; its URL lives as long as the ground. With `counted` its statements
+ * count. */
 const char *bench_database_add(struct bench_database *self, const char *name,
                                bool counted);
 
@@ -44,8 +46,8 @@ struct bench_statements bench_database_statements(struct bench_database *self);
 int64_t bench_database_ask(struct bench_database *self, const char *name,
                            const char *sql);
 
-/* Hold an old snapshot of a database open: a REPEATABLE READ transaction, or on SQLite one that
- * reads. It locks nothing. Owes one drop. */
+/* Hold an old snapshot of a database open: a REPEATABLE READ transaction, or on SQLite
+ * one that reads. It locks nothing. Owes one drop. */
 void *bench_snapshot_hold(struct bench_database *self, const char *name);
 void bench_snapshot_drop(struct bench_database *self, void *snapshot);
 

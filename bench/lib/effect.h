@@ -1,17 +1,18 @@
 /*
  * effect.h - what a transactional handler does in the bench, and the same by hand.
  *
- * The effect of a message is a row in a table of the application's, by the bare driver. run() is
- * the transaction around it as one would write it without the library, statement by statement
- * what the library does:
+ * The effect of a message is a row in a table of the application's, by the bare driver.
+ * run() is the transaction around it as one would write it without the library,
+ * statement by statement what the library does:
  *
  *   BEGIN; SAVEPOINT
  *     INSERT the row; RELEASE, SAVEPOINT      for each message
  *   UPDATE the position
  *   COMMIT
  *
- * Everything that is repeated is prepared; on PostgreSQL RELEASE and SAVEPOINT are one round trip.
- * Handles are those of the library's connections, so that settings are the same.
+ * Everything that is repeated is prepared; on PostgreSQL RELEASE and SAVEPOINT are one
+ * round trip. Handles are those of the library's connections, so that settings are the
+ * same.
  *
  * Failure  Ends the bench.
  */

@@ -102,8 +102,8 @@ static void run(void *state, const struct bench_effect_row *rows, size_t count)
     step(self, self->verbs[COMMIT]);
 }
 
-/* The write-ahead log begins anew and keeps its size, as the library's does: flushing a file that
- * grows takes longer. */
+/* The write-ahead log begins anew and keeps its size, as the library's does: flushing a
+ * file that grows takes longer. */
 static void clear(void *state)
 {
     struct effect *self = state;

@@ -17,7 +17,7 @@
 static const char GRAIN[BENCH_GRAIN_SIZE] = "grain";
 static const char FLOUR[BENCH_FLOUR_SIZE] = "flour";
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 static void open_outbox(struct bench_execution_load *self)
 {
@@ -83,7 +83,7 @@ void bench_execution_load_close(struct bench_execution_load *self)
     weir_db_destroy(self->db);
 }
 
-/* ---- single calls ------------------------------------------------------------------------- */
+/* ---- single calls ------------------------------------------------------------------ */
 
 static void submit(struct bench_execution_load *self,
                    const struct weir_execution_draft *drafts, size_t count,
@@ -213,7 +213,7 @@ int64_t bench_execution_load_created_us(struct bench_execution_load *self,
     return created_us;
 }
 
-/* ---- many threads ------------------------------------------------------------------------- */
+/* ---- many threads ------------------------------------------------------------------ */
 
 /* One thread. */
 struct miller {
@@ -246,7 +246,8 @@ static bool grind(struct miller *self)
     return true;
 }
 
-/* Whoever is through helps the others: what one has submitted another may have claimed. */
+/* Whoever is through helps the others: what one has submitted another may have
+ * claimed. */
 static void *execution_load(void *state)
 {
     struct miller *self = state;

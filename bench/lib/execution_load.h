@@ -1,10 +1,11 @@
 /*
  * execution_load.h - an execution engine at work, for measuring it.
  *
- *   submit 1 or more -> claim as many -> complete them      each of 16 threads, again and again
+ *   submit 1 or more -> claim as many -> complete them      each of 16 threads, again
+ *                                                           and again
  *
- * All threads use one lane, so they meet at its head. Inputs have 200 bytes, results 16. Whatever is
- * submitted must be completed, and only once, or the bench ends.
+ * All threads use one lane, so they meet at its head. Inputs have 200 bytes, results
+ * 16. Whatever is submitted must be completed, and only once, or the bench ends.
  *
  * Threads  The owner's; run() starts its own and joins them.
  * Failure  Ends the bench.
@@ -51,8 +52,8 @@ void bench_execution_load_open(struct bench_execution_load *self,
                                const struct bench_execution_load_options *options);
 void bench_execution_load_close(struct bench_execution_load *self);
 
-/* Submit, claim and complete `count`, `batch` at a time, which BENCH_MILLERS times is a part of
- * `count`; how long that took. `times`, which may be NULL, is added to. */
+/* Submit, claim and complete `count`, `batch` at a time, which BENCH_MILLERS times is a
+ * part of `count`; how long that took. `times`, which may be NULL, is added to. */
 int64_t bench_execution_load_run(struct bench_execution_load *self, uint64_t count,
                                  size_t batch, struct bench_execution_load_times *times);
 

@@ -39,7 +39,8 @@ void bench_flow_load_end(struct bench_flow_load *self);
 size_t bench_flow_load_add(struct bench_flow_load *self, const char *lane);
 void bench_flow_load_lead(struct bench_flow_load *self, size_t from, size_t to);
 
-/* What leads there is enough when `quorum` of it are; the rest is cancelled. One of a flow. */
+/* What leads there is enough when `quorum` of it are; the rest is cancelled. One of a
+ * flow. */
 void bench_flow_load_quorum(struct bench_flow_load *self, size_t to, uint32_t quorum);
 
 /* All that has been added since the last time. */

@@ -1,6 +1,6 @@
 /*
- * frame.h - the lines around the figures of a bench of the outbox: how busy the machine was, which
- * engine it is about, and how long it took.
+ * frame.h - the lines around the figures of a bench of the outbox: how busy the machine
+ * was, which engine it is about, and how long it took.
  */
 #ifndef WEIR_BENCH_FRAME_H
 #define WEIR_BENCH_FRAME_H

@@ -1,7 +1,8 @@
 /*
  * lap.h - actions that execute a given number of times, and say when they are through.
  *
- * They use nothing of the context, so the queue of lib/queue.h can call the very same ones.
+ * They use nothing of the context, so the queue of lib/queue.h can call the very same
+ * ones.
  */
 #ifndef WEIR_BENCH_LAP_H
 #define WEIR_BENCH_LAP_H
@@ -29,8 +30,8 @@ struct bench_lap {
 struct bench_lap *bench_laps_create(size_t count, uint64_t each, uint64_t spin_turns,
                                     struct bench_latch *done);
 
-/* From the first execution of any to the last one of all: how long the first signal took is
- * another matter. */
+/* From the first execution of any to the last one of all: how long the first signal
+ * took is another matter. */
 int64_t bench_laps_taken_ns(const struct bench_lap *laps, size_t count);
 
 /* Always proceed; the same after a busy loop; always idle; proceed and idle in turn. */

@@ -1,8 +1,9 @@
 /*
  * meter.h - how much memory the process needs at most while something goes on.
  *
- * A thread reads the resident size every few milliseconds. What the C library has free is given
- * back before the meter begins, so that memory of earlier work does not hide what is needed now.
+ * A thread reads the resident size every few milliseconds. What the C library has free
+ * is given back before the meter begins, so that memory of earlier work does not hide
+ * what is needed now.
  */
 #ifndef WEIR_BENCH_METER_H
 #define WEIR_BENCH_METER_H

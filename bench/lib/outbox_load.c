@@ -23,7 +23,7 @@
 
 enum { WAIT_LIMIT_S = 600 };
 
-/* ---- the handler -------------------------------------------------------------------------- */
+/* ---- the handler ------------------------------------------------------------------- */
 
 static void wait_while_stuck(struct bench_outbox_load *self, int32_t partition)
 {
@@ -77,7 +77,7 @@ static enum weir_outcome take(struct weir_context *context, void *state,
     return WEIR_DONE;
 }
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 static void init(struct bench_outbox_load *self)
 {
@@ -163,10 +163,10 @@ void bench_outbox_load_close(struct bench_outbox_load *self)
     (void)pthread_mutex_destroy(&self->lock);
 }
 
-/* ---- sending ------------------------------------------------------------------------------ */
+/* ---- sending ----------------------------------------------------------------------- */
 
-/* Partitions are written in turn and a key has one of its own: keys are looked for once, ahead of
- * what is measured. */
+/* Partitions are written in turn and a key has one of its own: keys are looked for
+ * once, ahead of what is measured. */
 enum { KEYS_OF_A_PARTITION = 64 };
 static char keys[BENCH_PARTITIONS][KEYS_OF_A_PARTITION][BENCH_KEY_SIZE];
 static pthread_once_t keys_found = PTHREAD_ONCE_INIT;
@@ -251,7 +251,7 @@ void bench_outbox_load_send_at_once(struct bench_outbox_load *self, uint64_t cou
                   "enqueue in one transaction");
 }
 
-/* ---- waiting ------------------------------------------------------------------------------ */
+/* ---- waiting ----------------------------------------------------------------------- */
 
 /* `taken` counts from the last await on; nothing is under way when it is set back. */
 void bench_outbox_load_await(struct bench_outbox_load *self, uint64_t count)
@@ -278,7 +278,7 @@ void bench_outbox_load_hold(struct bench_outbox_load *self, int32_t partition)
     tell(self);
 }
 
-/* ---- answers and pauses ------------------------------------------------------------------- */
+/* ---- answers and pauses ------------------------------------------------------------ */
 
 void bench_outbox_load_pause(struct bench_outbox_load *self)
 {
@@ -301,7 +301,7 @@ void bench_outbox_load_reject(struct bench_outbox_load *self, bool rejecting)
     atomic_store(&self->rejecting, rejecting);
 }
 
-/* ---- resting ------------------------------------------------------------------------------ */
+/* ---- resting ----------------------------------------------------------------------- */
 
 /* Partitions whose position is not what the handler has answered for. */
 struct unsettled {

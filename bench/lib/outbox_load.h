@@ -1,12 +1,14 @@
 /*
- * outbox_load.h - an outbox at work, for measuring: a producer, a handler that does nothing but look at
- * the order, and the wait until it has seen everything.
+ * outbox_load.h - an outbox at work, for measuring: a producer, a handler that does
+ * nothing but look at the order, and the wait until it has seen everything.
  *
- *   letters ---> bench_outbox_load_send() ---> log ---> handler ---> bench_outbox_load_await()
+ *   letters ---> bench_outbox_load_send() ---> log ---> handler --->
+ *   bench_outbox_load_await()
  *
- * Each partition counts its letters in their payloads. A message whose `seq` or count is not the
- * next one of its partition is counted as out of order; so is one that comes twice. What was
- * requeued has an old count and a new `seq`, and only the latter is looked at.
+ * Each partition counts its letters in their payloads. A message whose `seq` or count
+ * is not the next one of its partition is counted as out of order; so is one that comes
+ * twice. What was requeued has an old count and a new `seq`, and only the latter is
+ * looked at.
  *
  * Threads  One producer at a time.
  * Failure  Ends the bench, also when messages do not arrive within ten minutes.
@@ -88,8 +90,8 @@ void bench_outbox_load_send_at_once(struct bench_outbox_load *self, uint64_t cou
 /* Wait until the handler has been called for `count` messages since the last await. */
 void bench_outbox_load_await(struct bench_outbox_load *self, uint64_t count);
 
-/* Everybody waits for letters of this partition until it is let go: 0 to 63, or BENCH_NOBODY.
- * What its handler was called for does not count until then. */
+/* Everybody waits for letters of this partition until it is let go: 0 to 63, or
+ * BENCH_NOBODY. What its handler was called for does not count until then. */
 void bench_outbox_load_hold(struct bench_outbox_load *self, int32_t partition);
 
 /* Deliver nothing, so that what is sent gathers; and go on. Idle when paused. */

@@ -1,14 +1,15 @@
 /*
- * plain.h - what the execution engine is compared with: the three writes of an execution's life to
- * a plain table, and nothing else.
+ * plain.h - what the execution engine is compared with: the three writes of an
+ * execution's life to a plain table, and nothing else.
  *
  *   INSERT a row            submit
  *   UPDATE its state to 1   claim
  *   UPDATE its state to 2   complete
  *
- * Each is a durable transaction, of one row or of a batch; on PostgreSQL one statement with arrays, on
- * SQLite a loop over a prepared one. Rows belong to the thread that inserts them, so nobody looks
- * for work or waits for a row. Connections are the library's, so settings are the same.
+ * Each is a durable transaction, of one row or of a batch; on PostgreSQL one statement
+ * with arrays, on SQLite a loop over a prepared one. Rows belong to the thread that
+ * inserts them, so nobody looks for work or waits for a row. Connections are the
+ * library's, so settings are the same.
  *
  * Failure  Ends the bench.
  */
@@ -31,8 +32,8 @@ struct bench_plain {
 void bench_plain_open(struct bench_plain *self, const char *url);
 void bench_plain_close(struct bench_plain *self);
 
-/* All three for `count` rows by `threads`, `batch` of them at a time; how long that took. `count` is
- * a multiple of both together. */
+/* All three for `count` rows by `threads`, `batch` of them at a time; how long that
+ * took. `count` is a multiple of both together. */
 int64_t bench_plain_run(struct bench_plain *self, uint64_t count, size_t batch,
                         size_t threads);
 

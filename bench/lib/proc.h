@@ -17,8 +17,8 @@ double bench_load(void);
 size_t bench_resident_size(void);
 
 /*
- * How often all threads but the calling one went to sleep by themselves: each time they were
- * woken, they did so once more.
+ * How often all threads but the calling one went to sleep by themselves: each time they
+ * were woken, they did so once more.
  */
 uint64_t bench_other_threads_sleeps(void);
 

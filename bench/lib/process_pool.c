@@ -35,7 +35,7 @@ static struct bench_board *map_board(const char *path)
     return board;
 }
 
-/* ---- a member ----------------------------------------------------------------------------- */
+/* ---- a member ---------------------------------------------------------------------- */
 
 struct seat {
     struct bench_board *board;
@@ -144,7 +144,7 @@ __attribute__((constructor)) static void work_instead(int argc, char **argv)
         exit(work(argv));
 }
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 void bench_process_pool_open(struct bench_process_pool *self,
                              const struct bench_process_pool_options *options)
@@ -215,7 +215,7 @@ int64_t bench_process_pool_kill(struct bench_process_pool *self, uint32_t number
     return killed_ns;
 }
 
-/* ---- sending ------------------------------------------------------------------------------ */
+/* ---- sending ----------------------------------------------------------------------- */
 
 void bench_process_pool_send(struct bench_process_pool *self, uint64_t count,
                              size_t batch)
@@ -230,7 +230,7 @@ void bench_process_pool_send_at_once(struct bench_process_pool *self, uint64_t c
     self->sent += count;
 }
 
-/* ---- looking ------------------------------------------------------------------------------ */
+/* ---- looking ----------------------------------------------------------------------- */
 
 /* A member that has ended by itself says why in its log. */
 static void check_members(struct bench_process_pool *self)

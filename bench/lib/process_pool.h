@@ -1,16 +1,19 @@
 /*
- * process_pool.h - processes that consume one queue of 64 partitions, for measuring what they do together.
+ * process_pool.h - processes that consume one queue of 64 partitions, for measuring
+ * what they do together.
  *
  *   this process                      members: this program once more
  *   ------------                      -------------------------------
  *   line ---> log of the queue  --->  handler of member 1, 2, ...
  *   board <-------------------------  who was given what, and when
  *
- * The board is a file that all of them map, so what a member has written stays when it is killed.
- * A message is out of order if its `seq` leaves one out; one that was given before is a repeat.
+ * The board is a file that all of them map, so what a member has written stays when it
+ * is killed. A message is out of order if its `seq` leaves one out; one that was given
+ * before is a repeat.
  *
  * Threads  The main thread: members die with it.
- * Failure  Ends the bench, with the end of the members' log: also when a member ends by itself.
+ * Failure  Ends the bench, with the end of the members' log: also when a member ends by
+ *          itself.
  */
 #ifndef WEIR_BENCH_PROCESS_POOL_H
 #define WEIR_BENCH_PROCESS_POOL_H
@@ -74,8 +77,8 @@ struct bench_process_pool {
     uint64_t sent;
 };
 
-/* Tables, queue and board; nobody consumes yet. Owes one close, which ends the members in order;
- * by then everything must have been given to somebody, in order. */
+/* Tables, queue and board; nobody consumes yet. Owes one close, which ends the members
+ * in order; by then everything must have been given to somebody, in order. */
 void bench_process_pool_open(struct bench_process_pool *self,
                              const struct bench_process_pool_options *options);
 void bench_process_pool_close(struct bench_process_pool *self);
@@ -94,12 +97,12 @@ void bench_process_pool_send_at_once(struct bench_process_pool *self, uint64_t c
 /* Everything that was sent has been given to somebody. */
 bool bench_process_pool_has_all(const struct bench_process_pool *self);
 
-/* Wait for that; returns how long it took from the first call of a handler since the last await
- * to the last one. */
+/* Wait for that; returns how long it took from the first call of a handler since the
+ * last await to the last one. */
 int64_t bench_process_pool_await(struct bench_process_pool *self);
 
-/* The last message of as many partitions was given to each member, as near as it can be. Needs
- * messages that flow. */
+/* The last message of as many partitions was given to each member, as near as it can
+ * be. Needs messages that flow. */
 bool bench_process_pool_is_even(struct bench_process_pool *self);
 
 /* Send a message to each partition again and again until that is so. */

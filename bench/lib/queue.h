@@ -1,8 +1,8 @@
 /*
  * queue.h - the baseline: actions called through a queue with a mutex and a condition.
  *
- * What one would write without weir, in its plainest form. A job is an action and its state
- * in a linked list. Each thread does, for ever:
+ * What one would write without weir, in its plainest form. A job is an action and its
+ * state in a linked list. Each thread does, for ever:
  *
  *   lock; while the list is empty: wait; take the first; unlock        (pop)
  *   call the action

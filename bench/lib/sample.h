@@ -1,9 +1,9 @@
 /*
  * sample.h - the figures of several runs, and what to make of them.
  *
- * A pair holds a figure of ours and one of the baseline per round, taken one right after the
- * other. Its ratio is the median of the rounds' ratios, not the ratio of the medians: what
- * slows the machine down for a while slows both sides of a round.
+ * A pair holds a figure of ours and one of the baseline per round, taken one right
+ * after the other. Its ratio is the median of the rounds' ratios, not the ratio of the
+ * medians: what slows the machine down for a while slows both sides of a round.
  */
 #ifndef WEIR_BENCH_SAMPLE_H
 #define WEIR_BENCH_SAMPLE_H
@@ -34,7 +34,8 @@ double bench_sample_max(const struct bench_sample *self);
 
 void bench_pair_add(struct bench_pair *self, double ours, double baseline);
 
-/* Sorts; then percentile() reads: 50 is the median, 99 is the one that 1 in 100 exceeds. */
+/* Sorts; then percentile() reads: 50 is the median, 99 is the one that 1 in 100
+ * exceeds. */
 void bench_sort_ns(int64_t *values, size_t count);
 int64_t bench_percentile_ns(const int64_t *sorted, size_t count, double percent);
 

@@ -65,7 +65,8 @@ static bool met(struct bench_target target, double value)
     return true;
 }
 
-/* What is printed must not look met when it is missed: nothing is rounded before met(). */
+/* What is printed must not look met when it is missed: nothing is rounded before
+ * met(). */
 static void print_verdict(struct bench_target target, double value, const char *limit)
 {
     static const char *const signs[] = {

@@ -1,8 +1,9 @@
 /*
  * table.h - the report: sections, rows of figures, targets met and missed.
  *
- *   1. no-op executions per second             weir        queue   ratio  target    verdict
- *      1 worker, 1 thread                  8.12 M/s    12.80 M/s    0.63  >= 0.2    ok
+ *   1. no-op executions per second             weir        queue   ratio  target
+ *      verdict 1 worker, 1 thread                  8.12 M/s    12.80 M/s    0.63  >=
+ *      0.2    ok
  */
 #ifndef WEIR_BENCH_TABLE_H
 #define WEIR_BENCH_TABLE_H

@@ -24,11 +24,13 @@ struct bench_ward_plan {
     int64_t storm_ns;
 };
 
-/* 1. The memory and the wake-ups of many idle workers. Before all others: resident memory is
+/* 1. The memory and the wake-ups of many idle workers. Before all others: resident
+ *    memory is
  * only telling while the heap has nothing to use again. */
 void bench_ward_idle(const struct bench_ward_plan *plan);
 
-/* 2. and 3. Executions per second against a plain queue, and on two threads against one. */
+/* 2. and 3. Executions per second against a plain queue, and on two threads against
+ * one. */
 void bench_ward_noops(const struct bench_ward_plan *plan);
 void bench_ward_scaling(const struct bench_ward_plan *plan);
 

@@ -1,8 +1,9 @@
 /*
  * ward_groups.c - the five groups of the specification, 11.2.
  *
- * There they ran with the default pace, so that three of the five measured how long a worker
- * sleeps. Here they run with zero pace; the default pace is shown for the smallest only.
+ * There they ran with the default pace, so that three of the five measured how long a
+ * worker sleeps. Here they run with zero pace; the default pace is shown for the
+ * smallest only.
  */
 #include "lib/ward.h"
 

@@ -1,8 +1,8 @@
 /*
  * ward_latency.c - how long a signal takes to become an execution.
  *
- * Two threads, both asleep whenever it is not their turn. The one way from before the signal
- * to behind the wake-up is timed; the way back is the same on both sides.
+ * Two threads, both asleep whenever it is not their turn. The one way from before the
+ * signal to behind the wake-up is timed; the way back is the same on both sides.
  */
 #include "lib/ward.h"
 
@@ -22,7 +22,8 @@
 
 enum placement { ANYWHERE, ON_TWO_CORES };
 
-/* Two threads in turn: one signals and waits for the answer, the other stamps and answers. */
+/* Two threads in turn: one signals and waits for the answer, the other stamps and
+ * answers. */
 struct court {
     enum placement placement;
     bool placed;        /* the other thread is where it should be */

@@ -1,8 +1,8 @@
 /*
  * ward_storms.c - signals from outside, as fast as they go.
  *
- * Most of them find a permit stored and add nothing. What must not happen is that the last one
- * is lost: whatever was published before it has to be seen by an execution.
+ * Most of them find a permit stored and add nothing. What must not happen is that the
+ * last one is lost: whatever was published before it has to be seen by an execution.
  */
 #include "lib/ward.h"
 

@@ -1,14 +1,14 @@
 /*
  * assert.h - the host's last words when the library finds a bug.
  *
- * Weir checks its own rules in every build. When one is broken, nothing it could do next is
- * safe, so the process aborts; the library prints nothing, as it never does. A host that
- * wants to know which rule it was sets a hook:
+ * Weir checks its own rules in every build. When one is broken, nothing it could do
+ * next is safe, so the process aborts; the library prints nothing, as it never does. A
+ * host that wants to know which rule it was sets a hook:
  *
  *   rule broken ---> hook(condition, file, line) ---> abort()
  *
- * Threads  Any thread may break a rule, so the hook may run on any thread, also on one that
- *          holds a lock of the library. It must not call back into weir.
+ * Threads  Any thread may break a rule, so the hook may run on any thread, also on one
+ *          that holds a lock of the library. It must not call back into weir.
  */
 #ifndef WEIR_ASSERT_H
 #define WEIR_ASSERT_H

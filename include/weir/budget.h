@@ -1,17 +1,22 @@
 /*
  * budget.h - how much may be used.
  *
- * A budget has limits for one or several *dimensions* ("tokens", "cents"), and counts what is
- * reported. An execution that names it in its draft is not given to a worker while any of its limits
- * is reached; it waits, and comes back by itself when the budget is reset or raised.
+ * A budget has limits for one or several *dimensions* ("tokens", "cents"), and counts
+ * what is reported. An execution that names it in its draft is not given to a worker
+ * while any of its limits is reached; it waits, and comes back by itself when the
+ * budget is reset or raised.
  *
- *   create(limits, period) ... submit(draft with budget) ... claim ... report(amounts) ... reset
+ *   create(limits, period) ... submit(draft with budget) ... claim ... report(amounts)
+ *   ... reset
  *
- * Limits   A report that would exceed a hard limit is refused as a whole, and counted as a breach.
- *          One that exceeds a soft limit is accepted, and counted too. 0 is no limit.
- * Ledger   What was reported for an execution is kept beside the sums, so that release() can give it
- *          back. What was reported before a reset is forgotten with it, and gives nothing back.
- * Period   Resets come at the time of creation plus a whole number of periods, and do not drift.
+ * Limits   A report that would exceed a hard limit is refused as a whole, and counted
+ *          as a breach. One that exceeds a soft limit is accepted, and counted too. 0
+ *          is no limit.
+ * Ledger   What was reported for an execution is kept beside the sums, so that
+ *          release() can give it back. What was reported before a reset is forgotten
+ *          with it, and gives nothing back.
+ * Period   Resets come at the time of creation plus a whole number of periods, and do
+ *          not drift.
  * Once     A report with a key counts once within 24 h. A refused one is not remembered.
  * Threads  Any thread.
  */
@@ -90,15 +95,16 @@ WEIR_CHECKED WEIR_API enum weir_status
 weir_budget_create(struct weir_executions *self, const struct weir_budget_draft *draft,
                    bool *existed, struct weir_error *error);
 
-/* Other limits or another period for one that is there; dimensions may be added. Another period begins
- * now. WEIR_FULL: WEIR_BUDGET_DIMENSIONS_MAX. */
+/* Other limits or another period for one that is there; dimensions may be added.
+ * Another period begins now. WEIR_FULL: WEIR_BUDGET_DIMENSIONS_MAX. */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_budget_change(struct weir_executions *self, const struct weir_budget_draft *draft,
                    struct weir_error *error);
 
-/* For an execution, or `id` NULL: for none. Not fenced: what was used was used. A dimension without a
- * limit is counted too. WEIR_FULL: WEIR_BUDGET_DIMENSIONS_MAX. WEIR_MISMATCH: `key` was used for another
- * report. WEIR_OUT_OF_RANGE: more than can be counted. */
+/* For an execution, or `id` NULL: for none. Not fenced: what was used was used. A
+ * dimension without a limit is counted too. WEIR_FULL: WEIR_BUDGET_DIMENSIONS_MAX.
+ * WEIR_MISMATCH: `key` was used for another report. WEIR_OUT_OF_RANGE: more than can be
+ * counted. */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_budget_report(struct weir_executions *self, const char *name,
                    const struct weir_execution_id *id, const struct weir_amount *amounts,
@@ -124,7 +130,8 @@ WEIR_CHECKED WEIR_API enum weir_status
 weir_budget_list(struct weir_executions *self, const char *after, size_t count,
                  weir_budget_visit_fn visit, void *state, struct weir_error *error);
 
-/* Those that an execution is charged to, by name. WEIR_NOT_FOUND: there is no such execution. */
+/* Those that an execution is charged to, by name. WEIR_NOT_FOUND: there is no such
+ * execution. */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_budget_of(struct weir_executions *self, const struct weir_execution_id *id,
                weir_budget_visit_fn visit, void *state, struct weir_error *error);

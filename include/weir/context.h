@@ -56,9 +56,9 @@ WEIR_CHECKED WEIR_API enum weir_status weir_sleep(struct weir_context *self,
 WEIR_API void weir_sleep_through(struct weir_context *self, int64_t duration_ns);
 
 /*
- * Run `cleanup(argument)` when this execution (or the innermost guarded call) ends, however
- * it ends; the last one registered runs first. Fails with WEIR_NO_MEMORY, and then
- * nothing is registered.
+ * Run `cleanup(argument)` when this execution (or the innermost guarded call) ends,
+ * however it ends; the last one registered runs first. Fails with WEIR_NO_MEMORY, and
+ * then nothing is registered.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_defer(struct weir_context *self, weir_cleanup_fn cleanup, void *argument);

@@ -6,17 +6,19 @@
  *   mariadb://user:password@host:3306/app?socket=/run/mysqld/mysqld.sock&signal=/run/weir
  *   mariadb://user:password@db.internal/app?ca=/etc/weir/ca.pem
  *
- * `signal`, optional, is a folder that exists. Producers and those who deliver on one host have
- * the same: there, what is committed is delivered within milliseconds and not when MariaDB is
- * polled next, a second later at worst. Whoever is to signal needs to be able to write there.
+ * `signal`, optional, is a folder that exists. Producers and those who deliver on one
+ * host have the same: there, what is committed is delivered within milliseconds and not
+ * when MariaDB is polled next, a second later at worst. Whoever is to signal needs to
+ * be able to write there.
  *
- * A struct weir_db knows where the database is and keeps connections to it, made when they
- * are needed. A connection is used by one flow of control at a time.
+ * A struct weir_db knows where the database is and keeps connections to it, made when
+ * they are needed. A connection is used by one flow of control at a time.
  *
- * An application that has a connection of its own, perhaps inside a transaction, lets weir
- * *adopt* it: weir then works inside that transaction, and never commits, rolls back or
- * changes a setting of it. Where it looks for tables does not matter (search_path, USE): weir names its
- * own with their schema, in which they were found, or with the database of the URL (MariaDB).
+ * An application that has a connection of its own, perhaps inside a transaction, lets
+ * weir *adopt* it: weir then works inside that transaction, and never commits, rolls
+ * back or changes a setting of it. Where it looks for tables does not matter
+ * (search_path, USE): weir names its own with their schema, in which they were found,
+ * or with the database of the URL (MariaDB).
  *
  * Threads  A database: any thread. A connection: whoever holds it.
  */
@@ -59,15 +61,15 @@ WEIR_BEGIN_DECLS
 WEIR_API void weir_db_options_init(struct weir_db_options *self);
 
 /*
- * Check the URL and the options; talks to nobody yet. Fails with WEIR_INVALID (the text names
- * the part of the URL or the field) or WEIR_NO_MEMORY; *out is then NULL.
+ * Check the URL and the options; talks to nobody yet. Fails with WEIR_INVALID (the text
+ * names the part of the URL or the field) or WEIR_NO_MEMORY; *out is then NULL.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_db_create(const struct weir_db_options *options, struct weir_db **out,
                struct weir_error *error);
 
-/* Close all connections; none may be in use, but for those of transactional handlers that an outbox
- * had to leave behind. NULL is fine. */
+/* Close all connections; none may be in use, but for those of transactional handlers
+ * that an outbox had to leave behind. NULL is fine. */
 WEIR_API void weir_db_destroy(struct weir_db *self);
 
 WEIR_API enum weir_engine weir_db_engine(const struct weir_db *self);
@@ -76,10 +78,10 @@ WEIR_API enum weir_engine weir_db_engine(const struct weir_db *self);
 WEIR_API const char *weir_engine_name(enum weir_engine engine);
 
 /*
- * Take a connection: one that is free, or a new one. A connection that was lost while it was
- * free is replaced. Fails with the class of the reason: WEIR_LOST (cannot be reached),
- * WEIR_DENIED, WEIR_SCHEMA (no such database), WEIR_BUSY (connections_max in use). Owes one
- * release.
+ * Take a connection: one that is free, or a new one. A connection that was lost while
+ * it was free is replaced. Fails with the class of the reason: WEIR_LOST (cannot be
+ * reached), WEIR_DENIED, WEIR_SCHEMA (no such database), WEIR_BUSY (connections_max in
+ * use). Owes one release.
  */
 WEIR_CHECKED WEIR_API enum weir_status weir_db_acquire(struct weir_db *self,
                                                        struct weir_connection **out,
@@ -89,10 +91,11 @@ WEIR_CHECKED WEIR_API enum weir_status weir_db_acquire(struct weir_db *self,
 WEIR_API void weir_db_release(struct weir_db *self, struct weir_connection *connection);
 
 /*
- * Wrap a connection of the application's as it is, also inside its transaction. Borrows it
- * until weir_connection_disown(), during which the application must not close it. Refused
- * with WEIR_INVALID: a PGconn that is busy, broken, non-blocking, in a failed transaction, in
- * COPY or in pipeline mode; a connection whose text is not UTF-8; a handle without connection.
+ * Wrap a connection of the application's as it is, also inside its transaction. Borrows
+ * it until weir_connection_disown(), during which the application must not close it.
+ * Refused with WEIR_INVALID: a PGconn that is busy, broken, non-blocking, in a failed
+ * transaction, in COPY or in pipeline mode; a connection whose text is not UTF-8; a
+ * handle without connection.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_connection_adopt_sqlite(struct weir_db *db, struct sqlite3 *handle,
@@ -108,19 +111,20 @@ weir_connection_adopt_mariadb(struct weir_db *db, struct st_mysql *handle,
 WEIR_API void weir_connection_disown(struct weir_connection *self);
 
 /*
- * The driver's handle: sqlite3 *, PGconn * or MYSQL *. For reading and for the handler's own
- * statements; never to close it, or to end a transaction that weir began. It is good until the
- * connection is given back, and asked for again with the next. Code that has it may change settings, so
- * the session is put in order on its way back, which costs a round trip (MariaDB: a few, and statements
- * are prepared anew).
+ * The driver's handle: sqlite3 *, PGconn * or MYSQL *. For reading and for the
+ * handler's own statements; never to close it, or to end a transaction that weir began.
+ * It is good until the connection is given back, and asked for again with the next.
+ * Code that has it may change settings, so the session is put in order on its way back,
+ * which costs a round trip (MariaDB: a few, and statements are prepared anew).
  */
 WEIR_API void *weir_connection_native(struct weir_connection *self);
 
 /*
- * A transaction of the application's. It may stand idle for as long as the server allows; those that
- * the library begins for itself are ended by the server after two seconds. On WEIR_IN_DOUBT the
- * connection was lost while committing: it may or may not have happened. After a commit that failed in
- * any way there is no transaction any more.
+ * A transaction of the application's. It may stand idle for as long as the server
+ * allows; those that the library begins for itself are ended by the server after two
+ * seconds. On WEIR_IN_DOUBT the connection was lost while committing: it may or may not
+ * have happened. After a commit that failed in any way there is no transaction any
+ * more.
  */
 WEIR_CHECKED WEIR_API enum weir_status weir_connection_begin(struct weir_connection *self,
                                                              struct weir_error *error);

@@ -1,39 +1,44 @@
 /*
  * dead_letter.h - messages that were rejected, and what becomes of them.
  *
- * A message that a handler rejects, or that has failed too often (attempts_max of its queue), is
- * copied here in the transaction that moves the position past it. It is one of one subscription:
- * others have their own opinion of the same message.
+ * A message that a handler rejects, or that has failed too often (attempts_max of its
+ * queue), is copied here in the transaction that moves the position past it. It is one
+ * of one subscription: others have their own opinion of the same message.
  *
  *   pending --claim--> reprocessing --resolve--> resolved --.
- *      ^                |    |                              |-- cleanup, retention --> gone
+ *      ^                |    |                              |-- cleanup, retention -->
+ *                       gone
  *      |<----reject-----'    |      .--------> discarded ---'
  *      |<--deadline passed---'      |
  *      |-------discard--------------'
  *      '-------requeue----> resolved, and enqueued again
  *
- * Claim    For programs that repair: they get the letters, and nobody else gets them until a
- *          deadline. A claim has a token. Whoever comes late, after another one has claimed,
- *          discarded or requeued the letter, has the wrong token and is refused (WEIR_FENCED).
- *          A letter whose deadline has passed is pending again, for everybody and everywhere.
- * Requeue  Enqueues a new message with the same key, type, headers and payload in the same
- *          partition, behind what is there, and resolves the letter, in one transaction. Every
- *          subscription of the queue gets the new message, not only the one that rejected it:
- *          a subscription that must not do its work twice looks at the header. The new message
- *          has a uid of its own and says where it comes from:
+ * Claim    For programs that repair: they get the letters, and nobody else gets them
+ *          until a deadline. A claim has a token. Whoever comes late, after another one
+ *          has claimed, discarded or requeued the letter, has the wrong token and is
+ *          refused (WEIR_FENCED). A letter whose deadline has passed is pending again,
+ *          for everybody and everywhere.
+ * Requeue  Enqueues a new message with the same key, type, headers and payload in the
+ *          same partition, behind what is there, and resolves the letter, in one
+ *          transaction. Every subscription of the queue gets the new message, not only
+ *          the one that rejected it: a subscription that must not do its work twice
+ *          looks at the header. The new message has a uid of its own and says where it
+ *          comes from:
  *
  *              weir-requeued-from   queue/subscription/partition/seq/uid of the letter
- *              weir-original-uid    uid of the very first one, also after several requeues
+ *              weir-original-uid    uid of the very first one, also after several
+ *                                   requeues
  *              weir-requeues        how often it was requeued, from 1
  *
- * Bulk     What works on a scope without a transaction of the caller's works in transactions of
- *          at most WEIR_DEAD_LETTER_STEP letters. It may be ended at any point, by a crash too,
- *          and repeated: each letter is done once.
- * Where    `connection` is one of ours with an open transaction, or an adopted one; NULL: of its
- *          own. Inside the caller's transaction nothing is done until it commits.
+ * Bulk     What works on a scope without a transaction of the caller's works in
+ *          transactions of at most WEIR_DEAD_LETTER_STEP letters. It may be ended at
+ *          any point, by a crash too, and repeated: each letter is done once.
+ * Where    `connection` is one of ours with an open transaction, or an adopted one;
+ *          NULL: of its own. Inside the caller's transaction nothing is done until it
+ *          commits.
  * Threads  Any thread.
- * Failure  WEIR_INVALID and WEIR_OUT_OF_RANGE name field, value and limit; WEIR_NOT_FOUND the
- *          queue or subscription; else as the database does.
+ * Failure  WEIR_INVALID and WEIR_OUT_OF_RANGE name field, value and limit;
+ *          WEIR_NOT_FOUND the queue or subscription; else as the database does.
  */
 #ifndef WEIR_DEAD_LETTER_H
 #define WEIR_DEAD_LETTER_H
@@ -135,19 +140,19 @@ WEIR_BEGIN_DECLS
 
 WEIR_API void weir_dead_letter_scope_init(struct weir_dead_letter_scope *self);
 
-/* "pending", "reprocessing", "resolved", "discarded", "any", "requeued"; a number that is none:
- * "unknown". And back: WEIR_INVALID for any other text. */
+/* "pending", "reprocessing", "resolved", "discarded", "any", "requeued"; a number that
+ * is none: "unknown". And back: WEIR_INVALID for any other text. */
 WEIR_API const char *weir_dead_letter_status_name(enum weir_dead_letter_status status);
 WEIR_CHECKED WEIR_API enum weir_status
 weir_dead_letter_status_parse(const char *text, enum weir_dead_letter_status *out,
                               struct weir_error *error);
 
-/* ---- looking: nothing is locked --------------------------------------------------------- */
+/* ---- looking: nothing is locked ---------------------------------------------------- */
 
 /*
- * A page, newest failure first; begins behind *mark and moves it. A page may be shorter than
- * its limit, when payloads are large: `more` tells the end. A letter that fails again while
- * pages are read moves to the front of the list.
+ * A page, newest failure first; begins behind *mark and moves it. A page may be shorter
+ * than its limit, when payloads are large: `more` tells the end. A letter that fails
+ * again while pages are read moves to the front of the list.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_dead_letter_list(struct weir_outbox *outbox, struct weir_connection *connection,
@@ -169,14 +174,14 @@ weir_dead_letter_read(struct weir_outbox *outbox, struct weir_connection *connec
                       int64_t id, weir_dead_letter_fn visit, void *state,
                       struct weir_error *error);
 
-/* ---- deciding on a scope ---------------------------------------------------------------- */
+/* ---- deciding on a scope ----------------------------------------------------------- */
 
 /*
- * Claim pending letters for `timeout_ns` (1 ms to 30 days): never claimed ones first, oldest
- * first, then those whose deadline passed first. Whatever others are at is skipped, so two
- * claims at once get different letters. Visited when the claim is committed, or, in the
- * caller's transaction, at once. None is WEIR_OK with a count of 0. Fewer than the limit when
- * payloads are large.
+ * Claim pending letters for `timeout_ns` (1 ms to 30 days): never claimed ones first,
+ * oldest first, then those whose deadline passed first. Whatever others are at is
+ * skipped, so two claims at once get different letters. Visited when the claim is
+ * committed, or, in the caller's transaction, at once. None is WEIR_OK with a count of
+ * 0. Fewer than the limit when payloads are large.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_dead_letter_claim(struct weir_outbox *outbox, struct weir_connection *connection,
@@ -185,19 +190,20 @@ weir_dead_letter_claim(struct weir_outbox *outbox, struct weir_connection *conne
                        struct weir_dead_letter_claim *out, struct weir_error *error);
 
 /*
- * Enqueue all pending letters of the scope again, in the order in which they were rejected, in
- * transactions of our own. Letters that fail again meanwhile are not taken twice. `progress`
- * may be NULL; *out is right also after a failure: what was done stays done, and the call may
- * be repeated. WEIR_FULL: the queue's limit of what may wait is reached.
+ * Enqueue all pending letters of the scope again, in the order in which they were
+ * rejected, in transactions of our own. Letters that fail again meanwhile are not taken
+ * twice. `progress` may be NULL; *out is right also after a failure: what was done
+ * stays done, and the call may be repeated. WEIR_FULL: the queue's limit of what may
+ * wait is reached.
  */
 WEIR_CHECKED WEIR_API enum weir_status weir_dead_letter_requeue_all(
     struct weir_outbox *outbox, const struct weir_dead_letter_scope *scope,
     weir_dead_letter_progress_fn progress, void *state,
     struct weir_dead_letter_progress *out, struct weir_error *error);
 
-/* Discard pending letters, and remove resolved and discarded ones. *out gets how many, also
- * after a failure (then, in the caller's transaction, the rollback undoes them). What others are
- * at is skipped. */
+/* Discard pending letters, and remove resolved and discarded ones. *out gets how many,
+ * also after a failure (then, in the caller's transaction, the rollback undoes them).
+ * What others are at is skipped. */
 WEIR_CHECKED WEIR_API enum weir_status weir_dead_letter_discard_all(
     struct weir_outbox *outbox, struct weir_connection *connection,
     const struct weir_dead_letter_scope *scope, int64_t *out, struct weir_error *error);
@@ -206,18 +212,19 @@ weir_dead_letter_cleanup(struct weir_outbox *outbox, struct weir_connection *con
                          const struct weir_dead_letter_scope *scope, int64_t *out,
                          struct weir_error *error);
 
-/* ---- deciding on single ones ------------------------------------------------------------ */
+/* ---- deciding on single ones ------------------------------------------------------- */
 
 /*
- * Each works on the letters `ids` (up to WEIR_DEAD_LETTER_LIMIT_MAX), does what can be done, and
- * says of each what became of it in `verdicts`, which may be NULL:
+ * Each works on the letters `ids` (up to WEIR_DEAD_LETTER_LIMIT_MAX), does what can be
+ * done, and says of each what became of it in `verdicts`, which may be NULL:
  *
  *   WEIR_OK          done, or done before by the same token
  *   WEIR_NOT_FOUND   there is no such letter
- *   WEIR_FENCED      not ours: the token is another one's, or it is claimed, or decided on
+ *   WEIR_FENCED      not ours: the token is another one's, or it is claimed, or decided
+ *                    on
  *
- * Returns WEIR_OK when all were done, else the first verdict that is not, with the id in the
- * text; the others are done all the same. Any other failure: none is done.
+ * Returns WEIR_OK when all were done, else the first verdict that is not, with the id
+ * in the text; the others are done all the same. Any other failure: none is done.
  */
 struct weir_dead_letter_choice {
     const int64_t *ids;
@@ -238,8 +245,8 @@ weir_dead_letter_reject(struct weir_outbox *outbox, struct weir_connection *conn
                         const struct weir_dead_letter_choice *choice, const char *reason,
                         enum weir_status *verdicts, struct weir_error *error);
 
-/* Letters that are pending, or claimed with the token. They are requeued in the order in which they
- * were rejected. */
+/* Letters that are pending, or claimed with the token. They are requeued in the order
+ * in which they were rejected. */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_dead_letter_requeue(struct weir_outbox *outbox, struct weir_connection *connection,
                          const struct weir_dead_letter_choice *choice,

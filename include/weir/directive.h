@@ -3,17 +3,17 @@
  *
  * An action answers with a directive: *proceed* (there is more, run me again after my
  * pace), *idle* (wait until somebody notifies me) or *sleep* (wait so long, or until
- * somebody notifies me). It may carry a report: a pointer to whatever the action wants its
- * listeners to see, with a tag that says what type it is. A listener that knows the tag gets
- * the pointer, any other gets NULL, so nobody reads one type as another.
+ * somebody notifies me). It may carry a report: a pointer to whatever the action wants
+ * its listeners to see, with a tag that says what type it is. A listener that knows the
+ * tag gets the pointer, any other gets NULL, so nobody reads one type as another.
  *
  *   static const struct weir_report_type MAIL_REPORT = {"mail"};
  *
  *   *out = weir_directive_with(weir_proceed(), &MAIL_REPORT, &counts);     in the action
  *   counts = weir_directive_report(directive, &MAIL_REPORT);               in a listener
  *
- * Memory   A directive is a plain value. The report is borrowed until the last listener has
- *          seen it: keep it in the worker's state or in the execution's own memory.
+ * Memory   A directive is a plain value. The report is borrowed until the last listener
+ *          has seen it: keep it in the worker's state or in the execution's own memory.
  */
 #ifndef WEIR_DIRECTIVE_H
 #define WEIR_DIRECTIVE_H

@@ -1,10 +1,10 @@
 /*
  * execution.h - a unit of work, and what there is to know about it.
  *
- * An execution keeps its id through all retries. Each run of it is an *attempt*; whoever runs it
- * holds a *claim*, which is the right to write about it for as long as its lease lasts. One
- * number per execution, the *epoch*, grows whenever that right ends or changes hands, so that
- * whoever has lost it can change nothing any more.
+ * An execution keeps its id through all retries. Each run of it is an *attempt*;
+ * whoever runs it holds a *claim*, which is the right to write about it for as long as
+ * its lease lasts. One number per execution, the *epoch*, grows whenever that right
+ * ends or changes hands, so that whoever has lost it can change nothing any more.
  *
  *   submit --> delayed --> waiting --claim--> active --complete--> completed
  *                 ^           ^                 | |
@@ -103,9 +103,9 @@ struct weir_execution_draft {
     size_t budget_count;
     const char
         *idempotency_key; /* the same within 24 h is the same execution; NULL: none */
-    /* Of a member of a flow, whose only one it is there: 1 to WEIR_MEMBER_NAME_SIZE_MAX bytes of UTF-8
-     * without comma and control characters, not beginning with '{', and no id of an execution. NULL:
-     * none; its id stands for it. */
+    /* Of a member of a flow, whose only one it is there: 1 to WEIR_MEMBER_NAME_SIZE_MAX
+     * bytes of UTF-8 without comma and control characters, not beginning with '{', and
+     * no id of an execution. NULL: none; its id stands for it. */
     const char *name;
 };
 
@@ -203,10 +203,10 @@ WEIR_BEGIN_DECLS
 WEIR_API void weir_execution_policy_init(struct weir_execution_policy *self);
 
 /*
- * "12-0190...", the partition and the uuid: what people and other systems see. format() writes to
- * `out`, which has WEIR_EXECUTION_ID_TEXT_SIZE bytes, and returns it. parse() takes any case, and
- * "{fp:12}:0190...", the form that earlier versions wrote; nothing else that format() would not write,
- * and fails with WEIR_INVALID.
+ * "12-0190...", the partition and the uuid: what people and other systems see. format()
+ * writes to `out`, which has WEIR_EXECUTION_ID_TEXT_SIZE bytes, and returns it. parse()
+ * takes any case, and "{fp:12}:0190...", the form that earlier versions wrote; nothing
+ * else that format() would not write, and fails with WEIR_INVALID.
  */
 WEIR_API const char *weir_execution_id_format(const struct weir_execution_id *self,
                                               char *out);
@@ -214,8 +214,8 @@ WEIR_CHECKED WEIR_API enum weir_status
 weir_execution_id_parse(const char *text, struct weir_execution_id *out,
                         struct weir_error *error);
 
-/* The partition of a lane (work of its own) or of a flow's uuid (its members): CRC16, the one
- * called XMODEM, modulo `partitions`, which is at least 1. */
+/* The partition of a lane (work of its own) or of a flow's uuid (its members): CRC16,
+ * the one called XMODEM, modulo `partitions`, which is at least 1. */
 WEIR_API uint16_t weir_execution_partition(const void *bytes, size_t size,
                                            uint32_t partitions);
 

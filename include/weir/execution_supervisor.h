@@ -1,10 +1,11 @@
 /*
  * execution_supervisor.h - the reconcilers that keep executions honest.
  *
- * A worker may vanish, a time may pass, a process may die between two steps. Each reconciler looks
- * for one kind of thing that is overdue and puts it right, in one statement for many rows, and
- * then sleeps until the next one is due. Any number of supervisors may run on one database: rows
- * are locked and looked at again, and a row that another one has is skipped.
+ * A worker may vanish, a time may pass, a process may die between two steps. Each
+ * reconciler looks for one kind of thing that is overdue and puts it right, in one
+ * statement for many rows, and then sleeps until the next one is due. Any number of
+ * supervisors may run on one database: rows are locked and looked at again, and a row
+ * that another one has is skipped.
  *
  *   reconciler              looks for                                   default interval
  *   attempt_timeout         attempts over their time limit              2 s
@@ -18,17 +19,20 @@
  *   execution_deadline      executions over their deadline              5 s
  *   housekeeping            what nobody needs any more                  60 s
  *
- * The interval is the safety net; a reconciler is woken when something is due before that. Other
- * processes say so of what is due within the default interval: with a longer one, a time further off
- * that one of them has set may be kept late, by the interval at most. So may any of them where nobody
- * can be told (behind a transaction pooler, or with no_notify).
+ * The interval is the safety net; a reconciler is woken when something is due before
+ * that. Other processes say so of what is due within the default interval: with a
+ * longer one, a time further off that one of them has set may be kept late, by the
+ * interval at most. So may any of them where nobody can be told (behind a transaction
+ * pooler, or with no_notify).
  *
- * Life     create, start, stop(grace), destroy, as weir/scanner.h. Statements of those that have not
- *          finished within the grace are cancelled, and destroy() waits for that: then nothing of
- *          it uses the engine any more. destroy() without stop() is stop(0) first.
- * Failure  Nothing ends a reconciler. A row that fails three times is left alone for ten cycles, and
- *          read() shows it. A number in the database that is not known here stops the reconciler that
- *          meets it until it is gone, with a text that names it.
+ * Life     create, start, stop(grace), destroy, as weir/scanner.h. Statements of those
+ *          that have not finished within the grace are cancelled, and destroy() waits
+ *          for that: then nothing of it uses the engine any more. destroy() without
+ *          stop() is stop(0) first.
+ * Failure  Nothing ends a reconciler. A row that fails three times is left alone for
+ *          ten cycles, and read() shows it. A number in the database that is not known
+ *          here stops the reconciler that meets it until it is gone, with a text that
+ *          names it.
  * Threads  read() and stop() from any thread; the rest belongs to one owner.
  */
 #ifndef WEIR_EXECUTION_SUPERVISOR_H
@@ -62,7 +66,8 @@ struct weir_execution_supervisor_options {
     const char *name_space;     /* only work of this namespace; copied; NULL: of any */
     const char *tag_key; /* and with this tag; copied, as its value; NULL: with any */
     const char *tag_value;
-    /* How long what has ended is kept, members as long as their flow; default 24 h; 0: for ever. */
+    /* How long what has ended is kept, members as long as their flow; default 24 h; 0:
+     * for ever. */
     int64_t retention_ms;
 };
 

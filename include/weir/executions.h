@@ -1,33 +1,37 @@
 /*
  * executions.h - a durable execution engine in the application's database.
  *
- * Work is submitted, claimed by workers for a limited time, and ends exactly once. All truth is in
- * the database (SQLite or PostgreSQL), all times are its clock's; a process may die at any moment.
+ * Work is submitted, claimed by workers for a limited time, and ends exactly once. All
+ * truth is in the database (SQLite or PostgreSQL), all times are its clock's; a process
+ * may die at any moment.
  *
- *   submit(draft) ... claim(lanes) -> run -> renew, renew -> complete | fail | delay | abandon
+ *   submit(draft) ... claim(lanes) -> run -> renew, renew -> complete | fail | delay |
+ *   abandon
  *
  * Every call of a worker shows its claim. One whose claim is not current any more gets
- * WEIR_FENCED and the truth, and changes nothing; one that repeats a call whose reply was lost
- * gets WEIR_OK again.
+ * WEIR_FENCED and the truth, and changes nothing; one that repeats a call whose reply
+ * was lost gets WEIR_OK again.
  *
- * Events   What ends, is leased, or is changed by an operator is told in queues of the outbox
- *          ("execution.completion", "execution.lease", "execution.operator"), in the same transaction: JSON,
- *          with the id of the execution as key, or of the flow that is cancelled. Whoever wants
- *          to hear subscribes (weir/outbox.h); without subscription nothing is kept.
- * Life     migrate, create, use, destroy. The reconcilers of weir/execution_supervisor.h must run
- *          somewhere, in any number of processes.
+ * Events   What ends, is leased, or is changed by an operator is told in queues of the
+ *          outbox ("execution.completion", "execution.lease", "execution.operator"), in
+ *          the same transaction: JSON, with the id of the execution as key, or of the
+ *          flow that is cancelled. Whoever wants to hear subscribes (weir/outbox.h);
+ *          without subscription nothing is kept.
+ * Life     migrate, create, use, destroy. The reconcilers of
+ *          weir/execution_supervisor.h must run somewhere, in any number of processes.
  * Threads  Any thread; create and destroy one at a time.
- * Failure  Deadlocks and serialisation failures are retried inside. WEIR_IN_DOUBT: the reply
- *          of the commit was lost, and nobody knows whether it happened. Repeat the call, it
- *          finds out what happened, if it is a submission whose drafts all have a key or an id;
- *          or settles, renews, reports progress, cancels, revokes by epoch, or sets a priority.
- *          Others would do it once more. Compare with what weir_execution_get() has told before:
+ * Failure  Deadlocks and serialisation failures are retried inside. WEIR_IN_DOUBT: the
+ *          reply of the commit was lost, and nobody knows whether it happened. Repeat
+ *          the call, it finds out what happened, if it is a submission whose drafts all
+ *          have a key or an id; or settles, renews, reports progress, cancels, revokes
+ *          by epoch, or sets a priority. Others would do it once more. Compare with
+ *          what weir_execution_get() has told before:
  *
  *            submit without key and id    nothing tells; there may be two. Give a key
  *            claim                        see weir_execution_claim()
  *            replay                       has happened if `replays` has grown
- *            resume (weir/suspension.h)   has if it is not suspended, or if `epoch` has grown:
- *                                         then it is suspended once more
+ *            resume (weir/suspension.h)   has if it is not suspended, or if `epoch` has
+ *                                         grown: then it is suspended once more
  *            revoke, whatever the epoch   has, or need not, if `epoch` has grown
  */
 #ifndef WEIR_EXECUTIONS_H
@@ -49,9 +53,9 @@ struct weir_executions_options {
     struct weir_outbox
         *outbox;         /* for the events; borrowed until destroy(); NULL: no events */
     uint32_t partitions; /* 1 to 65,535; default 256; the same in all processes */
-    /* PostgreSQL: for applications that PREPARE their transactions, which a NOTIFY forbids; waiting
-     * claims of other processes then hear of it within a second. SET LOCAL weir.notify = off does the
-     * same for one transaction. */
+    /* PostgreSQL: for applications that PREPARE their transactions, which a NOTIFY
+     * forbids; waiting claims of other processes then hear of it within a second. SET
+     * LOCAL weir.notify = off does the same for one transaction. */
     bool no_notify;
     bool no_savepoint; /* submit in a caller's transaction without a savepoint */
 };
@@ -79,8 +83,8 @@ struct weir_claimed {
     int32_t attempt;  /* its number, from 0 */
     enum weir_attempt_type type;
     const void *input; /* of a member that data is passed to: see weir/flow.h */
-    size_t
-        input_size; /* up to WEIR_INPUT_SIZE_MAX; of several results WEIR_JOINED_SIZE_MAX */
+    size_t input_size; /* up to WEIR_INPUT_SIZE_MAX; of several results
+                          WEIR_JOINED_SIZE_MAX */
     const struct weir_tag *tags;
     size_t tag_count;
     int64_t lease_us;    /* until when, by the database's clock */
@@ -111,8 +115,8 @@ struct weir_settlement {
     const char *reason; /* FAIL, ABANDON: UTF-8, cut at WEIR_FAILURE_SIZE_MAX; NULL: "" */
     bool permanent;     /* FAIL: no retry */
     int64_t delay_ms;   /* DELAY */
-    /* out: OK, FENCED, NOT_FOUND; MISMATCH: this claim was settled before, with another verb or
-     * result, and stays so */
+    /* out: OK, FENCED, NOT_FOUND; MISMATCH: this claim was settled before, with another
+     * verb or result, and stays so */
     enum weir_status status;
     struct weir_execution_status current; /* out: as it is after this call */
 };
@@ -161,28 +165,29 @@ weir_executions_create(const struct weir_executions_options *options,
 WEIR_API void weir_executions_destroy(struct weir_executions *self);
 
 /*
- * Submit up to WEIR_BATCH_MAX executions, all or none. `connection`, ours or adopted, has an open
- * transaction; NULL: a transaction of its own. `out` has room for all, or is NULL. WEIR_INVALID,
- * WEIR_TOO_LARGE: the text names draft, field and limit. WEIR_MISMATCH: an idempotency key, or an
- * id, was used before for something else; an id also in another namespace, whatever for. A failed
- * call leaves the caller's transaction usable (unless the database has given it up: WEIR_CONFLICT,
- * WEIR_LOST) and without a trace of this call.
+ * Submit up to WEIR_BATCH_MAX executions, all or none. `connection`, ours or adopted,
+ * has an open transaction; NULL: a transaction of its own. `out` has room for all, or
+ * is NULL. WEIR_INVALID, WEIR_TOO_LARGE: the text names draft, field and limit.
+ * WEIR_MISMATCH: an idempotency key, or an id, was used before for something else; an
+ * id also in another namespace, whatever for. A failed call leaves the caller's
+ * transaction usable (unless the database has given it up: WEIR_CONFLICT, WEIR_LOST)
+ * and without a trace of this call.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_execution_submit(struct weir_executions *self, struct weir_connection *connection,
                       const struct weir_execution_draft *drafts, size_t count,
                       struct weir_submission *out, struct weir_error *error);
 
-/* Something was submitted and committed on a connection of the application's: whoever waits in this
- * process looks now, and not when it hears of it. Never blocks. */
+/* Something was submitted and committed on a connection of the application's: whoever
+ * waits in this process looks now, and not when it hears of it. Never blocks. */
 WEIR_API void weir_executions_flush(struct weir_executions *self);
 
 /*
- * Claim up to `count` (1 to WEIR_BATCH_MAX), best first: by priority, then by age, over all lanes
- * alike. *claimed may be 0: nothing came in time. Owes one weir_claimed_free(). Inside an action
- * waiting ends with WEIR_CANCELLED when its worker is cancelled, and in a simulation it takes
- * virtual time. After WEIR_IN_DOUBT something may be claimed that nobody knows of: it comes back
- * when its lease runs out.
+ * Claim up to `count` (1 to WEIR_BATCH_MAX), best first: by priority, then by age, over
+ * all lanes alike. *claimed may be 0: nothing came in time. Owes one
+ * weir_claimed_free(). Inside an action waiting ends with WEIR_CANCELLED when its
+ * worker is cancelled, and in a simulation it takes virtual time. After WEIR_IN_DOUBT
+ * something may be claimed that nobody knows of: it comes back when its lease runs out.
  */
 WEIR_API void weir_claim_options_init(struct weir_claim_options *self);
 WEIR_CHECKED WEIR_API enum weir_status weir_execution_claim(
@@ -191,9 +196,9 @@ WEIR_CHECKED WEIR_API enum weir_status weir_execution_claim(
 WEIR_API void weir_claimed_free(struct weir_executions *self,
                                 struct weir_claimed *claimed);
 
-/* Up to WEIR_BATCH_MAX. Each has its own status, and one may be named twice; the call fails only as
- * a whole: WEIR_INVALID and WEIR_TOO_LARGE name the one, nothing has changed; or as the database
- * does. */
+/* Up to WEIR_BATCH_MAX. Each has its own status, and one may be named twice; the call
+ * fails only as a whole: WEIR_INVALID and WEIR_TOO_LARGE name the one, nothing has
+ * changed; or as the database does. */
 WEIR_CHECKED WEIR_API enum weir_status weir_execution_renew(struct weir_executions *self,
                                                             int64_t lease_ms,
                                                             struct weir_renewal *renewals,
@@ -203,16 +208,17 @@ WEIR_CHECKED WEIR_API enum weir_status
 weir_execution_settle(struct weir_executions *self, struct weir_settlement *settlements,
                       size_t count, struct weir_error *error);
 
-/* The newest report only: 0 to 100 percent, and a text of up to WEIR_FAILURE_SIZE_MAX bytes of
- * UTF-8 or NULL. WEIR_FENCED, WEIR_NOT_FOUND as above; `current`, which may be NULL, says then how it
- * stands. */
+/* The newest report only: 0 to 100 percent, and a text of up to WEIR_FAILURE_SIZE_MAX
+ * bytes of UTF-8 or NULL. WEIR_FENCED, WEIR_NOT_FOUND as above; `current`, which may be
+ * NULL, says then how it stands. */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_execution_progress(struct weir_executions *self, const struct weir_claim *claim,
                         int32_t percent, const char *text,
                         struct weir_execution_status *current, struct weir_error *error);
 
-/* Operators. WEIR_NOT_FOUND; WEIR_MISMATCH when its state does not allow it, which the text names.
- * Cancelling what is cancelled and revoking where there is no lease is fine. */
+/* Operators. WEIR_NOT_FOUND; WEIR_MISMATCH when its state does not allow it, which the
+ * text names. Cancelling what is cancelled and revoking where there is no lease is
+ * fine. */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_execution_cancel(struct weir_executions *self, const struct weir_execution_id *id,
                       const char *reason, struct weir_error *error);
@@ -227,7 +233,8 @@ WEIR_CHECKED WEIR_API enum weir_status
 weir_execution_replay(struct weir_executions *self, const struct weir_execution_id *id,
                       struct weir_error *error);
 
-/* Reading. What is visited lives for the visit. *next is 0 when there is no further page. */
+/* Reading. What is visited lives for the visit. *next is 0 when there is no further
+ * page. */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_execution_get(struct weir_executions *self, const struct weir_execution_id *id,
                    weir_execution_visit_fn visit, void *state, struct weir_error *error);
@@ -239,8 +246,8 @@ weir_execution_attempts(struct weir_executions *self, const struct weir_executio
                         weir_attempt_visit_fn visit, void *state,
                         struct weir_error *error);
 
-/* WEIR_NOT_FOUND: no such execution; WEIR_NO_ROW: it is not completed. A result may have 0 bytes; *out
- * is then NULL. Owes weir_executions_free(). */
+/* WEIR_NOT_FOUND: no such execution; WEIR_NO_ROW: it is not completed. A result may
+ * have 0 bytes; *out is then NULL. Owes weir_executions_free(). */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_execution_result(struct weir_executions *self, const struct weir_execution_id *id,
                       void **out, size_t *size, struct weir_error *error);

@@ -1,10 +1,11 @@
 /*
- * failures.h - which items of a scan fail again and again, and are left alone for a while.
+ * failures.h - which items of a scan fail again and again, and are left alone for a
+ * while.
  *
- * A scan takes a batch of items per tick, oldest first. Items that fail stay the oldest, so
- * a batch full of poison would be all that is ever tried. The tracker remembers who failed:
- * after WEIR_FAILURES_IN_ROW_MAX failures in a row an item is skipped for
- * WEIR_FAILURES_SKIP_CYCLES cycles, and again after each further failure.
+ * A scan takes a batch of items per tick, oldest first. Items that fail stay the
+ * oldest, so a batch full of poison would be all that is ever tried. The tracker
+ * remembers who failed: after WEIR_FAILURES_IN_ROW_MAX failures in a row an item is
+ * skipped for WEIR_FAILURES_SKIP_CYCLES cycles, and again after each further failure.
  *
  *               note_failure           the third in a row
  *   unknown --------------> counted ----------------------> skipped <------+
@@ -51,8 +52,8 @@ WEIR_BEGIN_DECLS
 
 /*
  * Is this item to be left alone in this cycle? A key is any bytes, 1 to
- * WEIR_FAILURES_KEY_SIZE_MAX of them, borrowed for the call; an item whose key has another
- * size is never skipped.
+ * WEIR_FAILURES_KEY_SIZE_MAX of them, borrowed for the call; an item whose key has
+ * another size is never skipped.
  */
 WEIR_CHECKED WEIR_API bool weir_failures_skips(const struct weir_failures *self,
                                                const void *key, size_t key_size);

@@ -1,10 +1,10 @@
 /*
  * flow.h - flows: executions that wait for each other.
  *
- * A flow is a graph of executions without cycles. What an edge leads to waits, until enough of what
- * it comes from has ended well; how many are enough is the policy of the *group* of edges that lead
- * to it. Members and edges are added in one call, so nothing can be claimed before what it waits for
- * is known.
+ * A flow is a graph of executions without cycles. What an edge leads to waits, until
+ * enough of what it comes from has ended well; how many are enough is the policy of the
+ * *group* of edges that lead to it. Members and edges are added in one call, so nothing
+ * can be claimed before what it waits for is known.
  *
  *   draft --+                       weir_flow_create(executions, ...)      -> id
  *           +--> check --> publish  weir_flow_mint(id, &draft.id, 4)
@@ -15,31 +15,37 @@
  *   any       one has succeeded          all have ended otherwise
  *   quorum k  k have succeeded           fewer than k can still
  *
- * A group is decided once. Satisfied: the execution can be claimed. Impossible: it is skipped, which
- * may make others impossible in turn. With *cancel remaining* those that its edges come from and that
- * have not ended are cancelled when it is decided; else they run on.
+ * A group is decided once. Satisfied: the execution can be claimed. Impossible: it is
+ * skipped, which may make others impossible in turn. With *cancel remaining* those that
+ * its edges come from and that have not ended are cancelled when it is decided; else
+ * they run on.
  *
- * A flow ends by itself, when all its members have. A replay of one of them opens it again.
+ * A flow ends by itself, when all its members have. A replay of one of them opens it
+ * again.
  *
- * Data     An edge may pass data: the result of the member that it comes from, as it was when that member
- *          completed, if the join was not decided before. A replay of what was skipped gets what came
- *          too late, too. What a worker is given depends on how many such edges lead to the member:
+ * Data     An edge may pass data: the result of the member that it comes from, as it
+ *          was when that member completed, if the join was not decided before. A replay
+ *          of what was skipped gets what came too late, too. What a worker is given
+ *          depends on how many such edges lead to the member:
  *
  *            none     its own input
  *            one      the result as it is; its own input, if there is none or it is empty
- *            several  a JSON object with all of them, by the names of the members, or by their ids
- *                     ("12-0190...") where they have no name:
+ *            several  a JSON object with all of them, by the names of the members, or
+ *                     by their ids ("12-0190...") where they have no name:
  *
  *              {"input": OWN, "results": {"pack": RESULT, "bill": RESULT}}
  *
- *          In it, null is an input that was not given and a result that is empty. A member that has not
- *          completed when the join is decided (failed, skipped, still running) is not in it. What is JSON
- *          stands as it is; anything else is a string, its text if it is UTF-8, else base64, and then
- *          "encodings": {"input": "text", "results": {"bill": "base64"}} names what is such a string.
- *          Every attempt is given the same bytes. With more than WEIR_JOINED_SIZE_MAX bytes the member
- *          fails when it is claimed, without an attempt: "joined_input_too_large".
+ *          In it, null is an input that was not given and a result that is empty. A
+ *          member that has not completed when the join is decided (failed, skipped,
+ *          still running) is not in it. What is JSON stands as it is; anything else is
+ *          a string, its text if it is UTF-8, else base64, and then "encodings":
+ *          {"input": "text", "results": {"bill": "base64"}} names what is such a
+ *          string. Every attempt is given the same bytes. With more than
+ *          WEIR_JOINED_SIZE_MAX bytes the member fails when it is claimed, without an
+ *          attempt: "joined_input_too_large".
  * Threads  Any thread.
- * Failure  A failed call has changed nothing. WEIR_IN_DOUBT: repeat it, with the same ids.
+ * Failure  A failed call has changed nothing. WEIR_IN_DOUBT: repeat it, with the same
+ *          ids.
  */
 #ifndef WEIR_FLOW_H
 #define WEIR_FLOW_H
@@ -70,8 +76,8 @@ struct weir_flow_edge {
     bool passes_data; /* see "Data" */
 };
 
-/* How the edges to one execution are joined; all of them, cancelling nobody, where nothing is said. It
- * is said before the first of these edges is there, or with it. */
+/* How the edges to one execution are joined; all of them, cancelling nobody, where
+ * nothing is said. It is said before the first of these edges is there, or with it. */
 struct weir_flow_join {
     struct weir_execution_id to;
     enum weir_join policy;
@@ -98,7 +104,8 @@ struct weir_flow_extension {
 
 enum weir_flow_cancel_policy {
     WEIR_CANCEL_FLOW_ONLY, /* it takes no more members; these go on */
-    WEIR_CANCEL_ALL, /* of more than 1,000 some may be skipped instead, by the end of others */
+    WEIR_CANCEL_ALL,    /* of more than 1,000 some may be skipped instead, by the end of
+                           others */
     WEIR_CANCEL_PENDING /* those that nobody has begun */
 };
 
@@ -171,21 +178,23 @@ WEIR_API void weir_flow_mint(struct weir_executions *self,
                              struct weir_execution_id *out, size_t count);
 
 /*
- * Add members, edges and joins. `connection` as for weir_execution_submit(). What is there already and the
- * same is fine, so a call may be repeated. Each of these has changed nothing:
+ * Add members, edges and joins. `connection` as for weir_execution_submit(). What is
+ * there already and the same is fine, so a call may be repeated. Each of these has
+ * changed nothing:
  *
  *   WEIR_NOT_FOUND  there is no such flow
  *   WEIR_CLOSED     it was cancelled
  *   WEIR_STALE      `revision` is not that of the flow: read it again
- *   WEIR_FOREIGN    an edge or a join names an execution that is no member, or an id of a member was
- *                   not minted for this flow
+ *   WEIR_FOREIGN    an edge or a join names an execution that is no member, or an id of
+ *                   a member was not minted for this flow
  *   WEIR_CYCLE      the edges would lead in a circle; the text names one of it
- *   WEIR_MISMATCH   it is there and different: a member, an edge, a join; or where a new edge leads
- *                   to has begun already; or another member has this name
- *   WEIR_FULL       more than WEIR_FLOW_UPSTREAMS_MAX edges would lead to one, or the flow have more
- *                   than WEIR_FLOW_MEMBERS_MAX members
- *   WEIR_INVALID    a self edge, a quorum of 0, an unknown policy, two members of one name: the text
- *                   names it
+ *   WEIR_MISMATCH   it is there and different: a member, an edge, a join; or where a
+ *                   new edge leads to has begun already; or another member has this
+ *                   name
+ *   WEIR_FULL       more than WEIR_FLOW_UPSTREAMS_MAX edges would lead to one, or the
+ *                   flow have more than WEIR_FLOW_MEMBERS_MAX members
+ *   WEIR_INVALID    a self edge, a quorum of 0, an unknown policy, two members of one
+ *                   name: the text names it
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_flow_extend(struct weir_executions *self, struct weir_connection *connection,
@@ -193,7 +202,8 @@ weir_flow_extend(struct weir_executions *self, struct weir_connection *connectio
                  const struct weir_flow_extension *extension, int64_t *revision,
                  struct weir_error *error);
 
-/* *members: how many were cancelled now; a flow that has ended is left as it is (WEIR_OK). */
+/* *members: how many were cancelled now; a flow that has ended is left as it is
+ * (WEIR_OK). */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_flow_cancel(struct weir_executions *self, const struct weir_flow_id *flow,
                  enum weir_flow_cancel_policy policy, const char *reason, size_t *members,

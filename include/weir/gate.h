@@ -2,12 +2,12 @@
  * gate.h - at most so many at once, first come first served.
  *
  * A gate has a fixed number of permits. A worker with a gate is executed only while it
- * holds one; the others stand in line, as data, without a thread. Two gates make a *tiered*
- * limit: the worker takes a permit of the shared gate when there is one, else of the
- * guaranteed gate, and stands in both lines when neither has one.
+ * holds one; the others stand in line, as data, without a thread. Two gates make a
+ * *tiered* limit: the worker takes a permit of the shared gate when there is one, else
+ * of the guaranteed gate, and stands in both lines when neither has one.
  *
- * Order    The permit that is given back goes straight to the head of the line; a newcomer
- *          never overtakes. It is never laid down between two owners.
+ * Order    The permit that is given back goes straight to the head of the line; a
+ *          newcomer never overtakes. It is never laid down between two owners.
  * Threads  Any thread; enter() only inside an action.
  * Memory   One allocation. Workers that use the gate keep it alive until they end.
  */
@@ -49,7 +49,8 @@ WEIR_CHECKED WEIR_API bool weir_gate_try_enter(struct weir_gate *self);
 
 /*
  * Inside an action: take a permit, waiting in line until `deadline_ns`. On WEIR_OK the
- * caller owes one leave(); on WEIR_TIMEOUT, WEIR_CANCELLED and WEIR_CLOSED it holds nothing.
+ * caller owes one leave(); on WEIR_TIMEOUT, WEIR_CANCELLED and WEIR_CLOSED it holds
+ * nothing.
  */
 WEIR_CHECKED WEIR_API enum weir_status weir_gate_enter(struct weir_gate *self,
                                                        struct weir_context *context,

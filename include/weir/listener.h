@@ -1,13 +1,13 @@
 /*
  * listener.h - what a worker tells about itself.
  *
- * The runtime itself logs nothing about single executions. Whoever wants to know attaches a
- * listener: a table of callbacks, each of which may be NULL.
+ * The runtime itself logs nothing about single executions. Whoever wants to know
+ * attaches a listener: a table of callbacks, each of which may be NULL.
  *
  * Order    Listeners are called in the order of the worker's list, once per event.
  *          start .. (execute_start (complete | error) (idle | sleep)?)* .. stop
- * Threads  One callback of one worker at a time, on whichever thread executes the worker, or
- *          in weir_ward_stop(). Never under a lock. No callback may panic.
+ * Threads  One callback of one worker at a time, on whichever thread executes the
+ *          worker, or in weir_ward_stop(). Never under a lock. No callback may panic.
  * Memory   The table and its state are borrowed until the worker has ended.
  */
 #ifndef WEIR_LISTENER_H
@@ -25,7 +25,8 @@ struct weir_listener {
     void (*on_execute_start)(void *state, const char *worker);
     void (*on_complete)(void *state, const char *worker, int64_t elapsed_ns,
                         const struct weir_directive *directive);
-    /* `failures` in a row, this one included; `backoff_ns` from the start of the execution */
+    /* `failures` in a row, this one included; `backoff_ns` from the start of the
+     * execution */
     void (*on_error)(void *state, const char *worker, int64_t elapsed_ns,
                      const char *text, uint32_t failures, int64_t backoff_ns);
     void (*on_idle)(void *state, const char *worker);

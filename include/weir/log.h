@@ -32,8 +32,8 @@ struct weir_log {
 
 WEIR_BEGIN_DECLS
 
-/* "trace", "debug", "info", "warning", "error"; any other number gives "nothing". Lives for
- * ever. */
+/* "trace", "debug", "info", "warning", "error"; any other number gives "nothing". Lives
+ * for ever. */
 WEIR_API const char *weir_log_level_name(enum weir_log_level level);
 
 WEIR_END_DECLS

@@ -1,9 +1,9 @@
 /*
  * message.h - what is enqueued, and what a handler gets.
  *
- * A producer fills in a draft; weir_enqueue() makes a message of it, in the producer's own
- * transaction. A handler is given messages of one partition in the order of their numbers:
- * `seq` is 1, 2, 3, ... without a gap, and the same at every redelivery.
+ * A producer fills in a draft; weir_enqueue() makes a message of it, in the producer's
+ * own transaction. A handler is given messages of one partition in the order of their
+ * numbers: `seq` is 1, 2, 3, ... without a gap, and the same at every redelivery.
  *
  * Memory   A draft is borrowed for the call. A message lives until its handler returns.
  */
@@ -35,8 +35,8 @@ struct weir_header {
     const char *value; /* UTF-8 */
 };
 
-/* Where a message goes. All zero: to the partition of its key or, without a key, to any. To
- * choose the partition: weir_route_to_partition(). */
+/* Where a message goes. All zero: to the partition of its key or, without a key, to
+ * any. To choose the partition: weir_route_to_partition(). */
 struct weir_route {
     int32_t partition; /* if pinned: 0 to partitions - 1; otherwise 0 */
     bool pinned;
@@ -75,9 +75,9 @@ struct weir_message {
     const struct weir_header *headers;
     size_t header_count;
     int64_t created_us; /* when it was enqueued, microseconds since 1970 */
-    uint32_t
-        attempts; /* how often the head of this partition has failed before; a process that
-                           ended counts if the message was called alone (weir/outbox.h) */
+    /* how often the head of this partition has failed before; a process that ended counts
+     * if the message was called alone (weir/outbox.h) */
+    uint32_t attempts;
     int64_t epoch; /* fencing token: a later owner of the partition has a larger one */
     struct weir_batch *batch; /* it is part of: to ask how much time is left */
 };
@@ -86,19 +86,21 @@ enum { WEIR_UID_TEXT_SIZE = 33 };
 
 WEIR_BEGIN_DECLS
 
-/* 32 hexadecimal digits and a zero, into `out` of WEIR_UID_TEXT_SIZE bytes; returns `out`. */
+/* 32 hexadecimal digits and a zero, into `out` of WEIR_UID_TEXT_SIZE bytes; returns
+ * `out`. */
 WEIR_API const char *weir_uid_format(const uint8_t *uid, char *out);
 
 /* The value of a header, or NULL. */
 WEIR_API const char *weir_message_header(const struct weir_message *self,
                                          const char *name);
 
-/* A message of this partition, whatever it holds: `.route = weir_route_to_partition(3)`. Refused
- * together with a key, which has a partition of its own. */
+/* A message of this partition, whatever it holds: `.route =
+ * weir_route_to_partition(3)`. Refused together with a key, which has a partition of
+ * its own. */
 WEIR_API struct weir_route weir_route_to_partition(int32_t partition);
 
-/* The partition of a key: the first four bytes of md5(key), big-endian, modulo `partitions`
- * (at least 1). The same in every language that follows the rule. */
+/* The partition of a key: the first four bytes of md5(key), big-endian, modulo
+ * `partitions` (at least 1). The same in every language that follows the rule. */
 WEIR_API int32_t weir_partition_of_key(const char *key, size_t key_size,
                                        int32_t partitions);
 

@@ -1,28 +1,32 @@
 /*
  * metrics.h - the figures of one outbox of this process, ready for a metrics endpoint.
  *
- * An endpoint prints what the visitor gets, line by line, and knows nothing of outboxes. What all
- * processes together have to do is in the database: weir/inspect.h.
+ * An endpoint prints what the visitor gets, line by line, and knows nothing of
+ * outboxes. What all processes together have to do is in the database: weir/inspect.h.
  *
  *   static void print(void *out, const struct weir_metric *metric)
  *   {
  *       if (metric->begins) {
  *           fprintf(out, "# HELP %s %s\n", metric->name, metric->help);
- *           fprintf(out, "# TYPE %s %s\n", metric->name, weir_metric_kind_text(metric->kind));
+ *           fprintf(out, "# TYPE %s %s\n", metric->name,
+ *           weir_metric_kind_text(metric->kind));
  *       }
  *       ...
  *   }
  *
  * docs/metrics.md lists all of them.
  *
- * Order    All of one name follow each other; the names come in the same order every time.
- * Names    Stable, of a-z and _, and they end in their unit; those of counters in _total. Labels
- *          are queue, subscription, reader and category.
- * Counting Counters only grow from create() to destroy(), over stop() and start() too, but for
- *          those of workers (weir_worker_...), which begin anew with start() and are left out
- *          while statistics are off. Gauges of an outbox that does not run are 0.
- * Threads  Any thread, but not while start(), stop(), destroy() or an add runs. The visitor is
- *          called without a lock.
+ * Order    All of one name follow each other; the names come in the same order every
+ *          time.
+ * Names    Stable, of a-z and _, and they end in their unit; those of counters in
+ *          _total. Labels are queue, subscription, reader and category.
+ * Counting Counters only grow from create() to destroy(), over stop() and start() too,
+ * but for
+ *          those of workers (weir_worker_...), which begin anew with start() and are
+ *          left out while statistics are off. Gauges of an outbox that does not run are
+ *          0.
+ * Threads  Any thread, but not while start(), stop(), destroy() or an add runs. The
+ *          visitor is called without a lock.
  * Memory   One block for the call, none for each message that is counted.
  */
 #ifndef WEIR_METRICS_H

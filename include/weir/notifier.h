@@ -1,13 +1,13 @@
 /*
  * notifier.h - a signal that is remembered once.
  *
- * A notifier wakes workers that are idle or asleep. It stores at most one permit: a signal
- * that finds nobody waiting is kept for the next one who comes, further ones add nothing.
- * So "something is new" is never lost and never piles up.
+ * A notifier wakes workers that are idle or asleep. It stores at most one permit: a
+ * signal that finds nobody waiting is kept for the next one who comes, further ones add
+ * nothing. So "something is new" is never lost and never piles up.
  *
  * Order    notify_one wakes whoever has waited longest. A worker that waits on several
- *          notifiers takes the first one in its list that has a permit; the permits of the
- *          others stay where they are.
+ *          notifiers takes the first one in its list that has a permit; the permits of
+ *          the others stay where they are.
  * Threads  Any thread, also from inside actions.
  * Memory   One allocation. Workers that listen keep the notifier alive until they end.
  */
@@ -40,8 +40,9 @@ WEIR_API void weir_notifier_notify_one(struct weir_notifier *self);
 WEIR_API void weir_notifier_notify_all(struct weir_notifier *self);
 
 /*
- * Inside an action: wait for a signal until `deadline_ns` on the executor's clock. WEIR_OK,
- * WEIR_TIMEOUT or WEIR_CANCELLED; a stored permit is taken at once, even when cancelled.
+ * Inside an action: wait for a signal until `deadline_ns` on the executor's clock.
+ * WEIR_OK, WEIR_TIMEOUT or WEIR_CANCELLED; a stored permit is taken at once, even when
+ * cancelled.
  */
 WEIR_CHECKED WEIR_API enum weir_status weir_notifier_wait(struct weir_notifier *self,
                                                           struct weir_context *context,

@@ -2,10 +2,11 @@
  * reporter.h - writes to the log, now and then, what the workers have done.
  *
  * A reporter is a worker of its own with a poker of its own. Each interval it drains a
- * registry (weir/stats.h) and logs at info how long the period was and, for each category
- * that did or tried anything, one line. A period in which nothing happened has no lines; if
- * asked for, neither has one in which no execution handled a message and none failed: workers
- * that look for work now and then would fill the log with reports that say so.
+ * registry (weir/stats.h) and logs at info how long the period was and, for each
+ * category that did or tried anything, one line. A period in which nothing happened has
+ * no lines; if asked for, neither has one in which no execution handled a message and
+ * none failed: workers that look for work now and then would fill the log with reports
+ * that say so.
  *
  *   stats.report period="60.0 s"
  *   stats.category category=lane workers=4 execs=128 noop=3 fails=1 exec="1.5 s"
@@ -13,10 +14,11 @@
  *
  * The averages are cut to whole numbers; a failed execution counts in `fails` only.
  *
- * Order    Destroy the reporter before its registry and before its executor; its ward may be
- *          stopped, or even destroyed, before or after. To have all in the last report: stop
- *          the ward first.
- * Threads  Any thread; destroy() needs the handle to itself, and no log callback may call it.
+ * Order    Destroy the reporter before its registry and before its executor; its ward
+ *          may be stopped, or even destroyed, before or after. To have all in the last
+ *          report: stop the ward first.
+ * Threads  Any thread; destroy() needs the handle to itself, and no log callback may
+ *          call it.
  * Memory   From the executor's heap, until both destroy() was called and its worker has
  *          ended, which it does at once unless the executor is gone.
  */
@@ -44,18 +46,20 @@ struct weir_reporter_options {
 
 WEIR_BEGIN_DECLS
 
-/* Defaults: "reporter", every 60 s, silence; no-ops are something. Ward and stats are the caller's to set. */
+/* Defaults: "reporter", every 60 s, silence; no-ops are something. Ward and stats are
+ * the caller's to set. */
 WEIR_API void weir_reporter_options_init(struct weir_reporter_options *self);
 
-/* The first report comes after one interval. Fails with WEIR_INVALID (an interval of 0, too:
- * whoever wants no reports makes no reporter), WEIR_NO_MEMORY, WEIR_SYSTEM or WEIR_CLOSED (the
- * ward was cancelled); *out is then NULL. */
+/* The first report comes after one interval. Fails with WEIR_INVALID (an interval of 0,
+ * too: whoever wants no reports makes no reporter), WEIR_NO_MEMORY, WEIR_SYSTEM or
+ * WEIR_CLOSED (the ward was cancelled); *out is then NULL. */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_reporter_create(const struct weir_reporter_options *options,
                      struct weir_reporter **out, struct weir_error *error);
 
 /* Log what has happened since the last report, and end. Waits for a report that is being
- * written. The log and the registry are not used any more when it returns. NULL is fine. */
+ * written. The log and the registry are not used any more when it returns. NULL is
+ * fine. */
 WEIR_API void weir_reporter_destroy(struct weir_reporter *self);
 
 WEIR_END_DECLS

@@ -1,9 +1,10 @@
 /*
  * runtime.h - the worker runtime by itself.
  *
- * For applications that run workers of their own: executors, wards, workers and what they wait for,
- * scans, statistics, and the simulation for tests. The outbox and executions are built on it and need
- * none of it from the application: those are in weir/weir.h.
+ * For applications that run workers of their own: executors, wards, workers and what
+ * they wait for, scans, statistics, and the simulation for tests. The outbox and
+ * executions are built on it and need none of it from the application: those are in
+ * weir/weir.h.
  */
 #ifndef WEIR_RUNTIME_H
 #define WEIR_RUNTIME_H

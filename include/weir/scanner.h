@@ -1,32 +1,33 @@
 /*
  * scanner.h - scans that look after something again and again, each at its own interval.
  *
- * A scan is a function that searches for what is overdue and puts it right. It is *global*,
- * and then a cycle is one tick, or *partitioned*, and then a cycle is one tick for each of
- * the partitions 0 to n-1. A scanner runs many scans. Neither an error nor a panic of a tick
- * keeps the next partition or the next cycle from being tried, and a tick that never comes
- * back holds up its own scan and no other.
+ * A scan is a function that searches for what is overdue and puts it right. It is
+ * *global*, and then a cycle is one tick, or *partitioned*, and then a cycle is one
+ * tick for each of the partitions 0 to n-1. A scanner runs many scans. Neither an error
+ * nor a panic of a tick keeps the next partition or the next cycle from being tried,
+ * and a tick that never comes back holds up its own scan and no other.
  *
  *   create -> add, add, ... -> start -> stop(grace) -> destroy
  *
- * The first cycle begins at start(), the next one an interval after the one before it began.
- * A cycle that takes longer is followed by the next one at once, and time is counted from
- * there: cycles that were missed are not made up for.
+ * The first cycle begins at start(), the next one an interval after the one before it
+ * began. A cycle that takes longer is followed by the next one at once, and time is
+ * counted from there: cycles that were missed are not made up for.
  *
  *   time      0         10        20        30   34   40   44   50
  *   interval  |---------|---------|---------|---------|---------|
  *   cycles    aaa       b         ccccccccccccccdd        e
  *
- * A tick that knows when there will be something to do says so, and the next cycle begins then;
- * whoever brings it something before that wakes the scan. The interval is then the safety net.
+ * A tick that knows when there will be something to do says so, and the next cycle
+ * begins then; whoever brings it something before that wakes the scan. The interval is
+ * then the safety net.
  *
- * Order    The partitions of a cycle strictly one after the other. A scan never runs twice
- *          at the same time; two scans do, as far as the executor has threads.
- * Threads  read(), wake() and stop() from any thread; the rest belongs to one owner. Ticks run on
- *          the executor, each as an execution of its own.
+ * Order    The partitions of a cycle strictly one after the other. A scan never runs
+ *          twice at the same time; two scans do, as far as the executor has threads.
+ * Threads  read(), wake() and stop() from any thread; the rest belongs to one owner.
+ *          Ticks run on the executor, each as an execution of its own.
  * Memory   What a scan uses stays until its last tick has returned, even after destroy().
- *          As long do the scanner's filter, heap and log and the scan's state have to stay;
- *          they are the caller's.
+ *          As long do the scanner's filter, heap and log and the scan's state have to
+ *          stay; they are the caller's.
  * Failure  An error or panic of a tick is logged as a warning, counted, and not retried
  *          before the next cycle. Nothing ends a scan but stop().
  */
@@ -53,8 +54,8 @@ enum { WEIR_SCANNER_SCANS_MAX = 256, WEIR_SCAN_PARTITIONS_MAX = 65536 };
 /* Shorter would be a busy loop; the longest is WEIR_DURATION_MAX. */
 #define WEIR_SCAN_INTERVAL_MIN WEIR_MILLISECONDS(100)
 
-/* What a tick says to be due sooner than this is due then: a tick that is wrong about it may not
- * become a busy loop. */
+/* What a tick says to be due sooner than this is due then: a tick that is wrong about
+ * it may not become a busy loop. */
 #define WEIR_SCAN_NEXT_MIN WEIR_MILLISECONDS(1)
 
 /* In place of a time: it has not happened yet. */
@@ -165,43 +166,45 @@ weir_scanner_create(struct weir_executor *executor,
  * keep what they use until they end. */
 WEIR_API void weir_scanner_destroy(struct weir_scanner *self);
 
-/* Defaults: global, unfiltered, no state. Name, interval and tick are the caller's to set. */
+/* Defaults: global, unfiltered, no state. Name, interval and tick are the caller's to
+ * set. */
 WEIR_API void weir_scan_options_init(struct weir_scan_options *self);
 
 /*
- * Register a scan. All that can fail fails here: WEIR_INVALID (the text names field, value
- * and limit), WEIR_EXISTS (the name), WEIR_NO_MEMORY, WEIR_SYSTEM, or WEIR_CLOSED once
- * start() or stop() was called; nothing is registered then.
+ * Register a scan. All that can fail fails here: WEIR_INVALID (the text names field,
+ * value and limit), WEIR_EXISTS (the name), WEIR_NO_MEMORY, WEIR_SYSTEM, or WEIR_CLOSED
+ * once start() or stop() was called; nothing is registered then.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_scanner_add(struct weir_scanner *self, const struct weir_scan_options *options,
                  struct weir_error *error);
 
 /*
- * Begin the first cycle of every scan. They are all registered when it returns, so a stop()
- * that follows at once finds each of them. WEIR_CLOSED, and nothing else, when start() or
- * stop() was called before.
+ * Begin the first cycle of every scan. They are all registered when it returns, so a
+ * stop() that follows at once finds each of them. WEIR_CLOSED, and nothing else, when
+ * start() or stop() was called before.
  */
 WEIR_CHECKED WEIR_API enum weir_status weir_scanner_start(struct weir_scanner *self,
                                                           struct weir_error *error);
 
 /*
- * Let no further tick begin, wait up to `grace_ns` for those that run, and return how many
- * scans have not ended: 0 is clean, and then nothing of them runs any more. Running ticks
- * are asked by weir_context_cancelled(), and a partitioned scan goes to no further
- * partition. Again is harmless: it waits for what is still unfinished. From inside a tick
- * it does not wait, and counts the caller.
+ * Let no further tick begin, wait up to `grace_ns` for those that run, and return how
+ * many scans have not ended: 0 is clean, and then nothing of them runs any more.
+ * Running ticks are asked by weir_context_cancelled(), and a partitioned scan goes to
+ * no further partition. Again is harmless: it waits for what is still unfinished. From
+ * inside a tick it does not wait, and counts the caller.
  */
 WEIR_API size_t weir_scanner_stop(struct weir_scanner *self, int64_t grace_ns);
 
 /*
- * Begin the next cycle of this scan now; after the one that runs, if one does. Many calls before
- * that are one. Nothing when there is no such scan, before start() and after stop(). Any thread.
+ * Begin the next cycle of this scan now; after the one that runs, if one does. Many
+ * calls before that are one. Nothing when there is no such scan, before start() and
+ * after stop(). Any thread.
  */
 WEIR_API void weir_scanner_wake(struct weir_scanner *self, const char *scan);
 
-/* Read up to `count` scans in the order they were added; returns how many there are. `out`
- * may be NULL when `count` is 0. */
+/* Read up to `count` scans in the order they were added; returns how many there are.
+ * `out` may be NULL when `count` is 0. */
 WEIR_API size_t weir_scanner_read(struct weir_scanner *self, struct weir_scan_info *out,
                                   size_t count);
 

@@ -4,8 +4,9 @@
  * Everything that runs on a pool of threads runs here too, with the same scheduler, but
  * the clock is a number that jumps to the next timer when nothing can run: a day takes
  * milliseconds. Actions run on stacks of their own, so one that waits (weir_sleep,
- * weir_gate_enter, weir_notifier_wait) lets others run meanwhile. Which of the ready workers
- * runs next is picked by the seed; the same seed and the same calls give the same run.
+ * weir_gate_enter, weir_notifier_wait) lets others run meanwhile. Which of the ready
+ * workers runs next is picked by the seed; the same seed and the same calls give the
+ * same run.
  *
  * Threads  One: nothing of a simulation may be touched by another thread.
  */
@@ -50,7 +51,8 @@ WEIR_API void weir_sim_run_until(struct weir_sim *self, int64_t time_ns);
 /* Run until nothing can happen any more: true; or until `limit_ns`: false. */
 WEIR_API bool weir_sim_run_until_quiet(struct weir_sim *self, int64_t limit_ns);
 
-/* How often something was run or went on after a wait: a number to compare two runs by. */
+/* How often something was run or went on after a wait: a number to compare two runs
+ * by. */
 WEIR_API uint64_t weir_sim_steps(const struct weir_sim *self);
 
 WEIR_END_DECLS

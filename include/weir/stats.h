@@ -1,9 +1,9 @@
 /*
  * stats.h - how much the workers have done, by category.
  *
- * A registry gives out one listener per worker, which counts that worker's executions, and
- * adds the figures up by category: "lane", "dispatcher", "sweep". Workers come and go; what
- * they did stays in their category.
+ * A registry gives out one listener per worker, which counts that worker's executions,
+ * and adds the figures up by category: "lane", "dispatcher", "sweep". Workers come and
+ * go; what they did stays in their category.
  *
  *   worker -> its listener: counters --+
  *   worker -> its listener: counters --+--> category --> read(): since the beginning
@@ -17,10 +17,10 @@
  * first one's figures away.
  *
  * Order    Categories appear in the order in which they were first named, and for ever.
- * Threads  Any thread; destroy() needs the registry to itself. Counting takes no lock. The
- *          figures of one row are read one after the other while workers go on, so an
- *          execution that ends in that moment may be in one of them and not yet in the
- *          next. It is never lost and never counted twice.
+ * Threads  Any thread; destroy() needs the registry to itself. Counting takes no lock.
+ *          The figures of one row are read one after the other while workers go on, so
+ *          an execution that ends in that moment may be in one of them and not yet in
+ *          the next. It is never lost and never counted twice.
  * Memory   From the executor's heap: one allocation per worker and one per category. The
  *          executor is kept alive until destroy().
  */
@@ -47,9 +47,9 @@ typedef uint64_t (*weir_stats_messages_fn)(void *state,
                                            const struct weir_directive *directive);
 
 /*
- * One category. Microseconds, because the idle time of ten thousand workers would overflow
- * a sum of nanoseconds within weeks; each worker's own sums are finer, so that short
- * executions count too.
+ * One category. Microseconds, because the idle time of ten thousand workers would
+ * overflow a sum of nanoseconds within weeks; each worker's own sums are finer, so that
+ * short executions count too.
  */
 struct weir_stats_row {
     const char *category; /* lives as long as the registry */
@@ -69,16 +69,17 @@ WEIR_BEGIN_DECLS
 WEIR_CHECKED WEIR_API enum weir_status weir_stats_create(struct weir_executor *executor,
                                                          struct weir_stats **out);
 
-/* Free the registry and all its listeners: no worker may have one any more. NULL is fine. */
+/* Free the registry and all its listeners: no worker may have one any more. NULL is
+ * fine. */
 WEIR_API void weir_stats_destroy(struct weir_stats *self);
 
 /*
  * Count one more worker under `category` (copied; as a worker's name). `messages` may be
  * NULL: no execution handles any; `state` is its own.
  *
- * *out is a listener to put into the list of that one worker; it is the registry's. Fails
- * with WEIR_INVALID (the text names the value and the limit; also for one category too many)
- * or WEIR_NO_MEMORY; then *out is NULL and nothing was added.
+ * *out is a listener to put into the list of that one worker; it is the registry's.
+ * Fails with WEIR_INVALID (the text names the value and the limit; also for one
+ * category too many) or WEIR_NO_MEMORY; then *out is NULL and nothing was added.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_stats_add(struct weir_stats *self, const char *category,

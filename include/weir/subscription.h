@@ -1,24 +1,26 @@
 /*
  * subscription.h - what an operator does with the subscriptions of a queue.
  *
- * A subscription is made by the first handler or relay that serves it, and from then on the log is
- * kept until it has passed, whether anybody serves it or not. Here it is listed, stopped, moved and
- * removed:
+ * A subscription is made by the first handler or relay that serves it, and from then on
+ * the log is kept until it has passed, whether anybody serves it or not. Here it is
+ * listed, stopped, moved and removed:
  *
  *   read      each subscription, what waits for it and who serves it
  *   pause     no delivery to this one until resume(); the others of its queue go on
  *   seek      deliver from another place of the log on: again, or leaving something out
  *   remove    forget it; the log is no longer kept for it
  *
- * seek() and remove() take the partitions away from whoever serves them: the epoch grows, and an
- * acknowledgement that is under way is refused. After seek() a process takes its partitions again,
- * within a few seconds, and goes on from the new place; no crash is counted. After remove() a
- * process that has served it ends its delivery (check_subscriptions()), and never makes it again.
+ * seek() and remove() take the partitions away from whoever serves them: the epoch
+ * grows, and an acknowledgement that is under way is refused. After seek() a process
+ * takes its partitions again, within a few seconds, and goes on from the new place; no
+ * crash is counted. After remove() a process that has served it ends its delivery
+ * (check_subscriptions()), and never makes it again.
  *
  * Order    A message keeps its `seq`, wherever the subscription is moved to.
- * Threads  Any thread. Each call is one transaction, but for seek(), which counts before it.
- * Failure  WEIR_NOT_FOUND: no such queue or subscription. After WEIR_IN_DOUBT read() tells. Every call
- *          may be repeated.
+ * Threads  Any thread. Each call is one transaction, but for seek(), which counts
+ *          before it.
+ * Failure  WEIR_NOT_FOUND: no such queue or subscription. After WEIR_IN_DOUBT read()
+ *          tells. Every call may be repeated.
  */
 #ifndef WEIR_SUBSCRIPTION_H
 #define WEIR_SUBSCRIPTION_H
@@ -72,8 +74,8 @@ struct weir_seek_info {
 };
 typedef void (*weir_seek_info_fn)(void *state, const struct weir_seek_info *info);
 
-/* A message that had been passed before the subscription was moved back, by delivery or by an earlier
- * seek, comes with this header, of value "true". */
+/* A message that had been passed before the subscription was moved back, by delivery or
+ * by an earlier seek, comes with this header, of value "true". */
 #define WEIR_HEADER_REPLAY "weir-replay"
 
 WEIR_BEGIN_DECLS
@@ -85,9 +87,9 @@ weir_outbox_read_subscriptions(struct weir_outbox *self, const char *queue,
                                struct weir_error *error);
 
 /*
- * Stop or resume delivery to one subscription, in all processes (within a few seconds in others).
- * Calls that are running end as usual. What comes meanwhile waits. The queue has a switch of its own
- * (weir/outbox.h): delivered is when neither is off.
+ * Stop or resume delivery to one subscription, in all processes (within a few seconds
+ * in others). Calls that are running end as usual. What comes meanwhile waits. The
+ * queue has a switch of its own (weir/outbox.h): delivered is when neither is off.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_outbox_pause_subscription(struct weir_outbox *self, const char *queue,
@@ -97,10 +99,10 @@ weir_outbox_resume_subscription(struct weir_outbox *self, const char *queue,
                                 const char *subscription, struct weir_error *error);
 
 /*
- * Remove a subscription with its positions and dead letters. Refused with WEIR_BUSY while a live process
- * serves it, or one of its dead letters waits for a decision, unless `force`. Messages that wait for it
- * are no reason to refuse. A process that was killed counts as alive until its time is over
- * (weir_outbox_read_processes()).
+ * Remove a subscription with its positions and dead letters. Refused with WEIR_BUSY
+ * while a live process serves it, or one of its dead letters waits for a decision,
+ * unless `force`. Messages that wait for it are no reason to refuse. A process that was
+ * killed counts as alive until its time is over (weir_outbox_read_processes()).
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_outbox_remove_subscription(struct weir_outbox *self, const char *queue,
@@ -108,16 +110,17 @@ weir_outbox_remove_subscription(struct weir_outbox *self, const char *queue,
                                 struct weir_error *error);
 
 /*
- * Deliver from another place on, in all partitions or in one. Every message keeps its `seq`: what is
- * gone over in either direction is counted. What failed at the head is forgotten with it: attempts,
- * the wait for a retry, marks of calls. Dead letters stay as they are; a message that is rejected
- * again opens its dead letter again if that was decided about.
+ * Deliver from another place on, in all partitions or in one. Every message keeps its
+ * `seq`: what is gone over in either direction is counted. What failed at the head is
+ * forgotten with it: attempts, the wait for a retry, marks of calls. Dead letters stay
+ * as they are; a message that is rejected again opens its dead letter again if that was
+ * decided about.
  *
- * WEIR_OUT_OF_RANGE: messages are removed that the place is before; the text names the oldest there is.
- * (For a subscription that is itself the slowest of its queue that is where it stands.) Or a seq that
- * no message has yet. For a time it has to be known that nothing created since then was removed: by
- * an older message that is there, or by the time since when there is everything (whole_from_us of
- * weir/inspect.h).
+ * WEIR_OUT_OF_RANGE: messages are removed that the place is before; the text names the
+ * oldest there is. (For a subscription that is itself the slowest of its queue that is
+ * where it stands.) Or a seq that no message has yet. For a time it has to be known
+ * that nothing created since then was removed: by an older message that is there, or by
+ * the time since when there is everything (whole_from_us of weir/inspect.h).
  *
  * `visit`, which may be NULL, is told of each partition, once it is done.
  */
@@ -128,9 +131,10 @@ weir_outbox_seek_subscription(struct weir_outbox *self, const char *queue,
                               struct weir_error *error);
 
 /*
- * Are the subscriptions that this outbox serves still there? WEIR_NOT_FOUND names the first that was
- * removed, or its queue: nothing is delivered to it any more, and an application that is to make it
- * anew has to be started again. For an application's health check.
+ * Are the subscriptions that this outbox serves still there? WEIR_NOT_FOUND names the
+ * first that was removed, or its queue: nothing is delivered to it any more, and an
+ * application that is to make it anew has to be started again. For an application's
+ * health check.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_outbox_check_subscriptions(struct weir_outbox *self, struct weir_error *error);

@@ -1,17 +1,20 @@
 /*
  * suspension.h - executions that wait for the world.
  *
- * A worker parks its execution until a *condition* holds, and names where answers come in: its
- * *waitpoints*. The *token* of a waitpoint is the right to signal it; whoever is to answer gets it.
- * When the condition holds the execution can be claimed, and the same attempt goes on.
+ * A worker parks its execution until a *condition* holds, and names where answers come
+ * in: its *waitpoints*. The *token* of a waitpoint is the right to signal it; whoever
+ * is to answer gets it. When the condition holds the execution can be claimed, and the
+ * same attempt goes on.
  *
- *   suspend(claim, waitpoints, condition) -> tokens ... signal(token) ... claim -> signals()
+ *   suspend(claim, waitpoints, condition) -> tokens ... signal(token) ... claim ->
+ *   signals()
  *
  *   until                                 it waits for
  *   approved@review                       a signal "approved" at the waitpoint "review"
  *   *@review                              any signal there
  *   all(approved@legal, approved@board)   both; up to 4 levels of all()
- *   2 of sources vote@(ann, bob, cid)     votes from two different sources, at any of the three
+ *   2 of sources vote@(ann, bob, cid)     votes from two different sources, at any of
+ *                                         the three
  *   2 of waitpoints vote@(ann, bob, cid)  at two different waitpoints
  *   3 of signals *@mail                   three signals
  *   operator                              weir_execution_resume(), and no signal
@@ -19,16 +22,18 @@
  *
  * Names and keys have letters, digits and any of "_-.:/".
  *
- * A waitpoint may be made before, to hand out its token early: what comes before the suspension
- * counts when it begins, and one that nobody suspends on expires.
+ * A waitpoint may be made before, to hand out its token early: what comes before the
+ * suspension counts when it begins, and one that nobody suspends on expires.
  *
- * Tokens   "KEY:HEX": an HMAC-SHA256 over execution, waitpoint and key, by a secret in the database
- *          (rotate_key()). Whoever shows a wrong one learns nothing but that, whether the execution
- *          exists or has ended or not. Tokens are not stored and never logged.
- * Signals  One with a `key` counts once within 24 h, however often it comes: a lost reply may be
- *          repeated, also when the execution waits for something else by then. The key is one of the
- *          waitpoint's; an operator's is one of all waitpoints that have that name, one after the
- *          other. A signal never revives what has ended.
+ * Tokens   "KEY:HEX": an HMAC-SHA256 over execution, waitpoint and key, by a secret in
+ *          the database (rotate_key()). Whoever shows a wrong one learns nothing but
+ *          that, whether the execution exists or has ended or not. Tokens are not
+ *          stored and never logged.
+ * Signals  One with a `key` counts once within 24 h, however often it comes: a lost
+ *          reply may be repeated, also when the execution waits for something else by
+ *          then. The key is one of the waitpoint's; an operator's is one of all
+ *          waitpoints that have that name, one after the other. A signal never revives
+ *          what has ended.
  * Time     A timeout that comes together with a signal: one of them wins.
  */
 #ifndef WEIR_SUSPENSION_H
@@ -135,8 +140,8 @@ struct weir_waitpoint_info {
     uint8_t uuid[WEIR_UUID_SIZE];
     enum weir_waitpoint_state state;
     const char *key_id; /* of the secret; never the token */
-    /* Of the token, to compare with one that somebody shows; "": the secret is gone, or the caller
-     * may not read it. */
+    /* Of the token, to compare with one that somebody shows; "": the secret is gone, or
+     * the caller may not read it. */
     char fingerprint[17];
     int64_t created_us, until_us;
     uint32_t signals;
@@ -175,36 +180,39 @@ WEIR_BEGIN_DECLS
 
 WEIR_API void weir_suspend_options_init(struct weir_suspend_options *self);
 
-/* A waitpoint whose token is wanted before the suspension, which then names its uuid. Asked for again
- * it is the same one. After `expires_ms` without a suspension it is gone. WEIR_FULL: there are
- * WEIR_WAITPOINTS_MAX. WEIR_FENCED, WEIR_NOT_FOUND and `current` as weir_execution_progress(). */
+/* A waitpoint whose token is wanted before the suspension, which then names its uuid.
+ * Asked for again it is the same one. After `expires_ms` without a suspension it is
+ * gone. WEIR_FULL: there are WEIR_WAITPOINTS_MAX. WEIR_FENCED, WEIR_NOT_FOUND and
+ * `current` as weir_execution_progress(). */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_execution_waitpoint(struct weir_executions *self, const struct weir_claim *claim,
                          struct weir_waitpoint *waitpoint, int64_t expires_ms,
                          struct weir_execution_status *current, struct weir_error *error);
 
 /*
- * *satisfied: signals that had come before suffice; nothing was suspended, the claim goes on, and
- * signals() has them: it counts as the last suspension, which ended when it began. Else the claim has ended. Repeated after a lost reply it gives the same
- * waitpoints and tokens. WEIR_NOT_FOUND: a waitpoint that was made before has expired; WEIR_EXISTS: a
- * key is that of one made before, and its uuid is not given; WEIR_FULL: with those made before that are
- * not named here there would be more than WEIR_WAITPOINTS_MAX. WEIR_INVALID names what is wrong with the
- * condition, WEIR_TOO_DEEP.
+ * *satisfied: signals that had come before suffice; nothing was suspended, the claim
+ * goes on, and signals() has them: it counts as the last suspension, which ended when
+ * it began. Else the claim has ended. Repeated after a lost reply it gives the same
+ * waitpoints and tokens. WEIR_NOT_FOUND: a waitpoint that was made before has expired;
+ * WEIR_EXISTS: a key is that of one made before, and its uuid is not given; WEIR_FULL:
+ * with those made before that are not named here there would be more than
+ * WEIR_WAITPOINTS_MAX. WEIR_INVALID names what is wrong with the condition,
+ * WEIR_TOO_DEEP.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_execution_suspend(struct weir_executions *self, const struct weir_claim *claim,
                        struct weir_suspend_options *options, bool *satisfied,
                        struct weir_execution_status *current, struct weir_error *error);
 
-/* WEIR_DENIED: the token is none of this waitpoint's, or there is no such waitpoint: which one is not
- * told. WEIR_MISMATCH: `key` was used for another signal: other name, source or payload. WEIR_FULL:
- * WEIR_SIGNALS_MAX. */
+/* WEIR_DENIED: the token is none of this waitpoint's, or there is no such waitpoint:
+ * which one is not told. WEIR_MISMATCH: `key` was used for another signal: other name,
+ * source or payload. WEIR_FULL: WEIR_SIGNALS_MAX. */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_execution_signal(struct weir_executions *self, const struct weir_signal *signal,
                       enum weir_signal_effect *effect, struct weir_error *error);
 
-/* Operators: signal by the waitpoint's key, without token; and resume whatever the condition is.
- * WEIR_NOT_FOUND; WEIR_MISMATCH: it is not suspended. */
+/* Operators: signal by the waitpoint's key, without token; and resume whatever the
+ * condition is. WEIR_NOT_FOUND; WEIR_MISMATCH: it is not suspended. */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_execution_approve(struct weir_executions *self, const struct weir_execution_id *id,
                        const char *waitpoint_key, const struct weir_signal *signal,
@@ -227,10 +235,11 @@ WEIR_CHECKED WEIR_API enum weir_status weir_execution_waitpoints(
     weir_waitpoint_visit_fn visit, void *state, struct weir_error *error);
 
 /*
- * New tokens are made with this key; those of all others are good for `grace_ms` more at most (24 h is
- * usual). The first key is made by itself, at random, when one is needed. One that was used before, with
- * the same secret, is in use again; if it still is, nothing changes. With another secret it is
- * WEIR_MISMATCH. `secret` NULL: a random one.
+ * New tokens are made with this key; those of all others are good for `grace_ms` more
+ * at most (24 h is usual). The first key is made by itself, at random, when one is
+ * needed. One that was used before, with the same secret, is in use again; if it still
+ * is, nothing changes. With another secret it is WEIR_MISMATCH. `secret` NULL: a random
+ * one.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_executions_rotate_key(struct weir_executions *self, const char *key_id,

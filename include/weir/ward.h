@@ -1,8 +1,8 @@
 /*
  * ward.h - a group of workers that are watched and stopped together.
  *
- * A ward spawns workers on an executor, reports the end of each, and ends them all within a
- * deadline. One worker's panic is nothing to the others.
+ * A ward spawns workers on an executor, reports the end of each, and ends them all
+ * within a deadline. One worker's panic is nothing to the others.
  *
  *   create -> spawn, spawn, ... -> stop(grace) -> destroy
  *
@@ -12,10 +12,11 @@
  * keeps what those still touch until they return, even after destroy(). Their `state` and
  * listeners belong to the caller, who must leave them alone for as long.
  *
- * Misuse   Spawning after cancel or stop gives WEIR_CLOSED. Stopping twice waits again for
- *          whatever is unfinished. Stopping from inside one of its own actions cancels,
- *          does not wait, and counts the caller as unfinished.
- * Threads  Any thread; destroy() needs the handle to itself. In simulation: the one thread.
+ * Misuse   Spawning after cancel or stop gives WEIR_CLOSED. Stopping twice waits again
+ *          for whatever is unfinished. Stopping from inside one of its own actions
+ *          cancels, does not wait, and counts the caller as unfinished.
+ * Threads  Any thread; destroy() needs the handle to itself. In simulation: the one
+ *          thread.
  */
 #ifndef WEIR_WARD_H
 #define WEIR_WARD_H
@@ -76,7 +77,8 @@ weir_ward_spawn(struct weir_ward *self, const struct weir_worker_options *option
 /* Workers that have not ended. */
 WEIR_API size_t weir_ward_count(struct weir_ward *self);
 
-/* Read up to `count` workers in the order they were spawned; returns how many there are. */
+/* Read up to `count` workers in the order they were spawned; returns how many there
+ * are. */
 WEIR_API size_t weir_ward_read(struct weir_ward *self, struct weir_worker_info *out,
                                size_t count);
 

@@ -1,8 +1,8 @@
 /*
  * weir.h - the outbox and executions.
  *
- * For applications that do not want to choose. Each header also stands by itself. The worker runtime
- * below them is in weir/runtime.h.
+ * For applications that do not want to choose. Each header also stands by itself. The
+ * worker runtime below them is in weir/runtime.h.
  */
 #ifndef WEIR_H
 #define WEIR_H

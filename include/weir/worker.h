@@ -11,10 +11,10 @@
  *                                         +-- error: wait the backoff, then as
  *                                             `on_error` says
  *
- * The first thing a worker does is to idle: it needs a signal to run for the first time (a
- * notifier with a stored permit will do). After an error it waits at least its backoff,
- * counted from the start of the failed execution; no signal shortens that. Errors never end
- * a worker.
+ * The first thing a worker does is to idle: it needs a signal to run for the first time
+ * (a notifier with a stored permit will do). After an error it waits at least its
+ * backoff, counted from the start of the failed execution; no signal shortens that.
+ * Errors never end a worker.
  *
  * Threads  The action of one worker is never executed twice at the same time.
  */
@@ -64,9 +64,9 @@ struct weir_pace {
 };
 
 /*
- * How long to hold back after the nth error in a row: initial * multiplier^(n-1), at most
- * max, changed by up to +-jitter (a fraction) but never above max. The jitter of one worker
- * differs from process to process, so that a fleet does not retry in step.
+ * How long to hold back after the nth error in a row: initial * multiplier^(n-1), at
+ * most max, changed by up to +-jitter (a fraction) but never above max. The jitter of
+ * one worker differs from process to process, so that a fleet does not retry in step.
  */
 struct weir_backoff {
     int64_t initial_ns;
@@ -87,8 +87,8 @@ enum weir_on_panic {
 
 enum weir_worker_class {
     WEIR_WORKER_COMMON,
-    WEIR_WORKER_RESERVED /* runs on the executor's reserve threads, which run nothing else:
-                            for short work that user code must never delay */
+    WEIR_WORKER_RESERVED /* runs on the executor's reserve threads, which run nothing
+                            else: for short work that user code must never delay */
 };
 
 struct weir_worker_options {
@@ -139,14 +139,14 @@ struct weir_worker_info {
 WEIR_BEGIN_DECLS
 
 /*
- * Fill in the defaults: no notifiers, no listeners, no gate, pace 100 ms ramping by 10 ms to
- * 10 ms, backoff 100 ms doubling to 30 s with 0.3 jitter, retry after errors, end on panic.
- * Name and action are the caller's to set.
+ * Fill in the defaults: no notifiers, no listeners, no gate, pace 100 ms ramping by 10
+ * ms to 10 ms, backoff 100 ms doubling to 30 s with 0.3 jitter, retry after errors, end
+ * on panic. Name and action are the caller's to set.
  */
 WEIR_API void weir_worker_options_init(struct weir_worker_options *self);
 
-/* The default backoff with other ends, checked: multiplier 1 or more, initial not above max.
- * Fails with WEIR_INVALID and leaves *out alone. */
+/* The default backoff with other ends, checked: multiplier 1 or more, initial not above
+ * max. Fails with WEIR_INVALID and leaves *out alone. */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_backoff_init(struct weir_backoff *out, int64_t initial_ns, int64_t max_ns,
                   double multiplier, struct weir_error *error);

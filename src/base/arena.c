@@ -12,11 +12,12 @@
  *   I2  no block is larger than size_max
  *   I3  the newest block is the largest
  *
- * Each block is twice as large as the one before, up to size_max. By I1 a block of size_max
- * holds everything that may ever be handed out, so there is one of them at most, and all
- * blocks together stay below three times size_max. After a few rounds of use and reset() the
- * one block that is kept holds the whole round. Blocks cut down to what is left of the limit
- * would save memory once, but a round could then need two of them for ever.
+ * Each block is twice as large as the one before, up to size_max. By I1 a block of
+ * size_max holds everything that may ever be handed out, so there is one of them at
+ * most, and all blocks together stay below three times size_max. After a few rounds of
+ * use and reset() the one block that is kept holds the whole round. Blocks cut down to
+ * what is left of the limit would save memory once, but a round could then need two of
+ * them for ever.
  */
 #include "base/arena.h"
 
@@ -132,8 +133,8 @@ void weir_arena_reset(struct weir_arena *self)
 }
 
 /*
- * Do `size` bytes fit behind `used` ones, in room for `size_max`? If so, *out_start is where
- * they begin. Used for a block and, with the same steps, for the limit of all.
+ * Do `size` bytes fit behind `used` ones, in room for `size_max`? If so, *out_start is
+ * where they begin. Used for a block and, with the same steps, for the limit of all.
  */
 static bool reserve(size_t used, size_t size, size_t size_max, size_t *out_start)
 {

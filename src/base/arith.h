@@ -1,7 +1,8 @@
 /*
  * arith.h - sums and products that cannot overflow unseen.
  *
- * checked_*  say whether the result fits. saturating ones stop at the end of the range, which
+ * checked_*  say whether the result fits. saturating ones stop at the end of the range,
+ *            which
  * is what a duration or a deadline wants: "later than everything" is a fine answer.
  */
 #ifndef WEIR_BASE_ARITH_H
@@ -44,7 +45,8 @@ static inline uint32_t weir_sat_inc_u32(uint32_t a)
     return a == UINT32_MAX ? a : a + 1;
 }
 
-/* A real number as a whole one; what does not fit becomes the nearest end, NaN becomes 0. */
+/* A real number as a whole one; what does not fit becomes the nearest end, NaN becomes
+ * 0. */
 static inline int64_t weir_sat_from_double(double value)
 {
     if (value != value)

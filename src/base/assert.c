@@ -1,9 +1,9 @@
 /*
  * assert.c - the one place in the library that ends the process.
  *
- * The hook is taken out before it is called. So it hears of the first broken rule only: a
- * hook that breaks a rule itself does not come back here for ever, and a second thread that
- * stumbles over the same ruins does not call it at the same time.
+ * The hook is taken out before it is called. So it hears of the first broken rule only:
+ * a hook that breaks a rule itself does not come back here for ever, and a second
+ * thread that stumbles over the same ruins does not call it at the same time.
  */
 #include "base/assert.h"
 

@@ -1,8 +1,8 @@
 /*
  * assert.h - a broken rule of our own ends the process, in every build.
  *
- * For bugs only. Input from outside is checked and refused, never asserted. The host hears
- * of it through the hook in weir/assert.h.
+ * For bugs only. Input from outside is checked and refused, never asserted. The host
+ * hears of it through the hook in weir/assert.h.
  */
 #ifndef WEIR_BASE_ASSERT_H
 #define WEIR_BASE_ASSERT_H

@@ -110,8 +110,8 @@ static void append_list(struct weir_buf *self, const char *format, va_list argum
     va_end(arguments_again);
 }
 
-/* Make room for `size` more bytes and a zero. False when there is none, or when an earlier
- * append has failed. */
+/* Make room for `size` more bytes and a zero. False when there is none, or when an
+ * earlier append has failed. */
 static bool reserve(struct weir_buf *self, size_t size)
 {
     size_t capacity_min;

@@ -1,9 +1,9 @@
 /*
  * buf.h - bytes that grow at the end.
  *
- * A text made of twenty pieces wants one question at the end and not twenty on the way. So
- * appending returns nothing: the first append that fails leaves its mark, later ones do
- * nothing, and status() tells.
+ * A text made of twenty pieces wants one question at the end and not twenty on the way.
+ * So appending returns nothing: the first append that fails leaves its mark, later ones
+ * do nothing, and status() tells.
  *
  *   weir_buf_append_text(&buf, "{");
  *   weir_buf_append_format(&buf, "\"lag_ms\": %" PRId64, lag_ms);
@@ -11,8 +11,8 @@
  *   status = weir_buf_status(&buf);
  *
  * Threads  The owner's.
- * Memory   One block from `heap`, made by the first append, of at most `size_max` bytes and
- *          a zero.
+ * Memory   One block from `heap`, made by the first append, of at most `size_max` bytes
+ *          and a zero.
  * Failure  An append is done as a whole or not at all. What was there before stays.
  */
 #ifndef WEIR_BASE_BUF_H
@@ -37,7 +37,8 @@ struct weir_buf {
 /* Borrows `heap` until fini(). Allocates nothing yet. */
 void weir_buf_init(struct weir_buf *self, const struct weir_heap *heap, size_t size_max);
 
-/* Gives the memory back. The buffer is empty afterwards, not gone: fini() again is fine. */
+/* Gives the memory back. The buffer is empty afterwards, not gone: fini() again is
+ * fine. */
 void weir_buf_fini(struct weir_buf *self);
 
 /* Empty and not failed; the memory is kept. */
@@ -52,15 +53,16 @@ void weir_buf_append_text(struct weir_buf *self, const char *text);
 void weir_buf_append_format(struct weir_buf *self, const char *format, ...)
     WEIR_PRINTF(2, 3);
 
-/* Something that belongs into it could not be made: as an append that failed with `status`. */
+/* Something that belongs into it could not be made: as an append that failed with
+ * `status`. */
 void weir_buf_fail(struct weir_buf *self, enum weir_status status);
 
-/* How appending went since init() or reset(): WEIR_OK, WEIR_NO_MEMORY, or WEIR_INVALID when
- * size_max was not enough or a format could not be printed. */
+/* How appending went since init() or reset(): WEIR_OK, WEIR_NO_MEMORY, or WEIR_INVALID
+ * when size_max was not enough or a format could not be printed. */
 WEIR_CHECKED enum weir_status weir_buf_status(const struct weir_buf *self);
 
-/* The bytes, with a zero behind them: "" when there are none, never NULL. Both are borrowed
- * until the next change. */
+/* The bytes, with a zero behind them: "" when there are none, never NULL. Both are
+ * borrowed until the next change. */
 const char *weir_buf_text(const struct weir_buf *self);
 struct weir_str weir_buf_get(const struct weir_buf *self);
 

@@ -1,8 +1,8 @@
 /*
  * error.c - the words that go with a status.
  *
- * Texts are built on the stack and copied over at the end, because the old text is often an
- * argument of the new one, and printf must not read what it is writing.
+ * Texts are built on the stack and copied over at the end, because the old text is
+ * often an argument of the new one, and printf must not read what it is writing.
  */
 #include "weir/error.h"
 

@@ -8,8 +8,9 @@
  * A test arms a point by name; nothing fires by itself. A point that is armed with a call
  * does not fire: the call happens at that place, and whoever passes it goes on as ever.
  *
- * A simulation wants to be asked at every place, whatever its name: it sets an *oracle*, which
- * decides about all points that are not armed, and may wait there (weir/sim.h).
+ * A simulation wants to be asked at every place, whatever its name: it sets an
+ * *oracle*, which decides about all points that are not armed, and may wait there
+ * (weir/sim.h).
  *
  * Threads  Arm before the code under test runs; firing is any thread's.
  */

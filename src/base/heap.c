@@ -1,9 +1,9 @@
 /*
  * heap.c - the C library's heap, helpers on top of any heap, and one that fails on order.
  *
- * A heap has one function, and what it does depends on which argument is empty. The helpers
- * keep the three meanings apart, so that a size of 0 that was computed by mistake is caught
- * here and does not free something.
+ * A heap has one function, and what it does depends on which argument is empty. The
+ * helpers keep the three meanings apart, so that a size of 0 that was computed by
+ * mistake is caught here and does not free something.
  */
 #include "base/heap.h"
 

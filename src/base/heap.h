@@ -23,7 +23,8 @@ WEIR_CHECKED void *weir_heap_zalloc_array(const struct weir_heap *self, size_t c
 WEIR_CHECKED void *weir_heap_resize(const struct weir_heap *self, void *memory,
                                     size_t size);
 
-/* A zero-terminated copy of `size` bytes, which may be 0. NULL when there is no memory. */
+/* A zero-terminated copy of `size` bytes, which may be 0. NULL when there is no
+ * memory. */
 WEIR_CHECKED char *weir_heap_copy(const struct weir_heap *self, const char *bytes,
                                   size_t size);
 
@@ -32,9 +33,9 @@ void weir_heap_free(const struct weir_heap *self, void *memory);
 
 /*
  * A heap on top of the C library's that counts what is outstanding and fails on order:
- * the allocation number `fail_at` (1 is the next one) and, if `fail_after_too`, all that
- * follow. 0 means never. Resizing a block counts as an allocation and may fail as one, also
- * when it shrinks. Freeing never fails.
+ * the allocation number `fail_at` (1 is the next one) and, if `fail_after_too`, all
+ * that follow. 0 means never. Resizing a block counts as an allocation and may fail as
+ * one, also when it shrinks. Freeing never fails.
  *
  * Threads  Any thread; the order is given while nobody else allocates. It must not move:
  *          the heap points back to it.

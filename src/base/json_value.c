@@ -1,8 +1,8 @@
 /*
  * json_value.c - see json_value.h.
  *
- * A loop with a stack of its own: each turn reads one value, or the beginning of a list or an object;
- * behind a value all that ends with it is closed.
+ * A loop with a stack of its own: each turn reads one value, or the beginning of a list
+ * or an object; behind a value all that ends with it is closed.
  */
 #include "base/json_value.h"
 

@@ -12,10 +12,10 @@
 bool weir_log_wants(const struct weir_log *self, enum weir_log_level level);
 
 /*
- * One event: a stable name and, after a space, facts as key=value; NULL means that there
- * are none. Longer than 511 bytes is cut and ends in "...". Control characters in the facts
- * become spaces, so that an event stays one line. `self` may be NULL. Allocates nothing;
- * must not be called under a lock.
+ * One event: a stable name and, after a space, facts as key=value; NULL means that
+ * there are none. Longer than 511 bytes is cut and ends in "...". Control characters in
+ * the facts become spaces, so that an event stays one line. `self` may be NULL.
+ * Allocates nothing; must not be called under a lock.
  *
  *   weir_log_event(log, WEIR_LOG_INFO, "ward.stopped", "ward=%s unfinished=%zu", ...);
  */

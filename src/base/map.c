@@ -12,9 +12,9 @@
  *       the first one
  *   I4  count is the number of slots in use, and at most count_max
  *
- * To keep I3, remove() moves later keys back into the gap. The usual mark for "was in use"
- * is simpler, but marks pile up, and a map whose names come and go would search ever longer
- * or have to be rebuilt now and then.
+ * To keep I3, remove() moves later keys back into the gap. The usual mark for "was in
+ * use" is simpler, but marks pile up, and a map whose names come and go would search
+ * ever longer or have to be rebuilt now and then.
  *
  *    a, b   c        <- homes
  *   +-----+-----+-----+-----+                +-----+-----+-----+-----+
@@ -112,9 +112,9 @@ void *weir_map_remove(struct weir_map *self, struct weir_str key)
 }
 
 /*
- * Removing fills the slot with a later element of the same unbroken run, so a slot is left
- * only once it stays. The walk begins behind a free slot: no run then crosses its beginning,
- * and no element can move from where we have been to where we still come.
+ * Removing fills the slot with a later element of the same unbroken run, so a slot is
+ * left only once it stays. The walk begins behind a free slot: no run then crosses its
+ * beginning, and no element can move from where we have been to where we still come.
  */
 void weir_map_remove_if(struct weir_map *self, weir_map_match_fn matches, void *arg)
 {
@@ -171,7 +171,8 @@ static struct weir_map_slot *free_slot_for(const struct weir_map *self, uint64_t
     return &self->slots[index];
 }
 
-/* See to it that one more element keeps within count_max and a quarter of the slots free. */
+/* See to it that one more element keeps within count_max and a quarter of the slots
+ * free. */
 static enum weir_status make_room(struct weir_map *self)
 {
     if (self->count >= self->count_max)

@@ -41,9 +41,9 @@ void weir_map_fini(struct weir_map *self);
 void *weir_map_find(const struct weir_map *self, struct weir_str key);
 
 /*
- * Store `value`, which is not NULL, under a copy of `key`. A value that was there already
- * is replaced: find() it first if it matters. Fails with WEIR_BUSY (a new key, and count_max
- * reached) or WEIR_NO_MEMORY; the map is then as it was.
+ * Store `value`, which is not NULL, under a copy of `key`. A value that was there
+ * already is replaced: find() it first if it matters. Fails with WEIR_BUSY (a new key,
+ * and count_max reached) or WEIR_NO_MEMORY; the map is then as it was.
  */
 WEIR_CHECKED enum weir_status weir_map_put(struct weir_map *self, struct weir_str key,
                                            void *value);
@@ -52,9 +52,9 @@ WEIR_CHECKED enum weir_status weir_map_put(struct weir_map *self, struct weir_st
 void *weir_map_remove(struct weir_map *self, struct weir_str key);
 
 /*
- * Look at each element once and remove those for which `matches` says true; one that always
- * says false is a plain walk. `key` is borrowed for the call. `matches` may free what
- * `value` points to when it says true. It must not use the map.
+ * Look at each element once and remove those for which `matches` says true; one that
+ * always says false is a plain walk. `key` is borrowed for the call. `matches` may free
+ * what `value` points to when it says true. It must not use the map.
  */
 typedef bool (*weir_map_match_fn)(void *arg, struct weir_str key, void *value);
 void weir_map_remove_if(struct weir_map *self, weir_map_match_fn matches, void *arg);

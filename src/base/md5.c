@@ -1,9 +1,9 @@
 /*
  * md5.c - MD5 as RFC 1321 section 3 describes it.
  *
- * The message is followed by a byte of 0x80, zeros, and its length in bits in eight bytes, so that
- * it becomes a whole number of blocks. All whole blocks are digested where they are; the rest
- * with its padding is one or two blocks on the stack.
+ * The message is followed by a byte of 0x80, zeros, and its length in bits in eight
+ * bytes, so that it becomes a whole number of blocks. All whole blocks are digested
+ * where they are; the rest with its padding is one or two blocks on the stack.
  */
 #include "base/md5.h"
 

@@ -1,8 +1,8 @@
 /*
  * nearest.c - edit distance with swapped neighbours, row by row.
  *
- * rows[i % 3][j] is the distance between the first i letters of one word and the first j of
- * the other. A swap looks two rows back, so three rows are kept.
+ * rows[i % 3][j] is the distance between the first i letters of one word and the first
+ * j of the other. A swap looks two rows back, so three rows are kept.
  */
 #include "base/nearest.h"
 

@@ -3,14 +3,16 @@
  *
  *   printf("%" PRId64 " %s\n", count, WEIR_NOUN(count, "message", "messages"));
  *
- * A macro, so that the count may have any integer type. script/check/plurals finds texts that need it.
+ * A macro, so that the count may have any integer type. script/check/plurals finds
+ * texts that need it.
  */
 #ifndef WEIR_BASE_NOUN_H
 #define WEIR_BASE_NOUN_H
 
 #define WEIR_NOUN(count, one, many) ((count) == 1 ? (one) : (many))
 
-/* For those who count what somebody else names: {"message", "messages"}. Texts are borrowed. */
+/* For those who count what somebody else names: {"message", "messages"}. Texts are
+ * borrowed. */
 struct weir_noun {
     const char *one;
     const char *many;

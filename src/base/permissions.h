@@ -1,9 +1,10 @@
 /*
  * permissions.h - who may read a file that the library makes.
  *
- * Files with payloads are made for their owner alone, unless other permissions are asked for. They
- * are written in octal, as for chmod: 0640, or 640. Only reading and writing can be given, and the
- * owner has both: the process that makes the file goes on using it.
+ * Files with payloads are made for their owner alone, unless other permissions are
+ * asked for. They are written in octal, as for chmod: 0640, or 640. Only reading and
+ * writing can be given, and the owner has both: the process that makes the file goes on
+ * using it.
  *
  * Threads  Any.
  */

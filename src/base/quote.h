@@ -1,7 +1,8 @@
 /*
  * quote.h - a value from outside in the text of an error.
  *
- * Shown as far as it helps: up to 60 bytes, and no byte that could spoil a terminal or a log.
+ * Shown as far as it helps: up to 60 bytes, and no byte that could spoil a terminal or
+ * a log.
  */
 #ifndef WEIR_BASE_QUOTE_H
 #define WEIR_BASE_QUOTE_H

@@ -15,7 +15,8 @@ struct entry {
 static const struct entry ENTRIES[] = {WEIR_STATUS_LIST(ENTRY)};
 #undef ENTRY
 
-/* What a number that is no status gives. Whoever made it up is not to be trusted further. */
+/* What a number that is no status gives. Whoever made it up is not to be trusted
+ * further. */
 static const struct entry UNKNOWN = {WEIR_CLASS_STOP, "UNKNOWN", "unknown status"};
 
 static const struct entry *entry_of(enum weir_status status);

@@ -1,8 +1,8 @@
 /*
  * str.h - a view of bytes that belong to somebody else.
  *
- * It is passed by value, is never freed, and need not end in a zero; its bytes may contain
- * some. Whoever keeps one beyond the call has to say whose bytes they are.
+ * It is passed by value, is never freed, and need not end in a zero; its bytes may
+ * contain some. Whoever keeps one beyond the call has to say whose bytes they are.
  *
  * Memory   None.
  */

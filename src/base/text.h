@@ -1,8 +1,9 @@
 /*
  * text.h - printf into a fixed buffer, where it shows when something was cut.
  *
- * Errors and log lines must not allocate, so they have a size, and now and then a text is
- * longer. It is cut then and ends in "...", between two UTF-8 characters and not inside one.
+ * Errors and log lines must not allocate, so they have a size, and now and then a text
+ * is longer. It is cut then and ends in "...", between two UTF-8 characters and not
+ * inside one.
  *
  * Memory   The caller's.
  */

@@ -1,8 +1,8 @@
 /*
  * command.c - the table of commands, and what is made of it.
  *
- * getopt_long() finds the options; it says nothing itself (opterr is 0), because its words
- * name neither the nearest option nor the next step.
+ * getopt_long() finds the options; it says nothing itself (opterr is 0), because its
+ * words name neither the nearest option nor the next step.
  */
 #include "cli/command.h"
 
@@ -84,7 +84,7 @@ static void tell_unknown_option(const struct weir_command *self,
 static void print_options(const struct weir_command *self);
 static void print_commands(const struct weir_command *const *commands, size_t count);
 
-/* ---- finding and running ------------------------------------------------------------------ */
+/* ---- finding and running ----------------------------------------------------------- */
 
 const char *weir_command_word(const struct weir_command *self)
 {
@@ -103,8 +103,8 @@ static void keep_namesake(const struct weir_command *command, const char *name,
     out->count++;
 }
 
-/* Where the word is a command all the same: `weir flow submit` is `weir submit`. A word that
- * many groups have ('list') says nothing about which one was meant. */
+/* Where the word is a command all the same: `weir flow submit` is `weir submit`. A word
+ * that many groups have ('list') says nothing about which one was meant. */
 static bool tell_elsewhere(const char *name)
 {
     struct namesakes found = {.count = 0};
@@ -201,7 +201,7 @@ int weir_command_dispatch(int argc, char **argv)
     return command->run(command, argc, argv);
 }
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 static const char *environment(const char *name)
 {
@@ -369,7 +369,7 @@ static void tell_unknown_option(const struct weir_command *self,
         weir_command_misuse(self, "unknown option '--%s'", word);
 }
 
-/* ---- mistakes ----------------------------------------------------------------------------- */
+/* ---- mistakes ---------------------------------------------------------------------- */
 
 static void tell(const struct weir_command *self, const char *format, va_list arguments)
     WEIR_PRINTF(2, 0);
@@ -458,7 +458,7 @@ int weir_command_duration(const struct weir_command *self, const char *option,
                                weir_duration_spell(max_ns, max, sizeof max));
 }
 
-/* ---- help --------------------------------------------------------------------------------- */
+/* ---- help -------------------------------------------------------------------------- */
 
 void weir_command_print_help(const struct weir_command *self)
 {

@@ -2,17 +2,19 @@
  * command.h - what the program can do, as one table.
  *
  * A command is a row: name, words about it, options, and the function that runs it. The
- * help, the manual page, the completion, the checking of options and the suggestions for
- * mistyped names are all made from these rows, so a command that exists is explained, and one
- * that is explained exists. A new command is a file of its own and one line in command.c; one
- * of a group (`weir queue add`) is a line in the group's list of members.
+ * help, the manual page, the completion, the checking of options and the suggestions
+ * for mistyped names are all made from these rows, so a command that exists is
+ * explained, and one that is explained exists. A new command is a file of its own and
+ * one line in command.c; one of a group (`weir queue add`) is a line in the group's
+ * list of members.
  *
  *   argv --> find --> run --> next_option, next_option, ... --> exit code
  *                              |
  *                              +--> --help, or a mistake: told here, run() returns
  *
- * Commands that work on a database share options (--db, --prefix, --json, --quiet). These may
- * stand in front of the command too, and are never seen by its run(): next_option() keeps them.
+ * Commands that work on a database share options (--db, --prefix, --json, --quiet).
+ * These may stand in front of the command too, and are never seen by its run():
+ * next_option() keeps them.
  *
  * Threads  The main thread, as getopt has but one state.
  */
@@ -157,12 +159,12 @@ extern const struct weir_command_option weir_command_shared_options[];
 extern const size_t weir_command_shared_count;
 extern const struct weir_command_option weir_command_help_option;
 
-/* Find the command that argv[0] names, for a group the member that follows, and run it. Returns
- * its exit code. */
+/* Find the command that argv[0] names, for a group the member that follows, and run it.
+ * Returns its exit code. */
 int weir_command_dispatch(int argc, char **argv);
 
-/* The command of this name, a member of `group` if that is not NULL; or NULL after telling the
- * user what was meant, perhaps. */
+/* The command of this name, a member of `group` if that is not NULL; or NULL after
+ * telling the user what was meant, perhaps. */
 const struct weir_command *weir_command_find(const struct weir_command *group,
                                              const char *name);
 
@@ -179,12 +181,13 @@ struct weir_command_shared weir_command_shared(void);
 WEIR_CHECKED int weir_command_next_option(const struct weir_command *self, int argc,
                                           char **argv);
 
-/* One option: `id` is not one of those above. Returns WEIR_EXIT_DONE, or the exit code. */
+/* One option: `id` is not one of those above. Returns WEIR_EXIT_DONE, or the exit
+ * code. */
 typedef int (*weir_option_fn)(const struct weir_command *self, void *state, int id,
                               char *value);
 
-/* Give all options to `take`. Returns -1, and the operands begin at argv[optind]; or the exit
- * code. */
+/* Give all options to `take`. Returns -1, and the operands begin at argv[optind]; or
+ * the exit code. */
 WEIR_CHECKED int weir_command_take_options(const struct weir_command *self, int argc,
                                            char **argv, weir_option_fn take, void *state);
 
@@ -202,8 +205,8 @@ WEIR_CHECKED int weir_command_one_operand(const struct weir_command *self, int a
                                           char **argv, const char *what,
                                           const char **out);
 
-/* The value of an option as a whole number in decimal digits; WEIR_EXIT_MISUSE names option,
- * value and limits. */
+/* The value of an option as a whole number in decimal digits; WEIR_EXIT_MISUSE names
+ * option, value and limits. */
 WEIR_CHECKED int weir_command_number(const struct weir_command *self, const char *option,
                                      const char *text, int64_t min, int64_t max,
                                      int64_t *out);

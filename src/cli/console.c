@@ -1,9 +1,9 @@
 /*
  * console.c - one poll() over standard output and a signal file.
  *
- * write() is called only when poll() has promised room, and with no more than a pipe takes
- * without blocking; so the only place where the main thread waits is poll(), and there it
- * sees signals as well.
+ * write() is called only when poll() has promised room, and with no more than a pipe
+ * takes without blocking; so the only place where the main thread waits is poll(), and
+ * there it sees signals as well.
  */
 #include "cli/console.h"
 
@@ -175,7 +175,8 @@ void weir_console_release(struct weir_console *self)
     if (self->live)
         write_if_room("\r" CLEAR_TO_END_OF_LINE SHOW_CURSOR);
 
-    /* A shell starts background jobs with SIGINT ignored; here the second one shall count. */
+    /* A shell starts background jobs with SIGINT ignored; here the second one shall
+     * count. */
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     sigprocmask(SIG_SETMASK, &self->mask_before, NULL);

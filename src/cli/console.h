@@ -2,16 +2,17 @@
  * console.h - where a long-running command writes, and how it hears that it should stop.
  *
  * Both are one thing because of the case in which they meet: a reader that has stopped
- * reading (a paused terminal, a full pipe) must not keep the program from hearing SIGTERM.
+ * reading (a paused terminal, a full pipe) must not keep the program from hearing
+ * SIGTERM.
  *
  *   open -> draw, wait, draw, wait ... -> release -> write -> close
  *                       |
  *                       +--> false: asked to stop, or nobody reads any more
  *                            go_on() listens for a second request
  *
- * On a terminal draw() replaces what it drew before and the cursor is hidden; elsewhere it
- * appends, without any escape sequence. Between open() and release() SIGINT, SIGTERM and
- * SIGHUP only ask to stop; after release() they end the program at once, as ever.
+ * On a terminal draw() replaces what it drew before and the cursor is hidden; elsewhere
+ * it appends, without any escape sequence. Between open() and release() SIGINT, SIGTERM
+ * and SIGHUP only ask to stop; after release() they end the program at once, as ever.
  *
  * Threads  The main thread. Open it before other threads start: they inherit the blocked
  *          signals and leave them to it.
@@ -58,16 +59,16 @@ bool weir_console_draw(struct weir_console *self, struct weir_str frame);
 /* Write as it is. Returns whether to go on; the text is cut short if not. */
 bool weir_console_write(struct weir_console *self, struct weir_str text);
 
-/* Wait until the time is over, the terminal has changed, or the end. Returns whether to go
- * on. */
+/* Wait until the time is over, the terminal has changed, or the end. Returns whether to
+ * go on. */
 bool weir_console_wait(struct weir_console *self, int64_t timeout_ns);
 
 /* The request to stop was heard and is being dealt with: wait for another one. */
 void weir_console_go_on(struct weir_console *self);
 
-/* Give cursor and signals back. What was drawn stays, and writing goes on below it, but no
- * longer waits for ever: a reader that takes nothing for a second is given up. Twice is
- * harmless. */
+/* Give cursor and signals back. What was drawn stays, and writing goes on below it, but
+ * no longer waits for ever: a reader that takes nothing for a second is given up. Twice
+ * is harmless. */
 void weir_console_release(struct weir_console *self);
 
 /* For the last words of a dying program: make the cursor of a terminal visible. */

@@ -1,5 +1,6 @@
 /*
- * content.h - bytes that a command is given: as a word, from a file, or from standard input.
+ * content.h - bytes that a command is given: as a word, from a file, or from standard
+ * input.
  *
  *   weir_content_take(&content, command, "input", "@order.json", WEIR_INPUT_SIZE_MAX)
  *
@@ -24,8 +25,9 @@ struct weir_content {
 };
 
 /*
- * All of a file, or of standard input when it is "-". The exit code, after telling what is wrong;
- * more than `size_max` bytes are refused, with `remedy` behind it: "" or "; do this instead".
+ * All of a file, or of standard input when it is "-". The exit code, after telling what
+ * is wrong; more than `size_max` bytes are refused, with `remedy` behind it: "" or ";
+ * do this instead".
  */
 WEIR_CHECKED int weir_content_read(struct weir_content *self,
                                    const struct weir_command *command, const char *what,

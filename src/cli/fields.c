@@ -1,8 +1,8 @@
 /*
  * fields.c - see fields.h.
  *
- * The reader of headers gives names and values, but not whether a value was a text: that is
- * looked up in the line itself, which is known to be JSON by then.
+ * The reader of headers gives names and values, but not whether a value was a text:
+ * that is looked up in the line itself, which is known to be JSON by then.
  */
 #include "cli/fields.h"
 

@@ -8,8 +8,8 @@
  *   kind       NULL
  *   other      ABSENT
  *
- * A field that is there twice counts as the last one says. \u0000 becomes U+FFFD, as does half of
- * a UTF-16 pair (outbox/headers.h, whose reader this is).
+ * A field that is there twice counts as the last one says. \u0000 becomes U+FFFD, as
+ * does half of a UTF-16 pair (outbox/headers.h, whose reader this is).
  *
  * Memory   Texts are in the caller's arena.
  */

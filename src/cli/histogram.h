@@ -1,9 +1,9 @@
 /*
  * histogram.h - how durations are spread, in a fixed amount of memory.
  *
- * Each power of two is divided into eight steps, so a percentile is right to an eighth of its
- * value, however many durations were noted and however different they are. Two of them can be
- * subtracted: what came between two copies is a histogram as well.
+ * Each power of two is divided into eight steps, so a percentile is right to an eighth
+ * of its value, however many durations were noted and however different they are. Two
+ * of them can be subtracted: what came between two copies is a histogram as well.
  *
  * Threads  The owner's.
  * Memory   About two kilobytes, the caller's; may be copied as it is.
@@ -29,8 +29,8 @@ void weir_histogram_add(struct weir_histogram *self, int64_t duration_ns);
 void weir_histogram_subtract(struct weir_histogram *self,
                              const struct weir_histogram *older);
 
-/* The least duration that at least `percent` of all do not exceed, in nanoseconds and rounded up
- * to its step, but not above the maximum; 0 when nothing was noted. */
+/* The least duration that at least `percent` of all do not exceed, in nanoseconds and
+ * rounded up to its step, but not above the maximum; 0 when nothing was noted. */
 int64_t weir_histogram_percentile(const struct weir_histogram *self, double percent);
 
 #endif

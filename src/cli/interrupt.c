@@ -1,7 +1,9 @@
 /*
- * interrupt.c - a handler that takes itself away, and writes to a file that is waited for.
+ * interrupt.c - a handler that takes itself away, and writes to a file that is waited
+ * for.
  *
- * A signal file (console.c) would be simpler, but is read only where the program waits for it.
+ * A signal file (console.c) would be simpler, but is read only where the program waits
+ * for it.
  */
 #include "cli/interrupt.h"
 

@@ -5,12 +5,12 @@
  *                                                            |
  *                                            a second signal +--> ended by it, at once
  *
- * The first SIGINT, SIGTERM or SIGHUP (unless that is ignored, as under nohup) only asks. From
- * then on they do what they do to any program, whatever the main thread is waiting for: a
- * statement that hangs does not keep anybody from ending the program.
+ * The first SIGINT, SIGTERM or SIGHUP (unless that is ignored, as under nohup) only
+ * asks. From then on they do what they do to any program, whatever the main thread is
+ * waiting for: a statement that hangs does not keep anybody from ending the program.
  *
- * Threads  The main thread. Those started between listen() or withhold() and admit() leave the
- *          signals to it.
+ * Threads  The main thread. Those started between listen() or withhold() and admit()
+ *          leave the signals to it.
  */
 #ifndef WEIR_CLI_INTERRUPT_H
 #define WEIR_CLI_INTERRUPT_H

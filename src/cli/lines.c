@@ -1,15 +1,15 @@
 /*
  * lines.c - see lines.h.
  *
- * Lines are not copied: things point into the block that was read, which moves only when nothing
- * is pending any more.
+ * Lines are not copied: things point into the block that was read, which moves only
+ * when nothing is pending any more.
  *
  *   block   | pending, as things | line | line | beginning of a li ... |  room  |
  *                                ^ parsed                              ^ used
  *
  *   I1  every pending thing points into the block below `parsed`, or to memory of its own
- *   I2  things are sent in the order of their lines: at any moment those of the first `line_sent`
- *       lines are, and no other
+ *   I2  things are sent in the order of their lines: at any moment those of the first
+ *       `line_sent` lines are, and no other
  */
 #include "cli/lines.h"
 
@@ -127,7 +127,7 @@ static int open_lines(struct lines *self)
     return WEIR_EXIT_DONE;
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------- */
 
 /* Nothing is pending: what was not parsed yet goes to the front. */
 static void move_rest(struct lines *self)
@@ -198,7 +198,7 @@ static int parse_block(struct lines *self)
     return code;
 }
 
-/* ---- one line ----------------------------------------------------------------------------- */
+/* ---- one line ---------------------------------------------------------------------- */
 
 /* What came before the line is sent; the line itself is told and ends it all. */
 static int stop_at_line(struct lines *self, const char *why)
@@ -240,7 +240,7 @@ static int add_line(struct lines *self, struct weir_str line)
     return self->count == self->options->batch ? send_pending(self) : WEIR_EXIT_DONE;
 }
 
-/* ---- sending ------------------------------------------------------------------------------ */
+/* ---- sending ----------------------------------------------------------------------- */
 
 static int tell_send_failure(struct lines *self, const struct weir_error *error)
 {

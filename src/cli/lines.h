@@ -3,9 +3,9 @@
  *
  *   read --> fill, fill, fill ... --> send --> read ...
  *
- * A batch is sent when it is full, and when a pipe pauses: what it brought is not held back. A line
- * that cannot be taken ends it all: what came before is sent, and the line's number told. So after
- * a failure the user knows with which line to go on.
+ * A batch is sent when it is full, and when a pipe pauses: what it brought is not held
+ * back. A line that cannot be taken ends it all: what came before is sent, and the
+ * line's number told. So after a failure the user knows with which line to go on.
  *
  * Threads  The main thread.
  */
@@ -30,8 +30,9 @@ struct weir_lines_options {
     bool quiet; /* no progress on the terminal */
     void *state;
 
-    /* Line to thing number `index` of the batch, below `batch`. The line, which is not empty, stays
-     * where it is until the batch is sent. A failure's text goes on "line 7 ...". */
+    /* Line to thing number `index` of the batch, below `batch`. The line, which is not
+     * empty, stays where it is until the batch is sent. A failure's text goes on "line
+     * 7 ...". */
     enum weir_status (*fill)(void *state, size_t index, struct weir_str line,
                              struct weir_error *error);
     /* The first `count` of the batch. */
@@ -44,8 +45,8 @@ struct weir_lines_result {
     int64_t failed_line; /* 0: none */
 };
 
-/* Until the end of standard input, SIGINT or SIGTERM. What went wrong is told; *result is filled
- * either way. Returns an exit code. */
+/* Until the end of standard input, SIGINT or SIGTERM. What went wrong is told; *result
+ * is filled either way. Returns an exit code. */
 WEIR_CHECKED int weir_lines_run(const struct weir_lines_options *options,
                                 struct weir_lines_result *result);
 

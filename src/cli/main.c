@@ -1,9 +1,9 @@
 /*
  * main.c - the program `weir`: prepare the process, and run what program.c says.
  *
- * What the library never does happens here: printing, signals, exit codes. A closed pipe, and a
- * file at the size that the process may write, is an error of a write and not a signal, so every
- * command can stop in its own way.
+ * What the library never does happens here: printing, signals, exit codes. A closed
+ * pipe, and a file at the size that the process may write, is an error of a write and
+ * not a signal, so every command can stop in its own way.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,9 +30,9 @@ int main(int argc, char **argv)
 }
 
 /*
- * A program started with closed standard files would get their numbers for the next files it
- * opens, and print into them. So the numbers are taken, the wrong way round: writing to 1 and
- * 2 still fails, as it should.
+ * A program started with closed standard files would get their numbers for the next
+ * files it opens, and print into them. So the numbers are taken, the wrong way round:
+ * writing to 1 and 2 still fails, as it should.
  */
 static void reserve_standard_files(void)
 {
@@ -51,8 +51,8 @@ static void report_bug(const char *condition, const char *file, int line)
             file, line);
 }
 
-/* What could not be written did not happen. A reader that has gone away knows that already
- * and is told nothing. */
+/* What could not be written did not happen. A reader that has gone away knows that
+ * already and is told nothing. */
 static int finish(int code)
 {
     errno = 0;

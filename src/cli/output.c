@@ -171,7 +171,7 @@ void weir_output_time_line(struct weir_buf *text, const char *name, int64_t us)
         weir_output_line(text, name, weir_output_time(us, value));
 }
 
-/* ---- JSON --------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------- */
 
 void weir_output_open(struct weir_buf *json, const char *name, const char *bracket)
 {

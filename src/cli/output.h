@@ -1,8 +1,9 @@
 /*
- * output.h - what a command prints once and at the end: tables for people, JSON for programs.
+ * output.h - what a command prints once and at the end: tables for people, JSON for
+ * programs.
  *
- * Colours and a width only on a terminal; NO_COLOR is heeded. For what is drawn again and again
- * there is console.h.
+ * Colours and a width only on a terminal; NO_COLOR is heeded. For what is drawn again
+ * and again there is console.h.
  *
  * Memory   The caller's.
  */
@@ -28,7 +29,8 @@ enum {
 size_t weir_output_width(void);
 enum weir_tone_use weir_output_tones(void);
 
-/* Titles and rows to the end of a text, for the width and the colours of standard output. */
+/* Titles and rows to the end of a text, for the width and the colours of standard
+ * output. */
 WEIR_CHECKED enum weir_status weir_output_append_table(const struct weir_table *table,
                                                        struct weir_buf *text);
 
@@ -65,12 +67,13 @@ const char *weir_output_rate(double per_s, char *out);
  * WEIR_OUTPUT_TIME_SIZE bytes. */
 const char *weir_output_time(int64_t us, char *out);
 
-/* "name          value", a line of something shown in full; the second leaves out a time that is 0. */
+/* "name          value", a line of something shown in full; the second leaves out a
+ * time that is 0. */
 void weir_output_line(struct weir_buf *text, const char *name, const char *value);
 void weir_output_time_line(struct weir_buf *text, const char *name, int64_t us);
 
-/* Append `"name":"text"` and `"name":number`, with a comma in front unless an object or a list
- * begins there. */
+/* Append `"name":"text"` and `"name":number`, with a comma in front unless an object or
+ * a list begins there. */
 void weir_output_add_text(struct weir_buf *json, const char *name, const char *text);
 void weir_output_add_number(struct weir_buf *json, const char *name, int64_t number);
 void weir_output_add_seconds(struct weir_buf *json, const char *name, int64_t us);
@@ -84,7 +87,8 @@ void weir_output_add_time(struct weir_buf *json, const char *name, int64_t us);
 void weir_output_add_bytes(struct weir_buf *json, const char *name,
                            struct weir_str bytes);
 
-/* Append a comma where one is needed, then `"name":` if there is a name, then `bracket`. */
+/* Append a comma where one is needed, then `"name":` if there is a name, then
+ * `bracket`. */
 void weir_output_open(struct weir_buf *json, const char *name, const char *bracket);
 
 #endif

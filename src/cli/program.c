@@ -1,5 +1,6 @@
 /*
- * program.c - the program itself as a command: its help, and finding the command that was meant.
+ * program.c - the program itself as a command: its help, and finding the command that
+ * was meant.
  */
 #include <getopt.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  *
  *   184,000 messages, 61,200/s, 46 %, 4 s left
  *
- * Written to standard error a few times a second, and only if that is a terminal; wiped away at
- * the end. The share and the time left are shown when the whole is known.
+ * Written to standard error a few times a second, and only if that is a terminal; wiped
+ * away at the end. The share and the time left are shown when the whole is known.
  *
  * Threads  The main thread.
  */

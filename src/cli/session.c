@@ -48,7 +48,8 @@ static int create_db(struct weir_session *self, const struct weir_session_wishes
     return WEIR_EXIT_DONE;
 }
 
-/* Until the database can be reached, or will never be, or the command has waited enough. */
+/* Until the database can be reached, or will never be, or the command has waited
+ * enough. */
 static int reach(const struct weir_session *self,
                  const struct weir_session_wishes *wishes)
 {
@@ -139,7 +140,7 @@ void weir_session_close(struct weir_session *self)
     self->db = NULL;
 }
 
-/* ---- telling ------------------------------------------------------------------------------ */
+/* ---- telling ----------------------------------------------------------------------- */
 
 struct names {
     char words[QUEUES_MAX][WORD_SIZE];

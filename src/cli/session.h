@@ -4,8 +4,9 @@
  *   open(DATABASE)   a database that can be reached                migrate, doctor
  *   open(OUTBOX)     with tables that this program can work on     everything else
  *
- * What does not work is told here, in one line that ends in the next step, and the command only
- * returns the exit code. Nothing is made on the way: a SQLite file that is not there stays so.
+ * What does not work is told here, in one line that ends in the next step, and the
+ * command only returns the exit code. Nothing is made on the way: a SQLite file that is
+ * not there stays so.
  *
  * Threads  The main thread.
  */
@@ -27,8 +28,8 @@ struct weir_session {
 
 /* What a command may want of its outbox; 0: the library's default. */
 struct weir_session_wishes {
-    /* The database is away: whether to try again, after a while; NULL: it is not waited for. On
-     * false open() returns WEIR_EXIT_FAILED and has told nothing. */
+    /* The database is away: whether to try again, after a while; NULL: it is not waited
+     * for. On false open() returns WEIR_EXIT_FAILED and has told nothing. */
     bool (*away)(void *state, const struct weir_error *error);
     void *state;
     size_t payload_size_max;
@@ -49,9 +50,10 @@ void weir_session_close(struct weir_session *self);
 bool weir_session_file_missing(const struct weir_session *self);
 
 /*
- * Tell what a call of the library answered: its text, and the next step if one is known. What is
- * wrong in itself (WEIR_INVALID, WEIR_OUT_OF_RANGE, WEIR_TOO_LARGE) is misuse, the rest a
- * failure. `queue` names what WEIR_NOT_FOUND did not find; may be NULL.
+ * Tell what a call of the library answered: its text, and the next step if one is
+ * known. What is wrong in itself (WEIR_INVALID, WEIR_OUT_OF_RANGE, WEIR_TOO_LARGE) is
+ * misuse, the rest a failure. `queue` names what WEIR_NOT_FOUND did not find; may be
+ * NULL.
  */
 int weir_session_fail(const struct weir_session *self, const struct weir_error *error,
                       const char *queue);

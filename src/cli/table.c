@@ -2,8 +2,8 @@
  * table.c - cells in one text, laid out when they are printed.
  *
  * A width is a number of characters, not of bytes: continuation bytes of UTF-8 count
- * nothing, and nothing is cut inside a character. (East Asian wide characters count one and
- * may push a line to the right; no text of ours has any.)
+ * nothing, and nothing is cut inside a character. (East Asian wide characters count one
+ * and may push a line to the right; no text of ours has any.)
  */
 #include "cli/table.h"
 

@@ -1,18 +1,19 @@
 /*
  * table.h - rows and columns that fit the width they are given.
  *
- * Cells are added one after the other, row by row. When a table is too wide, it first leaves
- * out columns, the highest rank first, until the rest fits with its cuttable columns cut to
- * their least; then it cuts those, from the right, no more than it must.
+ * Cells are added one after the other, row by row. When a table is too wide, it first
+ * leaves out columns, the highest rank first, until the rest fits with its cuttable
+ * columns cut to their least; then it cuts those, from the right, no more than it must.
  *
  *   worker     state        executions  last error
  *   heartbeat  idling               12
  *   flaky      backing off           9  no ans..
  *
- * Columns remember their widest cell over reset(), so a table that is drawn again and again
- * stands still. Control characters in cells are shown as '?'.
+ * Columns remember their widest cell over reset(), so a table that is drawn again and
+ * again stands still. Control characters in cells are shown as '?'.
  *
- * Memory   Grows with the cells, up to a megabyte of text. Titles and columns are borrowed.
+ * Memory   Grows with the cells, up to a megabyte of text. Titles and columns are
+ *          borrowed.
  * Failure  Adding never fails at the spot: print() tells.
  */
 #ifndef WEIR_CLI_TABLE_H
@@ -59,8 +60,9 @@ void weir_table_add(struct weir_table *self, enum weir_tone tone, const char *fo
     WEIR_PRINTF(3, 4);
 
 /*
- * Append titles and rows to `out`, a newline after each. A `width` of 0 means that there is
- * no limit. Fails with WEIR_NO_MEMORY, or with WEIR_INVALID when the table became too large.
+ * Append titles and rows to `out`, a newline after each. A `width` of 0 means that
+ * there is no limit. Fails with WEIR_NO_MEMORY, or with WEIR_INVALID when the table
+ * became too large.
  */
 WEIR_CHECKED enum weir_status weir_table_print(const struct weir_table *self,
                                                size_t width, enum weir_tone_use use,

@@ -1,7 +1,8 @@
 /*
  * tone.h - how something is meant, for terminals that can show it.
  *
- * Callers name the meaning; the colour is chosen here, once. Nothing is told by colour alone.
+ * Callers name the meaning; the colour is chosen here, once. Nothing is told by colour
+ * alone.
  */
 #ifndef WEIR_CLI_TONE_H
 #define WEIR_CLI_TONE_H
@@ -19,7 +20,8 @@ enum weir_tone {
 
 enum weir_tone_use { WEIR_TONES_OFF, WEIR_TONES_ON };
 
-/* Append what switches the tone on, or off again; nothing for WEIR_TONES_OFF and PLAIN. */
+/* Append what switches the tone on, or off again; nothing for WEIR_TONES_OFF and
+ * PLAIN. */
 void weir_tone_begin(enum weir_tone tone, enum weir_tone_use use, struct weir_buf *out);
 void weir_tone_end(enum weir_tone tone, enum weir_tone_use use, struct weir_buf *out);
 

@@ -1,9 +1,11 @@
 /*
- * trouble.h - something that fails for a while, told when it changes and not again and again.
+ * trouble.h - something that fails for a while, told when it changes and not again and
+ * again.
  *
- * What fails is looked at many times a second, and several partitions may fail for different
- * reasons while others work. So a new reason is told at once, but not more often than every few
- * seconds, and the end of it when it has not been seen for as long.
+ * What fails is looked at many times a second, and several partitions may fail for
+ * different reasons while others work. So a new reason is told at once, but not more
+ * often than every few seconds, and the end of it when it has not been seen for as
+ * long.
  *
  * Threads  The caller's.
  */

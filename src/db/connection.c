@@ -1,12 +1,13 @@
 /*
  * connection.c - statement cache, parameter checks and transactions above a driver.
  *
- * A statement is found by the address of its struct weir_sql. Prepared statements belong to the
- * link; when it is lost they are given up with it.
+ * A statement is found by the address of its struct weir_sql. Prepared statements
+ * belong to the link; when it is lost they are given up with it.
  *
  *   I1  savepoint_count is the number of savepoints that are neither kept nor undone
  *   I2  at most one struct weir_rows of a connection is open
- *   I3  begin_later: for everybody above there is a transaction, and the engine does not know of it
+ *   I3  begin_later: for everybody above there is a transaction, and the engine does
+ *       not know of it
  *   I4  while `qualified`, every statement of the cache names its tables with `qualifier`
  */
 #include "db/connection.h"
@@ -69,7 +70,7 @@ static enum weir_status check_values(const struct weir_connection *self,
                                      struct weir_error *error);
 static void drop_ending(struct weir_connection *self);
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 /* PostgreSQL has to be asked. A name that does not fit stays bare. */
 static bool know_qualifier(const struct weir_link_config *config,
@@ -231,7 +232,7 @@ static enum weir_status in_statement(enum weir_status status, const struct weir_
     return status;
 }
 
-/* ---- where the tables are ----------------------------------------------------------------- */
+/* ---- where the tables are ---------------------------------------------------------- */
 
 void weir_connection_qualify(struct weir_connection *self, const char *qualifier)
 {
@@ -241,9 +242,9 @@ void weir_connection_qualify(struct weir_connection *self, const char *qualifier
 }
 
 /*
- * Before the first statement that names a table. As long as nothing is found, which is before
- * migrate(), names stay bare, and each statement looks again. What a session of our own has found
- * holds for all.
+ * Before the first statement that names a table. As long as nothing is found, which is
+ * before migrate(), names stay bare, and each statement looks again. What a session of
+ * our own has found holds for all.
  */
 static enum weir_status settle(struct weir_connection *self, const struct weir_sql *sql,
                                struct weir_error *error)
@@ -267,7 +268,7 @@ static enum weir_status settle(struct weir_connection *self, const struct weir_s
     return WEIR_OK;
 }
 
-/* ---- statements --------------------------------------------------------------------------- */
+/* ---- statements -------------------------------------------------------------------- */
 
 /* Everything that must be right before a statement is sent. */
 static enum weir_status ready(struct weir_connection *self, const struct weir_sql *sql,
@@ -617,7 +618,7 @@ enum weir_status weir_connection_execute_ddl(struct weir_connection *self,
     return execute_at(self, &sql, NULL, or_scratch(error, &scratch));
 }
 
-/* ---- transactions ------------------------------------------------------------------------- */
+/* ---- transactions ------------------------------------------------------------------ */
 
 /* In a transactional handler. */
 static enum weir_status refuse_lent(const struct weir_connection *self,
@@ -868,9 +869,9 @@ static enum weir_status return_to_savepoint(struct weir_connection *self,
 }
 
 /*
- * What could not be kept must not stay behind: the transaction may go on and commit. Outside of a
- * transaction, on an adopted connection, releasing the last savepoint of SQLite is a commit, and
- * may fail like one.
+ * What could not be kept must not stay behind: the transaction may go on and commit.
+ * Outside of a transaction, on an adopted connection, releasing the last savepoint of
+ * SQLite is a commit, and may fail like one.
  */
 enum weir_status weir_connection_savepoint_keep(struct weir_connection *self,
                                                 struct weir_error *error)
@@ -900,8 +901,8 @@ enum weir_status weir_connection_savepoint_undo(struct weir_connection *self,
     return status;
 }
 
-/* The outermost savepoint is the one that is renewed for each message of a handler. On SQLite, where
- * there is no round trip, parsing is most of what that costs. */
+/* The outermost savepoint is the one that is renewed for each message of a handler. On
+ * SQLite, where there is no round trip, parsing is most of what that costs. */
 static enum weir_status renew_prepared(struct weir_connection *self,
                                        struct weir_error *error)
 {
@@ -979,7 +980,7 @@ enum weir_status weir_connection_savepoint_return(struct weir_connection *self,
     return status == WEIR_OK ? regain(self, error) : status;
 }
 
-/* ---- in other hands ----------------------------------------------------------------------- */
+/* ---- in other hands ---------------------------------------------------------------- */
 
 void weir_connection_lend(struct weir_connection *self)
 {
@@ -1094,7 +1095,7 @@ enum weir_status weir_connection_clock(struct weir_connection *self, int64_t *ou
     return status;
 }
 
-/* ---- the cache ---------------------------------------------------------------------------- */
+/* ---- the cache --------------------------------------------------------------------- */
 
 static enum weir_status prepare(struct weir_connection *self, const struct weir_sql *sql,
                                 void **out, struct weir_error *error)
@@ -1133,7 +1134,7 @@ static enum weir_status find_prepared(struct weir_connection *self,
     return *out != NULL ? WEIR_OK : prepare(self, sql, out, error);
 }
 
-/* ---- what may be sent --------------------------------------------------------------------- */
+/* ---- what may be sent -------------------------------------------------------------- */
 
 /* How many bytes from `at` on are plain ASCII without a zero, eight at a time. */
 static size_t plain_run(struct weir_str text, size_t at)
@@ -1209,8 +1210,8 @@ static enum weir_status check_array(const struct weir_value *value, enum weir_ty
 }
 
 /*
- * In execute_many() each row is a row of scalars, also where the statement takes arrays: so a
- * capital letter accepts both an array and an element.
+ * In execute_many() each row is a row of scalars, also where the statement takes
+ * arrays: so a capital letter accepts both an array and an element.
  */
 static enum weir_status check_values(const struct weir_connection *self,
                                      const struct weir_sql *sql,

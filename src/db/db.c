@@ -1,17 +1,19 @@
 /*
  * db.c - a database and its connections.
  *
- * Connections that are free wait on a stack; the one used last is taken first, so a thread
- * that works steadily keeps getting its own.
+ * Connections that are free wait on a stack; the one used last is taken first, so a
+ * thread that works steadily keeps getting its own.
  *
  *   I1  free_count + in_use <= connections_max
  *   I2  a connection on the stack is of the current generation
  *
- * A generation ends when one of its connections is found lost: the free ones were probably lost
- * by the same event, and each would cost somebody a failed attempt, so they are closed.
+ * A generation ends when one of its connections is found lost: the free ones were
+ * probably lost by the same event, and each would cost somebody a failed attempt, so
+ * they are closed.
  *
- * While the database cannot be reached, attempts to connect are spaced out; those in between
- * fail at once. So a hundred workers do not knock down a server that is starting.
+ * While the database cannot be reached, attempts to connect are spaced out; those in
+ * between fail at once. So a hundred workers do not knock down a server that is
+ * starting.
  */
 #include "db/db.h"
 
@@ -75,7 +77,7 @@ static const struct weir_driver *const DRIVERS[] = {
     [WEIR_MARIADB] = &weir_driver_mariadb,
 };
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 void weir_db_options_init(struct weir_db_options *self)
 {
@@ -225,8 +227,8 @@ void weir_db_cut_off(struct weir_db *self)
         weir_connection_destroy(weir_connection_of_sibling(link));
 }
 
-/* Abandoned connections never become free, so the stack is ours alone. Once it is known to be
- * destroyed, whoever comes back last dissolves it. */
+/* Abandoned connections never become free, so the stack is ours alone. Once it is known
+ * to be destroyed, whoever comes back last dissolves it. */
 void weir_db_destroy(struct weir_db *self)
 {
     bool last;
@@ -333,7 +335,7 @@ void weir_db_set_fault_points(struct weir_db *self, struct weir_fault_points *po
     self->config.points = points;
 }
 
-/* ---- taking a connection ------------------------------------------------------------------ */
+/* ---- taking a connection ----------------------------------------------------------- */
 
 /* A place among those in use; a free connection comes with it if there is one. */
 static enum weir_status reserve(struct weir_db *self, struct weir_connection **out,
@@ -382,7 +384,8 @@ static void note_attempt(struct weir_db *self, enum weir_status status)
     weir_lock_release(&self->lock);
 }
 
-/* A database in memory lives as long as it has a connection: one of them is kept aside. */
+/* A database in memory lives as long as it has a connection: one of them is kept
+ * aside. */
 static enum weir_status cast_anchor(struct weir_db *self, struct weir_error *error)
 {
     struct weir_link *anchor = NULL;
@@ -432,7 +435,8 @@ static enum weir_status connect(struct weir_db *self, uint64_t generation,
     return WEIR_OK;
 }
 
-/* Was the free connection lost while it was free? Then it is given up, and its kind with it. */
+/* Was the free connection lost while it was free? Then it is given up, and its kind
+ * with it. */
 static bool gone_meanwhile(struct weir_db *self, struct weir_connection **connection)
 {
     struct weir_link *link;
@@ -493,9 +497,10 @@ enum weir_status weir_db_open_apart(struct weir_db *self, struct weir_connection
     return WEIR_OK;
 }
 
-/* ---- giving it back ----------------------------------------------------------------------- */
+/* ---- giving it back ---------------------------------------------------------------- */
 
-/* One free connection of an older generation, taken off the stack; NULL: there is none. */
+/* One free connection of an older generation, taken off the stack; NULL: there is
+ * none. */
 static struct weir_connection *take_outdated(struct weir_db *self)
 {
     struct weir_connection *connection = NULL;
@@ -513,7 +518,8 @@ static struct weir_connection *take_outdated(struct weir_db *self)
     return connection;
 }
 
-/* It is back after all. What it used of the database is closed before it is counted off. */
+/* It is back after all. What it used of the database is closed before it is counted
+ * off. */
 static void release_abandoned(struct weir_db *self, struct weir_connection *connection)
 {
     bool last;
@@ -574,7 +580,7 @@ void weir_db_release(struct weir_db *self, struct weir_connection *connection)
         weir_connection_destroy(connection);
 }
 
-/* ---- the application's connections -------------------------------------------------------- */
+/* ---- the application's connections ------------------------------------------------- */
 
 static enum weir_status adopt(struct weir_db *self, enum weir_engine engine, void *handle,
                               struct weir_connection **out, struct weir_error *error)
@@ -635,7 +641,7 @@ void weir_connection_disown(struct weir_connection *self)
     weir_connection_destroy(self);
 }
 
-/* ---- durability --------------------------------------------------------------------------- */
+/* ---- durability -------------------------------------------------------------------- */
 
 struct findings {
     const struct weir_log *log;

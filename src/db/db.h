@@ -13,41 +13,47 @@ const char *weir_db_prefix(const struct weir_db *self);
 const struct weir_heap *weir_db_heap(const struct weir_db *self);
 const struct weir_log *weir_db_log(const struct weir_db *self);
 
-/* A session of one's own, beyond those of the pool and never shared. Owes weir_connection_destroy(). */
+/* A session of one's own, beyond those of the pool and never shared. Owes
+ * weir_connection_destroy(). */
 WEIR_CHECKED enum weir_status weir_db_open_apart(struct weir_db *self,
                                                  struct weir_connection **out,
                                                  struct weir_error *error);
 
-/* Where a session of our own has found the tables (qualifier.h); false: none has yet. Any thread. */
+/* Where a session of our own has found the tables (qualifier.h); false: none has yet.
+ * Any thread. */
 bool weir_db_get_qualifier(struct weir_db *self, char out[WEIR_QUALIFIER_SIZE]);
 void weir_db_keep_qualifier(struct weir_db *self, const char *qualifier);
 
 /* Another number than before: a connection was found lost meanwhile. Any thread. */
 uint64_t weir_db_generation(struct weir_db *self);
 
-/* A signal to other processes was sent, or could not be. True: other than the one before. */
+/* A signal to other processes was sent, or could not be. True: other than the one
+ * before. */
 bool weir_db_note_signal(struct weir_db *self, bool sent);
 
 /*
- * For tests: faults at every driver call. Before the first connection. Also a place to stop in
- * front of every statement, which is a point of its own name, and of every commit ("db.commit");
- * of those that travel together, if they are told to travel "db.one_by_one".
+ * For tests: faults at every driver call. Before the first connection. Also a place to
+ * stop in front of every statement, which is a point of its own name, and of every
+ * commit ("db.commit"); of those that travel together, if they are told to travel
+ * "db.one_by_one".
  */
 void weir_db_set_fault_points(struct weir_db *self, struct weir_fault_points *points);
 
-/* For tests: what the end of a process does. Closes all connections in the middle of whatever they
- * do, and frees nothing else; nobody may touch the database handle or its connections again. */
+/* For tests: what the end of a process does. Closes all connections in the middle of
+ * whatever they do, and frees nothing else; nobody may touch the database handle or its
+ * connections again. */
 void weir_db_cut_off(struct weir_db *self);
 
 /*
- * Whoever holds this connection may not give it back before the database is destroyed: a handler
- * that hangs. The database's memory then stays until it does.
+ * Whoever holds this connection may not give it back before the database is destroyed:
+ * a handler that hangs. The database's memory then stays until it does.
  */
 void weir_db_abandon(struct weir_db *self, struct weir_connection *connection);
 
 /*
- * Look at the settings that decide whether a commit survives a crash, and warn in the log of
- * each that does not suffice: the value found and the value needed. *out gets how many.
+ * Look at the settings that decide whether a commit survives a crash, and warn in the
+ * log of each that does not suffice: the value found and the value needed. *out gets
+ * how many.
  */
 WEIR_CHECKED enum weir_status weir_db_check_durability(struct weir_db *self, size_t *out,
                                                        struct weir_error *error);

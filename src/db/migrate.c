@@ -1,18 +1,18 @@
 /*
  * migrate.c - see migrate.h.
  *
- * The lock is the engine's own: SQLite's write lock, an advisory lock of PostgreSQL that ends
- * with the transaction, a named lock of MariaDB that ends with the connection. None of them
- * outlives the process that holds it.
+ * The lock is the engine's own: SQLite's write lock, an advisory lock of PostgreSQL
+ * that ends with the transaction, a named lock of MariaDB that ends with the
+ * connection. None of them outlives the process that holds it.
  *
- * Migrating has a connection of its own, without statement timeout: building an index may take
- * longer than any statement of a normal day. Waits for locks stay bounded.
+ * Migrating has a connection of its own, without statement timeout: building an index
+ * may take longer than any statement of a normal day. Waits for locks stay bounded.
  *
- * The texts have bare names. They are looked up, and made, where the tables of the prefix are, or, in an
- * empty database, where the session makes new ones: qualifier.h.
+ * The texts have bare names. They are looked up, and made, where the tables of the
+ * prefix are, or, in an empty database, where the session makes new ones: qualifier.h.
  *
- * Everything may be repeated, also after a commit whose outcome is unknown: what was done is
- * found done.
+ * Everything may be repeated, also after a commit whose outcome is unknown: what was
+ * done is found done.
  */
 #include "db/migrate.h"
 
@@ -30,7 +30,7 @@
 
 enum { ATTEMPTS_MAX = 5, PAUSE_MS_FIRST = 20 };
 
-/* ---- the version table --------------------------------------------------------------------- */
+/* ---- the version table ------------------------------------------------------------- */
 
 static const char *const CREATE_SCHEMA[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = "CREATE TABLE IF NOT EXISTS {p}_schema (number INTEGER PRIMARY KEY, "
@@ -46,7 +46,8 @@ static const char *const CREATE_SCHEMA[WEIR_ENGINE_COUNT] = {
         "applied_at DATETIME(6) NOT NULL) ENGINE=InnoDB CHARACTER SET utf8mb4",
 };
 
-/* Is there a version table? By the catalogue, since asking the table itself would fail. */
+/* Is there a version table? By the catalogue, since asking the table itself would
+ * fail. */
 static const struct weir_sql SQL_EXISTS[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "schema.exists",
                      .text =
@@ -78,10 +79,10 @@ static const struct weir_sql SQL_RECORD = {
     .parameters = "iitm",
 };
 
-/* ---- locks --------------------------------------------------------------------------------- */
+/* ---- locks ------------------------------------------------------------------------- */
 
-/* Ends with the transaction; waits up to lock_timeout. In small letters, as the tables' names are
- * whose lock it is. */
+/* Ends with the transaction; waits up to lock_timeout. In small letters, as the tables'
+ * names are whose lock it is. */
 static const struct weir_sql SQL_LOCK_POSTGRESQL = {
     .name = "schema.lock",
     .text = "SELECT pg_advisory_xact_lock(hashtextextended(lower('{n}_schema'), 0))",
@@ -101,8 +102,8 @@ static const struct weir_sql SQL_UNLOCK_MARIADB = {
     .parameters = "t",
 };
 
-/* Inside the transaction. On SQLite that is enough by itself: it is IMMEDIATE, so we are the
- * only writer. */
+/* Inside the transaction. On SQLite that is enough by itself: it is IMMEDIATE, so we
+ * are the only writer. */
 static enum weir_status lock_transaction(struct weir_connection *connection,
                                          struct weir_error *error)
 {
@@ -112,8 +113,8 @@ static enum weir_status lock_transaction(struct weir_connection *connection,
                                    error);
 }
 
-/* Around the transaction: on MariaDB any statement may end that, and the next one must not begin
- * before its last one is committed. */
+/* Around the transaction: on MariaDB any statement may end that, and the next one must
+ * not begin before its last one is committed. */
 static enum weir_status lock_connection(struct weir_connection *connection,
                                         struct weir_error *error)
 {
@@ -140,7 +141,7 @@ static void unlock_connection(struct weir_connection *connection)
                                        VALUES(weir_text(prefix)), NULL, NULL);
 }
 
-/* ---- reading and checking ------------------------------------------------------------------ */
+/* ---- reading and checking ---------------------------------------------------------- */
 
 /* MariaDB's catalogue does not show who may not use it a table. There an error harms no
  * transaction, so the table itself is asked. */
@@ -268,7 +269,7 @@ enum weir_status weir_schema_check(const struct weir_schema *self,
     return status;
 }
 
-/* ---- migrating ------------------------------------------------------------------------------ */
+/* ---- migrating --------------------------------------------------------------------- */
 
 struct work {
     const struct weir_schema *schema;
@@ -467,9 +468,10 @@ enum weir_status weir_schema_migrate(const struct weir_schema *self, struct weir
     return WEIR_OK;
 }
 
-/* ---- as SQL --------------------------------------------------------------------------------- */
+/* ---- as SQL ------------------------------------------------------------------------ */
 
-/* MariaDB's client cuts a text at each semicolon unless it is told of another delimiter. */
+/* MariaDB's client cuts a text at each semicolon unless it is told of another
+ * delimiter. */
 enum weir_status weir_schema_dump_statement(const char *text, enum weir_engine engine,
                                             const char *prefix, struct weir_buf *out,
                                             struct weir_error *error)

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* By the index of the catalogue on names. Temporary tables are the session's, whatever their name. */
+/* By the index of the catalogue on names. Temporary tables are the session's, whatever
+ * their name. */
 #define PLACE_IN_PATH                                                                    \
     "pg_catalog.array_position(pg_catalog.current_schemas(false), n.nspname)"
 static const struct weir_sql SQL_FIND = {
@@ -55,7 +56,7 @@ bool weir_qualifier_quote(enum weir_engine engine, struct weir_str name,
     return true;
 }
 
-/* ---- finding ------------------------------------------------------------------------------ */
+/* ---- finding ----------------------------------------------------------------------- */
 
 /* What the catalogue has, at most two. */
 struct finds {
@@ -108,7 +109,7 @@ enum weir_status weir_qualifier_find(struct weir_connection *connection,
     return WEIR_OK;
 }
 
-/* ---- settling ----------------------------------------------------------------------------- */
+/* ---- settling ---------------------------------------------------------------------- */
 
 static enum weir_status find_here(struct weir_connection *connection,
                                   char out[WEIR_QUALIFIER_SIZE], struct weir_error *error)

@@ -52,8 +52,8 @@ static void append_parameter(struct weir_buf *out, enum weir_engine engine,
     weir_buf_append_format(out, engine == WEIR_POSTGRESQL ? "$%u" : "?%u", number);
 }
 
-/* Microseconds since 1970 by the database's clock. SQLite has none of its own: its links define
- * weir_now(), which reads the environment's. */
+/* Microseconds since 1970 by the database's clock. SQLite has none of its own: its
+ * links define weir_now(), which reads the environment's. */
 static const char *now_expression(enum weir_engine engine)
 {
     switch (engine) {
@@ -73,7 +73,7 @@ static enum weir_status malformed(const struct weir_sql *self, const char *why,
     return weir_error_set(error, WEIR_INVALID, "statement \"%s\": %s", self->name, why);
 }
 
-/* ---- names of ours ------------------------------------------------------------------------ */
+/* ---- names of ours ----------------------------------------------------------------- */
 
 /* One expansion under way. */
 struct expansion {
@@ -164,7 +164,7 @@ static bool is_name(const char *brace, size_t size)
     return size == 1 && (brace[1] == 'p' || brace[1] == 'q' || brace[1] == 'n');
 }
 
-/* ---- expanding ---------------------------------------------------------------------------- */
+/* ---- expanding --------------------------------------------------------------------- */
 
 static enum weir_status check_letters(const struct weir_sql *self, const char *letters,
                                       struct weir_error *error)
@@ -262,7 +262,7 @@ bool weir_sql_names_tables(const struct weir_sql *self)
     return strstr(self->text, "{p}") != NULL || strstr(self->text, "{q}") != NULL;
 }
 
-/* ---- prefixes ----------------------------------------------------------------------------- */
+/* ---- prefixes ---------------------------------------------------------------------- */
 
 static bool is_letter(char c)
 {

@@ -13,7 +13,8 @@
 #include "base/md5.h"
 #include "base/noun.h"
 
-/* A link is not followed, and a fifo or a terminal that somebody has put there not waited for. */
+/* A link is not followed, and a fifo or a terminal that somebody has put there not
+ * waited for. */
 #define OPEN_FLAGS (O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 enum { FILE_MODE = 0666 };
@@ -48,7 +49,8 @@ void weir_touch_file_path(const char *folder, const char *database, const char *
     char name[512];
     int size = snprintf(name, sizeof name, "%s/%s", database, channel);
 
-    /* A name that is longer than any that a server accepts: what is cut does not matter. */
+    /* A name that is longer than any that a server accepts: what is cut does not
+     * matter. */
     WEIR_ASSERT(size > 0);
     weir_md5(name, strlen(name), digest);
     size = snprintf(out, WEIR_TOUCH_FILE_PATH_SIZE, "%.*s/weir-",
@@ -61,9 +63,9 @@ void weir_touch_file_path(const char *folder, const char *database, const char *
 }
 
 /*
- * Two attempts: O_CREAT would be refused for the file of another user in a folder that is open to
- * everybody (fs.protected_regular). The mode does not depend on the umask, which is the
- * application's.
+ * Two attempts: O_CREAT would be refused for the file of another user in a folder that
+ * is open to everybody (fs.protected_regular). The mode does not depend on the umask,
+ * which is the application's.
  */
 static int open_or_make(const char *path)
 {

@@ -1,9 +1,9 @@
 /*
  * transact.c - see transact.h.
  *
- * Repeating is safe because everything a body does is in the transaction, and a transaction that
- * did not come to its commit never happened. Once the commit was sent and the answer is lost,
- * nobody here knows; so that is where repeating ends.
+ * Repeating is safe because everything a body does is in the transaction, and a
+ * transaction that did not come to its commit never happened. Once the commit was sent
+ * and the answer is lost, nobody here knows; so that is where repeating ends.
  */
 #include "db/transact.h"
 

@@ -1,10 +1,10 @@
 /*
  * transact.h - a whole transaction, tried again when another one was in the way.
  *
- * The body may run several times, each time in a new transaction, and must therefore have no
- * effect outside of it. It is repeated after WEIR_CONFLICT, WEIR_LOCKED and, before the commit
- * was sent, WEIR_LOST; with pauses that double and are jittered. WEIR_IN_DOUBT is never
- * repeated: the caller alone knows how to find out.
+ * The body may run several times, each time in a new transaction, and must therefore
+ * have no effect outside of it. It is repeated after WEIR_CONFLICT, WEIR_LOCKED and,
+ * before the commit was sent, WEIR_LOST; with pauses that double and are jittered.
+ * WEIR_IN_DOUBT is never repeated: the caller alone knows how to find out.
  */
 #ifndef WEIR_DB_TRANSACT_H
 #define WEIR_DB_TRANSACT_H
@@ -16,8 +16,8 @@ typedef enum weir_status (*weir_transact_fn)(struct weir_connection *connection,
 
 enum { WEIR_TRANSACT_ATTEMPTS_MAX = 8 };
 
-/* By weir_connection_begin_own(), so the body waits for nothing but the database. The status of the
- * last attempt; a body that fails rolls everything back. */
+/* By weir_connection_begin_own(), so the body waits for nothing but the database. The
+ * status of the last attempt; a body that fails rolls everything back. */
 WEIR_CHECKED enum weir_status weir_transact(struct weir_db *db, weir_transact_fn body,
                                             void *argument, struct weir_error *error);
 
@@ -26,7 +26,8 @@ WEIR_CHECKED enum weir_status weir_transact_theirs(struct weir_db *db,
                                                    weir_transact_fn body, void *argument,
                                                    struct weir_error *error);
 
-/* The same with weir_connection_begin_later(): for bodies that begin with a statement or the clock. */
+/* The same with weir_connection_begin_later(): for bodies that begin with a statement
+ * or the clock. */
 WEIR_CHECKED enum weir_status weir_transact_soon(struct weir_db *db,
                                                  weir_transact_fn body, void *argument,
                                                  struct weir_error *error);

@@ -1,8 +1,8 @@
 /*
  * url.c - see url.h.
  *
- * Only what is ours is taken apart: a PostgreSQL URL goes to libpq as it was written, less our
- * own options, since libpq knows its many parameters best.
+ * Only what is ours is taken apart: a PostgreSQL URL goes to libpq as it was written,
+ * less our own options, since libpq knows its many parameters best.
  */
 #include "db/url.h"
 
@@ -93,9 +93,10 @@ void weir_url_fini(const struct weir_heap *heap, struct weir_url *self)
     *self = (struct weir_url){.engine = WEIR_SQLITE};
 }
 
-/* ---- pieces ------------------------------------------------------------------------------- */
+/* ---- pieces ------------------------------------------------------------------------ */
 
-/* Cut `*rest` at the first `mark`: returns what is before it, and whether there was one. */
+/* Cut `*rest` at the first `mark`: returns what is before it, and whether there was
+ * one. */
 static struct weir_str cut_at(struct weir_str *rest, char mark, bool *found)
 {
     const char *at = rest->size > 0 ? memchr(rest->data, mark, rest->size) : NULL;
@@ -120,8 +121,8 @@ static int hex_digit(char c)
     return -1;
 }
 
-/* Copy a part with its percent escapes resolved. The part itself is never in the error: it may
- * be a password. */
+/* Copy a part with its percent escapes resolved. The part itself is never in the error:
+ * it may be a password. */
 static enum weir_status decode(struct parser *parser, const char *part,
                                struct weir_str text, char **out)
 {
@@ -169,7 +170,7 @@ static enum weir_status parse_port(struct parser *parser, struct weir_str text)
     return WEIR_OK;
 }
 
-/* ---- SQLite ------------------------------------------------------------------------------- */
+/* ---- SQLite ------------------------------------------------------------------------ */
 
 static enum weir_status parse_sqlite_option(struct parser *parser, struct weir_str option,
                                             bool in_memory)
@@ -209,7 +210,7 @@ static enum weir_status parse_sqlite(struct parser *parser, struct weir_str rest
     return decode(parser, "path", path, &parser->out->path);
 }
 
-/* ---- PostgreSQL --------------------------------------------------------------------------- */
+/* ---- PostgreSQL -------------------------------------------------------------------- */
 
 /* What follows the "://" of a URL; NULL: it is none. */
 static const char *after_scheme(const char *text)
@@ -222,8 +223,8 @@ static const char *after_scheme(const char *text)
     return NULL;
 }
 
-/* Where the host begins. As libpq reads it, user and password end at the first @ that no slash
- * precedes, whatever else is in them. */
+/* Where the host begins. As libpq reads it, user and password end at the first @ that
+ * no slash precedes, whatever else is in them. */
 static const char *after_user(const char *authority)
 {
     const char *at = authority + strcspn(authority, "@/");
@@ -278,7 +279,8 @@ static char *skip_blanks(char *at)
     return at;
 }
 
-/* The end of a value as libpq reads it: quoted or not, a backslash escapes the next byte. */
+/* The end of a value as libpq reads it: quoted or not, a backslash escapes the next
+ * byte. */
 static char *value_end(char *at)
 {
     bool quoted = *at == '\'';
@@ -294,7 +296,8 @@ static char *value_end(char *at)
     return at;
 }
 
-/* Our option out of key=value pairs; `text` is changed. What is malformed is left to libpq. */
+/* Our option out of key=value pairs; `text` is changed. What is malformed is left to
+ * libpq. */
 static enum weir_status take_from_pairs(struct parser *parser, char *text)
 {
     enum weir_status status = WEIR_OK;
@@ -354,7 +357,7 @@ static enum weir_status parse_postgresql(struct parser *parser, const char *text
     return status;
 }
 
-/* ---- MariaDB ------------------------------------------------------------------------------ */
+/* ---- MariaDB ----------------------------------------------------------------------- */
 
 static enum weir_status parse_user(struct parser *parser, struct weir_str text)
 {
@@ -523,10 +526,10 @@ static enum weir_status parse_mariadb(struct parser *parser, struct weir_str res
     return status;
 }
 
-/* ---- for people --------------------------------------------------------------------------- */
+/* ---- for people -------------------------------------------------------------------- */
 
-/* What libpq was given may hold a password, also one that was not escaped: only what is certainly
- * the host and the database is shown. */
+/* What libpq was given may hold a password, also one that was not escaped: only what is
+ * certainly the host and the database is shown. */
 static void describe_postgresql(const struct weir_url *self, char *out, size_t size)
 {
     const char *authority = after_scheme(self->conninfo);

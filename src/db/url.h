@@ -3,22 +3,26 @@
  *
  *   sqlite:PATH[?permissions=0640]       a file; sqlite::memory: has no options
  *   postgresql://...  postgres://...     handed to libpq as it is, less our own options
- *   key=value ...                        likewise (recognised by dbname=, host=, service=)
- *   mariadb://[user[:password]@][host[:port]]/database[?socket=PATH&signal=FOLDER&tls=MODE&ca=FILE]
+ *   key=value ...                        likewise (recognised by dbname=, host=,
+ *                                        service=)
+ *   mariadb://[user[:password]@][host[:port]]/database
+ *       [?socket=PATH&signal=FOLDER&tls=MODE&ca=FILE]
  *
- * MariaDB's `tls` is off (in clear), require (encrypted, but the server may be anybody) or verify (its
- * certificate is of a trusted authority, and has the name of the host). Without it, connections to
- * this machine are in clear, which are those to a socket, localhost, 127.0.0.0/8 and ::1, and others
- * are verified. `ca` is a file with the authorities to trust in place of the system's, and means
- * verify.
+ * MariaDB's `tls` is off (in clear), require (encrypted, but the server may be anybody)
+ * or verify (its certificate is of a trusted authority, and has the name of the host).
+ * Without it, connections to this machine are in clear, which are those to a socket,
+ * localhost, 127.0.0.0/8 and ::1, and others are verified. `ca` is a file with the
+ * authorities to trust in place of the system's, and means verify.
  *
- * SQLite's `permissions` are those of a file that is made, in octal (permissions.h); 0600 without it.
- * The permissions of a file that is there are never changed.
+ * SQLite's `permissions` are those of a file that is made, in octal (permissions.h);
+ * 0600 without it. The permissions of a file that is there are never changed.
  *
- * Our own options: `pooler=transaction` (PostgreSQL) and `signal` (MariaDB: the folder of
- * touch_file.h, an absolute path; whether it exists is not asked here). Parts are percent-decoded where they are ours to read. An unknown option, a port out of range, a
- * missing database name, a bad escape: WEIR_INVALID, and the text names the part. It repeats no word
- * of the URL: with a password that is not escaped, any of them may be a part of it.
+ * Our own options: `pooler=transaction` (PostgreSQL) and `signal` (MariaDB: the folder
+ * of touch_file.h, an absolute path; whether it exists is not asked here). Parts are
+ * percent-decoded where they are ours to read. An unknown option, a port out of range,
+ * a missing database name, a bad escape: WEIR_INVALID, and the text names the part. It
+ * repeats no word of the URL: with a password that is not escaped, any of them may be a
+ * part of it.
  */
 #ifndef WEIR_DB_URL_H
 #define WEIR_DB_URL_H

@@ -1,8 +1,8 @@
 /*
  * value.h - what goes into a statement and what comes out of it.
  *
- * A value is a view: text and bytes are borrowed, from the caller for a parameter, from the
- * row for a column (until the next row). Times are microseconds since 1970, UTC.
+ * A value is a view: text and bytes are borrowed, from the caller for a parameter, from
+ * the row for a column (until the next row). Times are microseconds since 1970, UTC.
  *
  *               SQLite    PostgreSQL     MariaDB
  *   INTEGER     INTEGER   bigint         BIGINT

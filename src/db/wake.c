@@ -1,16 +1,17 @@
 /*
  * wake.c - one thread that waits for hints, and for the time to poll.
  *
- *   interval_ns   how long until the next poll: poll_ns with a watch that is ready and hears
- *                 all; else it is adaptive, from poll_min_ns doubling to poll_ns, and back to
- *                 poll_min_ns when a signal was worth it
+ *   interval_ns   how long until the next poll: poll_ns with a watch that is ready and
+ *                 hears all; else it is adaptive, from poll_min_ns doubling to poll_ns,
+ *                 and back to poll_min_ns when a signal was worth it
  *
- * The notifier stores one permit, so signalling too often is harmless; too rarely is the only
- * mistake to make here. Whenever a watch becomes ready, anew or for the first time, the notifier
- * is signalled: something may have happened while nobody listened.
+ * The notifier stores one permit, so signalling too often is harmless; too rarely is
+ * the only mistake to make here. Whenever a watch becomes ready, anew or for the first
+ * time, the notifier is signalled: something may have happened while nobody listened.
  *
- * A watch that fails is opened again with backoff. The backoff ends only when one has been ready
- * for a while: a server that accepts and then throws out is not to be asked in a tight loop.
+ * A watch that fails is opened again with backoff. The backoff ends only when one has
+ * been ready for a while: a server that accepts and then throws out is not to be asked
+ * in a tight loop.
  */
 #include "db/wake.h"
 
@@ -207,8 +208,8 @@ static void pass_on(void *state, const char *text)
     tell(self, &(struct weir_wake_news){.text = text});
 }
 
-/* The first reward after a pause gets the thread out of a long wait; later ones only set the
- * flag, so rewarding each message costs nothing. */
+/* The first reward after a pause gets the thread out of a long wait; later ones only
+ * set the flag, so rewarding each message costs nothing. */
 void weir_wake_reward(struct weir_wake *self)
 {
     if (!atomic_load(&self->adaptive) || atomic_load(&self->rewarded) ||
@@ -259,7 +260,7 @@ void weir_wake_signal(struct weir_db *db, const char *channel)
                        "channel=%s text=\"%s\"", channel, error.text);
 }
 
-/* ---- the thread --------------------------------------------------------------------------- */
+/* ---- the thread -------------------------------------------------------------------- */
 
 static void signal_poll(struct weir_wake *self, const struct weir_wake_news *news)
 {

@@ -1,21 +1,23 @@
 /*
  * wake.h - hearing that another process has committed something.
  *
- * A wake signals a notifier when something may be new in the database. Polling is the truth:
- * the notifier is signalled every `poll_ns` at the latest, whatever happens (unless it can be
- * told without asking that nothing has changed), so a hint that is lost costs one poll interval
- * and nothing else. Hints make it fast:
+ * A wake signals a notifier when something may be new in the database. Polling is the
+ * truth: the notifier is signalled every `poll_ns` at the latest, whatever happens
+ * (unless it can be told without asking that nothing has changed), so a hint that is
+ * lost costs one poll interval and nothing else. Hints make it fast:
  *
  *   same process   weir_wake_hint(), directly
  *   PostgreSQL     NOTIFY, on a connection of its own that listens again when it was lost
- *   SQLite         inotify on the write-ahead log says when to look at its index, which tells
- *                  in memory whether there was a commit; so does the poll, and signals only then
- *   MariaDB        a signal from processes of the same host, if the URL names a folder for it
- *                  (touch_file.h); and it polls, faster while there is something to do (as does
- *                  PostgreSQL behind a transaction pooler, where nobody can listen)
+ *   SQLite         inotify on the write-ahead log says when to look at its index, which
+ *                  tells in memory whether there was a commit; so does the poll, and
+ *                  signals only then
+ *   MariaDB        a signal from processes of the same host, if the URL names a folder
+ *                  for it (touch_file.h); and it polls, faster while there is something
+ *                  to do (as does PostgreSQL behind a transaction pooler, where nobody
+ *                  can listen)
  *
- * Threads  One of its own, which runs no user code. Calls from any thread; stop() needs the
- *          handle to itself. Not for simulations: there a poker is the poll.
+ * Threads  One of its own, which runs no user code. Calls from any thread; stop() needs
+ *          the handle to itself. Not for simulations: there a poker is the poll.
  */
 #ifndef WEIR_DB_WAKE_H
 #define WEIR_DB_WAKE_H
@@ -32,7 +34,8 @@ struct weir_wake_news {
     const char *text; /* what a NOTIFY said; NULL: there was none, or many */
 };
 
-/* Called instead of a notifier, on any thread; does not wait. `news` is borrowed for the call. */
+/* Called instead of a notifier, on any thread; does not wait. `news` is borrowed for
+ * the call. */
 typedef void (*weir_wake_fn)(void *state, const struct weir_wake_news *news);
 
 struct weir_wake_options {
@@ -54,8 +57,9 @@ struct weir_wake_info {
 
 void weir_wake_options_init(struct weir_wake_options *self);
 
-/* Start the thread. Does not wait for a connection: until there is one it polls adaptively.
- * Fails with WEIR_INVALID, WEIR_NO_MEMORY or WEIR_SYSTEM; *out is then NULL. */
+/* Start the thread. Does not wait for a connection: until there is one it polls
+ * adaptively. Fails with WEIR_INVALID, WEIR_NO_MEMORY or WEIR_SYSTEM; *out is then
+ * NULL. */
 WEIR_CHECKED enum weir_status weir_wake_start(const struct weir_wake_options *options,
                                               struct weir_wake **out,
                                               struct weir_error *error);
@@ -72,19 +76,21 @@ void weir_wake_reward(struct weir_wake *self);
 void weir_wake_read(struct weir_wake *self, struct weir_wake_info *out);
 
 /*
- * A condition for statements of PostgreSQL that notify in a transaction of the application: it has not
- * said SET LOCAL weir.notify = off, as one that is to be prepared for two-phase commit must. The
- * setting need not be declared; where it is not set, or not any more, it is NULL or empty.
+ * A condition for statements of PostgreSQL that notify in a transaction of the
+ * application: it has not said SET LOCAL weir.notify = off, as one that is to be
+ * prepared for two-phase commit must. The setting need not be declared; where it is not
+ * set, or not any more, it is NULL or empty.
  */
 #define WEIR_PG_MAY_NOTIFY                                                               \
     "lower(coalesce(current_setting('weir.notify', true), ''))"                          \
     " NOT IN ('off', 'false', 'no', '0')"
 
 /*
- * Hint the wakes of other processes that listen on `channel`: PostgreSQL sends NOTIFY when the
- * connection's transaction commits, or at once without one. Nothing to do on the others.
- * weir_wake_signal() is for MariaDB, and for after the commit: it never waits, and when it fails
- * that is in the log, once, and nobody else's concern. Nothing to do on the others.
+ * Hint the wakes of other processes that listen on `channel`: PostgreSQL sends NOTIFY
+ * when the connection's transaction commits, or at once without one. Nothing to do on
+ * the others. weir_wake_signal() is for MariaDB, and for after the commit: it never
+ * waits, and when it fails that is in the log, once, and nobody else's concern. Nothing
+ * to do on the others.
  */
 WEIR_CHECKED enum weir_status weir_wake_send(struct weir_connection *connection,
                                              const char *channel,

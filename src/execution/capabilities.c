@@ -68,8 +68,8 @@ enum weir_status weir_capabilities_check(const char *const *tokens, size_t count
     return status;
 }
 
-/* Those that are not empty, sorted, each once. There are few: by insertion, which asks for no
- * memory. */
+/* Those that are not empty, sorted, each once. There are few: by insertion, which asks
+ * for no memory. */
 static size_t sort(const char *const *tokens, size_t count, const char **out)
 {
     size_t used = 0;

@@ -1,8 +1,9 @@
 /*
  * change_set.c - see change_set.h.
  *
- * The order inside the transaction is free, since all of it commits together: what needs no answer
- * goes with the commit (commit_batch.h). The rows are locked, so nothing is in the way of writing them.
+ * The order inside the transaction is free, since all of it commits together: what
+ * needs no answer goes with the commit (commit_batch.h). The rows are locked, so
+ * nothing is in the way of writing them.
  */
 #include "execution/change_set.h"
 
@@ -222,8 +223,8 @@ close_waits(struct weir_executions *executions, struct weir_connection *connecti
                              : status;
 }
 
-/* All that is to be written about these is written, or is in the commit batch; nothing that follows from
- * it for others. */
+/* All that is to be written about these is written, or is in the commit batch; nothing
+ * that follows from it for others. */
 static enum weir_status
 store_rows(struct weir_executions *executions, struct weir_connection *connection,
            struct weir_change *changes, size_t count, int64_t now_us,

@@ -1,14 +1,17 @@
 /*
  * change_set.h - storing what rules have changed, with all that follows from it.
  *
- * Everybody who changes executions ends here: what a worker calls, an operator, a reconciler.
+ * Everybody who changes executions ends here: what a worker calls, an operator, a
+ * reconciler.
  *
- *   transaction:  load or pick (store.h)  ->  a rule for each (rules.h)  ->  weir_change_set_store()
- *   afterwards:   weir_pending_wakeups_send(): whoever waits for work or for a time is woken
+ *   transaction:  load or pick (store.h)  ->  a rule for each (rules.h)  ->
+ *                 weir_change_set_store()
+ *   afterwards:   weir_pending_wakeups_send(): whoever waits for work or for a time is
+ *                 woken
  *
- * In one transaction go the rows, the attempts that ended, results, and the events for the outbox's
- * queues. Nothing is told before the commit, and nothing is lost when telling fails: waiting claims
- * and reconcilers look by themselves, at their intervals.
+ * In one transaction go the rows, the attempts that ended, results, and the events for
+ * the outbox's queues. Nothing is told before the commit, and nothing is lost when
+ * telling fails: waiting claims and reconcilers look by themselves, at their intervals.
  *
  * Threads  Whoever holds the connection.
  */
@@ -28,9 +31,10 @@ struct weir_change {
 };
 
 /*
- * What a transaction leaves to be told. All zeros to begin with; collects over several stores. Times
- * are those that a reconciler has to keep. What was committed elsewhere has no names: which times it
- * has set is not known, only of which kinds some of them may be.
+ * What a transaction leaves to be told. All zeros to begin with; collects over several
+ * stores. Times are those that a reconciler has to keep. What was committed elsewhere
+ * has no names: which times it has set is not known, only of which kinds some of them
+ * may be.
  */
 struct weir_pending_wakeups {
     bool ready;                     /* something can be claimed */
@@ -51,8 +55,8 @@ struct weir_pending_wakeups {
      1U << WEIR_DUE_WAIT | 1U << WEIR_DUE_DEADLINE | 1U << WEIR_DUE_SIBLINGS |           \
      1U << WEIR_DUE_EDGES | 1U << WEIR_DUE_BUDGET)
 
-/* The intervals of the specification. What is due later than that is told to nobody in another
- * process: its reconciler looks before. */
+/* The intervals of the specification. What is due later than that is told to nobody in
+ * another process: its reconciler looks before. */
 enum {
     WEIR_DELAYED_LOOK_MS = 750,
     WEIR_LEASE_LOOK_MS = 1500,
@@ -64,22 +68,24 @@ enum {
     WEIR_BUDGET_LOOK_MS = 15000
 };
 
-/* Inside the transaction in which the rows were loaded. WEIR_RULING_DONE only: rows that no rule has
- * changed do not come here. */
+/* Inside the transaction in which the rows were loaded. WEIR_RULING_DONE only: rows
+ * that no rule has changed do not come here. */
 WEIR_CHECKED enum weir_status weir_change_set_store(
     struct weir_executions *executions, struct weir_connection *connection,
     struct weir_change *changes, size_t count, int64_t now_us,
     struct weir_pending_wakeups *pending_wakeups, struct weir_error *error);
 
-/* The same for callers who do nothing more: what can be goes with the commit, so that it is the commit
- * that fails. Texts and results of the changes are borrowed until then. */
+/* The same for callers who do nothing more: what can be goes with the commit, so that
+ * it is the commit that fails. Texts and results of the changes are borrowed until
+ * then. */
 WEIR_CHECKED enum weir_status weir_change_set_store_at_commit(
     struct weir_executions *executions, struct weir_connection *connection,
     struct weir_change *changes, size_t count, int64_t now_us,
     struct weir_pending_wakeups *pending_wakeups, struct weir_error *error);
 
-/* Executions that had ended before, and have left something undone: what follows from it, stored. Inside
- * the transaction in which the rows were loaded. *edges: so many were open. */
+/* Executions that had ended before, and have left something undone: what follows from
+ * it, stored. Inside the transaction in which the rows were loaded. *edges: so many
+ * were open. */
 WEIR_CHECKED enum weir_status
 weir_change_set_resolve(struct weir_executions *executions,
                         struct weir_connection *connection, struct weir_change *changes,
@@ -87,15 +93,16 @@ weir_change_set_resolve(struct weir_executions *executions,
                         struct weir_pending_wakeups *pending_wakeups, size_t *edges,
                         struct weir_error *error);
 
-/* What becomes of a row: added to the pending wakeups. For rows that do not come through store(): new ones. */
+/* What becomes of a row: added to the pending wakeups. For rows that do not come
+ * through store(): new ones. */
 void weir_pending_wakeups_note(struct weir_pending_wakeups *pending_wakeups,
                                const struct weir_execution_row *row);
 
 void weir_pending_wakeups_note_due(struct weir_pending_wakeups *pending_wakeups,
                                    enum weir_due_kind kind, int64_t due_us);
 
-/* Inside the transaction: those who wait in other processes hear of it when it commits. store() does
- * this by itself. */
+/* Inside the transaction: those who wait in other processes hear of it when it commits.
+ * store() does this by itself. */
 void weir_pending_wakeups_announce(struct weir_executions *executions,
                                    struct weir_connection *connection,
                                    struct weir_pending_wakeups *pending_wakeups,

@@ -5,9 +5,10 @@
  *   pick, gather, claim, store              one transaction
  *   nothing there: stand in line, look again when it rings
  *
- * An execution past its deadline would stay at the head of its lane until the reconciler comes, so
- * it is ended on the spot; so is a member of a flow whose results are too large to be given to anybody.
- * When all that was picked had to be ended, the next pick takes more.
+ * An execution past its deadline would stay at the head of its lane until the
+ * reconciler comes, so it is ended on the spot; so is a member of a flow whose results
+ * are too large to be given to anybody. When all that was picked had to be ended, the
+ * next pick takes more.
  */
 #include "execution/claim.h"
 #include "base/noun.h"
@@ -68,7 +69,7 @@ void weir_claim_options_init(struct weir_claim_options *self)
     *self = (struct weir_claim_options){.lease_ms = 30000};
 }
 
-/* ---- checking ------------------------------------------------------------------------------ */
+/* ---- checking ---------------------------------------------------------------------- */
 
 static enum weir_status check_lanes(const struct weir_claim_options *options,
                                     struct weir_error *error)
@@ -117,7 +118,7 @@ enum weir_status weir_claim_options_check(const struct weir_claim_options *optio
     return status;
 }
 
-/* ---- preparing ----------------------------------------------------------------------------- */
+/* ---- preparing --------------------------------------------------------------------- */
 
 static enum weir_status find_lanes(struct claim_call *self,
                                    struct weir_connection *connection,
@@ -160,7 +161,7 @@ static enum weir_status prepare(struct claim_call *self,
                                      error);
 }
 
-/* ---- claiming ------------------------------------------------------------------------------ */
+/* ---- claiming ---------------------------------------------------------------------- */
 
 static struct weir_claimant claimant_of(const struct weir_claim_options *options)
 {
@@ -171,15 +172,17 @@ static struct weir_claimant claimant_of(const struct weir_claim_options *options
     };
 }
 
-/* Claimed ones come first, and those that had to end behind them: what is stored is one list. */
+/* Claimed ones come first, and those that had to end behind them: what is stored is one
+ * list. */
 static void put_first(struct claim_call *self, const struct weir_change *change)
 {
     self->changes[self->change_count++] = self->changes[self->claimed];
     self->changes[self->claimed++] = *change;
 }
 
-/* The budget that holds it back; 0: none. It is asked again under its lock: whoever resets it then sees
- * who waits. One that was reset meanwhile holds nobody back, but another one may. */
+/* The budget that holds it back; 0: none. It is asked again under its lock: whoever
+ * resets it then sees who waits. One that was reset meanwhile holds nobody back, but
+ * another one may. */
 static enum weir_status find_exceeded(struct weir_connection *connection, int64_t no,
                                       int64_t *budget, struct weir_error *error)
 {
@@ -242,7 +245,8 @@ static enum weir_status lock_budgets(struct claim_call *self,
     return status;
 }
 
-/* It is not claimed, and ends: past its deadline, or with more than can be given to anybody. */
+/* It is not claimed, and ends: past its deadline, or with more than can be given to
+ * anybody. */
 static void end_unclaimed(struct claim_call *self, struct weir_change *change,
                           int64_t now_us)
 {
@@ -302,7 +306,7 @@ static enum weir_status judge(struct claim_call *self, struct weir_connection *c
     return WEIR_OK;
 }
 
-/* ---- what the worker gets ------------------------------------------------------------------ */
+/* ---- what the worker gets ---------------------------------------------------------- */
 
 static enum weir_status no_memory(struct weir_error *error)
 {
@@ -494,7 +498,7 @@ static enum weir_status fill_claim_result(struct claim_call *self,
     return status;
 }
 
-/* ---- looking ------------------------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------------------- */
 
 static enum weir_status make_changes(struct claim_call *self, struct weir_error *error)
 {
@@ -605,8 +609,8 @@ static enum weir_status claim_ready(struct claim_call *self, struct weir_error *
     return status;
 }
 
-/* *there: it is worth a transaction. Who looked in vain before and was woken, perhaps by a poll, asks
- * first: that locks nothing and is one statement. */
+/* *there: it is worth a transaction. Who looked in vain before and was woken, perhaps
+ * by a poll, asks first: that locks nothing and is one statement. */
 static enum weir_status peek(struct claim_call *self, struct weir_connection *connection,
                              bool again, bool *there, struct weir_error *error)
 {
@@ -637,7 +641,7 @@ static enum weir_status look(struct claim_call *self, bool again,
     return status == WEIR_OK && there ? claim_ready(self, error) : status;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------- */
 
 /* Equal for those who would find the same. */
 static uint64_t question_of(const struct weir_claim_options *options)
@@ -670,7 +674,8 @@ static enum weir_status say(struct claim_call *self, bool *again,
     return status;
 }
 
-/* Until it rings, or it is time to look anyway: WEIR_OK. WEIR_TIMEOUT: the time is over. */
+/* Until it rings, or it is time to look anyway: WEIR_OK. WEIR_TIMEOUT: the time is
+ * over. */
 static enum weir_status stand_in_line(struct claim_call *self, uint64_t wakes,
                                       int64_t deadline_ns, struct weir_error *error)
 {

@@ -2,7 +2,8 @@
  * claim_waiters.c - see claim_waiters.h.
  *
  *   I1  who is in line has not been rung for
- *   I2  who was rung for looks again, whatever else ended his wait: no ring is lost with him
+ *   I2  who was rung for looks again, whatever else ended his wait: no ring is lost
+ *       with him
  */
 #include "execution/claim_waiters.h"
 
@@ -45,7 +46,7 @@ uint64_t weir_claim_waiters_count_wakes(struct weir_claim_waiters *self)
     return wakes;
 }
 
-/* ---- waking -------------------------------------------------------------------------------- */
+/* ---- waking ------------------------------------------------------------------------ */
 
 static struct sleeper *sleeper_of(struct weir_list *link)
 {
@@ -88,7 +89,8 @@ void weir_claim_waiters_wake(struct weir_claim_waiters *self)
     weir_list_init(&kept);
     weir_lock_acquire(&self->lock);
     self->wakes++;
-    /* From the youngest to the oldest: who has an older one of his kind before him stays. */
+    /* From the youngest to the oldest: who has an older one of his kind before him
+     * stays. */
     while (!weir_list_empty(&self->line)) {
         struct sleeper *sleeper = sleeper_of(self->line.previous);
 
@@ -114,7 +116,7 @@ void weir_claim_waiters_wake_next(struct weir_claim_waiters *self, uint64_t ques
     weir_lock_release(&self->lock);
 }
 
-/* ---- waiting ------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------- */
 
 static enum weir_status sleeper_init(struct sleeper *self, uint64_t question)
 {

@@ -1,15 +1,17 @@
 /*
  * commit_batch.h - what a transaction writes at its end.
  *
- * It needs no answer, so on PostgreSQL all of it is one round trip, with the commit: rows, attempts,
- * results, and the word to those who wait. On SQLite, where a statement is a call, it stays empty.
+ * It needs no answer, so on PostgreSQL all of it is one round trip, with the commit:
+ * rows, attempts, results, and the word to those who wait. On SQLite, where a statement
+ * is a call, it stays empty.
  *
- *   add ... add  ->  leave(connection)   with the commit, which fails with what they fail with
- *                ->  send(connection)    now: the transaction is somebody else's, or reads it
+ *   add ... add  ->  leave(connection)   with the commit, which fails with what they
+ *                fail with ->  send(connection)    now: the transaction is somebody
+ *                else's, or reads it
  *
  * Threads  The owner's; after leave() the connection's.
- * Memory   Owns tables and texts; what the cells of a table refer to is borrowed until the transaction
- *          has ended, or handed over with keep().
+ * Memory   Owns tables and texts; what the cells of a table refer to is borrowed until
+ *          the transaction has ended, or handed over with keep().
  */
 #ifndef WEIR_EXECUTION_COMMIT_BATCH_H
 #define WEIR_EXECUTION_COMMIT_BATCH_H

@@ -49,7 +49,7 @@ int32_t weir_priority_clamp(int32_t priority)
     return priority < 0 ? 0 : priority > WEIR_PRIORITY_MAX ? WEIR_PRIORITY_MAX : priority;
 }
 
-/* ---- policy ----------------------------------------------------------------------------- */
+/* ---- policy ------------------------------------------------------------------------ */
 
 static enum weir_status check_count(const char *what, uint32_t value, uint32_t max,
                                     struct weir_error *error)
@@ -105,8 +105,9 @@ static enum weir_status check_backoff(const struct weir_execution_policy *policy
     return WEIR_OK;
 }
 
-/* The three counts together keep the number of attempts within 32 bits: each life of an execution
- * has one attempt more than retries and reclaims, and it has one life more than replays. */
+/* The three counts together keep the number of attempts within 32 bits: each life of an
+ * execution has one attempt more than retries and reclaims, and it has one life more
+ * than replays. */
 enum weir_status weir_execution_policy_check(const struct weir_execution_policy *policy,
                                              struct weir_error *error)
 {
@@ -127,7 +128,7 @@ enum weir_status weir_execution_policy_check(const struct weir_execution_policy 
     return status;
 }
 
-/* ---- tags ------------------------------------------------------------------------------- */
+/* ---- tags -------------------------------------------------------------------------- */
 
 static bool is_tag_character(char c)
 {
@@ -236,7 +237,7 @@ static enum weir_status check_tags(const struct weir_tag *tags, size_t count,
     return status;
 }
 
-/* ---- the rest --------------------------------------------------------------------------- */
+/* ---- the rest ---------------------------------------------------------------------- */
 
 enum weir_status weir_instance_check(const char *instance, struct weir_error *error)
 {
@@ -399,11 +400,12 @@ enum weir_status weir_execution_drafts_check(const struct weir_execution_draft *
     return WEIR_OK;
 }
 
-/* ---- the digest ------------------------------------------------------------------------- */
+/* ---- the digest -------------------------------------------------------------------- */
 
 /*
- * A digest of digests: every text is digested by itself, so that no two neighbours can be cut
- * differently and an input need not be copied. Numbers go in as eight bytes, lowest first.
+ * A digest of digests: every text is digested by itself, so that no two neighbours can
+ * be cut differently and an input need not be copied. Numbers go in as eight bytes,
+ * lowest first.
  */
 enum { DIGEST_PARTS_SIZE = 1024 };
 
@@ -478,8 +480,8 @@ static void add_tags(struct parts *self, const struct weir_execution_draft *draf
     add_bytes(self, digests, (size_t)(at - digests));
 }
 
-/* In the order of their names, which are there once each. Without any there is nothing, so that what was
- * submitted before there were budgets is the same. */
+/* In the order of their names, which are there once each. Without any there is nothing,
+ * so that what was submitted before there were budgets is the same. */
 static void add_budgets(struct parts *self, const struct weir_execution_draft *draft)
 {
     const char *before = "";
@@ -498,8 +500,9 @@ static void add_budgets(struct parts *self, const struct weir_execution_draft *d
     }
 }
 
-/* Of an id, which is found in every namespace. Of the default there is nothing, so that what was
- * submitted before this was added is the same. Its size tells it from budgets. */
+/* Of an id, which is found in every namespace. Of the default there is nothing, so that
+ * what was submitted before this was added is the same. Its size tells it from
+ * budgets. */
 static void add_namespace(struct parts *self, const struct weir_execution_draft *draft)
 {
     const char *name = weir_execution_draft_namespace(draft);

@@ -1,8 +1,8 @@
 /*
  * events.c - see events.h.
  *
- * A change has at most one event per queue, so each queue is one walk over the changes and one
- * enqueue of many.
+ * A change has at most one event per queue, so each queue is one walk over the changes
+ * and one enqueue of many.
  */
 #include "execution/events.h"
 
@@ -112,7 +112,7 @@ enum weir_status weir_events_open(struct weir_outbox *outbox, size_t *size_max,
     return status;
 }
 
-/* ---- tags ---------------------------------------------------------------------------------- */
+/* ---- tags -------------------------------------------------------------------------- */
 
 struct span {
     size_t start;
@@ -179,7 +179,7 @@ static enum weir_status tags_read(struct tags *self, struct weir_executions *exe
     return status;
 }
 
-/* ---- one event ----------------------------------------------------------------------------- */
+/* ---- one event --------------------------------------------------------------------- */
 
 static const char *lease_event(unsigned news)
 {
@@ -294,7 +294,7 @@ static void write_tags(struct weir_buf *out, const struct tags *tags, size_t ind
     weir_buf_append_text(out, "}}");
 }
 
-/* ---- many ---------------------------------------------------------------------------------- */
+/* ---- many -------------------------------------------------------------------------- */
 
 /* All events of one queue. */
 struct event_batch {
@@ -418,7 +418,7 @@ enum weir_status weir_events_send(struct weir_executions *executions,
     return status;
 }
 
-/* ---- signals ------------------------------------------------------------------------------- */
+/* ---- signals ----------------------------------------------------------------------- */
 
 /* Its payload is not told: whoever resumes reads it, and others need not know. */
 static void write_signal(struct weir_buf *out, const struct weir_signal_row *signal,
@@ -465,7 +465,7 @@ enum weir_status weir_events_signal(struct weir_executions *executions,
     return status;
 }
 
-/* ---- flows --------------------------------------------------------------------------------- */
+/* ---- flows ------------------------------------------------------------------------- */
 
 static const char *const CANCEL_POLICIES[] = {
     [WEIR_CANCEL_FLOW_ONLY] = "cancel_flow_only",

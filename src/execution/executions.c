@@ -1,8 +1,9 @@
 /*
  * executions.c - the life of an execution engine, and who is woken by what.
  *
- * Nothing runs in here until somebody waits: then one thread listens for commits of other processes
- * (db/wake.h). In a simulation there is no such thread, and those who wait look once a second.
+ * Nothing runs in here until somebody waits: then one thread listens for commits of
+ * other processes (db/wake.h). In a simulation there is no such thread, and those who
+ * wait look once a second.
  */
 #include "execution/executions.h"
 
@@ -139,7 +140,7 @@ void weir_executions_destroy(struct weir_executions *self)
     weir_heap_free(self->heap, self);
 }
 
-/* ---- waking -------------------------------------------------------------------------------- */
+/* ---- waking ------------------------------------------------------------------------ */
 
 /* Something was committed; what it was is not known. */
 static const struct weir_pending_wakeups ANYTHING = {.ready = true,
@@ -151,7 +152,8 @@ void weir_executions_flush(struct weir_executions *self)
     weir_pending_wakeups_send(self, &ANYTHING);
 }
 
-/* What is true of those who notify, and did so while nobody listened: more may come in silence. */
+/* What is true of those who notify, and did so while nobody listened: more may come in
+ * silence. */
 static void hear_of_anything(struct weir_executions *self)
 {
     struct weir_pending_wakeups pending_wakeups = ANYTHING;
@@ -238,7 +240,7 @@ bool weir_executions_is_simulated(void)
     return context != NULL && context->executor->simulated;
 }
 
-/* ---- what the calls have in common --------------------------------------------------------- */
+/* ---- what the calls have in common ------------------------------------------------- */
 
 struct weir_execution_status
 weir_execution_status_of(const struct weir_execution_row *row)

@@ -1,11 +1,16 @@
 /*
  * executions.h - the inside of weir/executions.h: one execution engine of one process.
  *
- *   submit.c     new executions                     executions.c  making it, waiting and waking
- *   claim.c      giving them to workers             change_set.c      storing what rules have changed
- *   settle.c     what workers say of theirs         events.c    telling it to the outbox's queues
- *   operator.c   what operators do to them          claim_waiters.c  those who wait in this process
- *   read.c       what there is to know              notify_throttle.c   those who wait in others
+ *   submit.c     new executions                     executions.c  making it, waiting
+ *                and waking
+ *   claim.c      giving them to workers             change_set.c      storing what
+ *                rules have changed
+ *   settle.c     what workers say of theirs         events.c    telling it to the
+ *                outbox's queues
+ *   operator.c   what operators do to them          claim_waiters.c  those who wait in
+ *                this process
+ *   read.c       what there is to know              notify_throttle.c   those who wait
+ *                in others
  *
  * Threads  Any thread, after create().
  */
@@ -24,8 +29,8 @@
 /* How often those who wait look without being told: polling is the truth. */
 #define WEIR_EXECUTION_POLL_NS WEIR_SECONDS(1)
 
-/* Hears of what was committed here, or perhaps elsewhere. Called with a lock held: it wakes
- * somebody and returns. */
+/* Hears of what was committed here, or perhaps elsewhere. Called with a lock held: it
+ * wakes somebody and returns. */
 typedef void (*weir_executions_listener_fn)(
     void *state, const struct weir_pending_wakeups *pending_wakeups);
 
@@ -55,11 +60,12 @@ struct weir_executions {
 };
 
 /*
- * For whoever waits for a time: be told when one is set that may be earlier than those before, and
- * when something has ended or become ready. watch() makes that work across processes: it starts a
- * thread that listens, once, and must not be called in a simulation. Times are told by themselves.
- * Whoever waits for work says so with await(), whenever he has looked (cheap, see notify_throttle.h); when
- * *again is true he looks once more before he sleeps.
+ * For whoever waits for a time: be told when one is set that may be earlier than those
+ * before, and when something has ended or become ready. watch() makes that work across
+ * processes: it starts a thread that listens, once, and must not be called in a
+ * simulation. Times are told by themselves. Whoever waits for work says so with
+ * await(), whenever he has looked (cheap, see notify_throttle.h); when *again is true
+ * he looks once more before he sleeps.
  */
 void weir_executions_listen(struct weir_executions *self,
                             struct weir_executions_listener *listener);
@@ -95,7 +101,8 @@ WEIR_CHECKED enum weir_status weir_execution_check_list(const char *what,
 WEIR_CHECKED enum weir_status weir_execution_check_lease(int64_t lease_ms,
                                                          struct weir_error *error);
 
-/* A reason as it is stored: "" for NULL, cut between characters. WEIR_INVALID: no UTF-8. */
+/* A reason as it is stored: "" for NULL, cut between characters. WEIR_INVALID: no
+ * UTF-8. */
 WEIR_CHECKED enum weir_status
 weir_execution_reason(const char *reason, struct weir_str *out, struct weir_error *error);
 

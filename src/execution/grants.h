@@ -1,6 +1,6 @@
 /*
- * grants.h - what roles are to have on the tables of executions, where it is not what they have on
- * every table (outbox/roles.h).
+ * grants.h - what roles are to have on the tables of executions, where it is not what
+ * they have on every table (outbox/roles.h).
  *
  *               runtime         producer                        viewer
  *   term        read, append    read, append                    read
@@ -19,9 +19,9 @@
  *   awaited     read, set       read                            read
  *   others      read, write                                     read
  *
- * A producer submits: it sees that something is there, and for what it was used before, and neither
- * what it is nor how it stands. So it makes flows of new members; who adds edges between old ones has
- * to read them.
+ * A producer submits: it sees that something is there, and for what it was used before,
+ * and neither what it is nor how it stands. So it makes flows of new members; who adds
+ * edges between old ones has to read them.
  */
 #ifndef WEIR_EXECUTION_GRANTS_H
 #define WEIR_EXECUTION_GRANTS_H

@@ -1,10 +1,10 @@
 /*
  * id.c - ids of executions, and the partition that is part of them.
  *
- * One execution has one text, "151-UUID": no sign and no zeros in front of the partition, all of the
- * uuid's digits and its dashes where they belong. Only the case of its digits is free, as RFC 9562 asks
- * of those who read. Ids that were written down before weir wrote this form, "{fp:151}:UUID", are read
- * as strictly.
+ * One execution has one text, "151-UUID": no sign and no zeros in front of the
+ * partition, all of the uuid's digits and its dashes where they belong. Only the case
+ * of its digits is free, as RFC 9562 asks of those who read. Ids that were written down
+ * before weir wrote this form, "{fp:151}:UUID", are read as strictly.
  */
 #include "execution/id.h"
 
@@ -24,7 +24,7 @@ static const char DIGITS[] = "0123456789abcdef";
 
 enum { PARTITION_MAX = UINT16_MAX };
 
-/* ---- making -------------------------------------------------------------------------------- */
+/* ---- making ------------------------------------------------------------------------ */
 
 void weir_mint_init(struct weir_mint *self, int64_t now_us, uint64_t chance)
 {
@@ -60,7 +60,7 @@ uint16_t weir_execution_partition(const void *bytes, size_t size, uint32_t parti
     return (uint16_t)(crc % partitions);
 }
 
-/* ---- as text ------------------------------------------------------------------------------- */
+/* ---- as text ----------------------------------------------------------------------- */
 
 /* The places of the dashes in 8-4-4-4-12, before the byte with this number. */
 static bool has_dash_before(size_t byte)
@@ -113,8 +113,8 @@ static int hex_value(char c)
     return -1;
 }
 
-/* Each of these moves *at behind what it has read. A zero is no digit, no dash and no brace, so
- * nothing is read beyond the end. */
+/* Each of these moves *at behind what it has read. A zero is no digit, no dash and no
+ * brace, so nothing is read beyond the end. */
 
 static bool read_partition(const char **at, uint16_t *out)
 {
@@ -203,7 +203,7 @@ enum weir_status weir_execution_id_parse(const char *text, struct weir_execution
     return WEIR_OK;
 }
 
-/* ---- flows --------------------------------------------------------------------------------- */
+/* ---- flows ------------------------------------------------------------------------- */
 
 const char *weir_flow_id_format(const struct weir_flow_id *self, char *out)
 {

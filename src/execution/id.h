@@ -1,9 +1,10 @@
 /*
  * id.h - new ids.
  *
- * A uuid of version 7 (RFC 9562) begins with the time, so that rows made at one time are
- * neighbours in an index. The twelve bits behind the milliseconds are the fraction of one; the other
- * 62 are random. Time and randomness are the caller's, from db/clock.h: in a simulation they repeat.
+ * A uuid of version 7 (RFC 9562) begins with the time, so that rows made at one time
+ * are neighbours in an index. The twelve bits behind the milliseconds are the fraction
+ * of one; the other 62 are random. Time and randomness are the caller's, from
+ * db/clock.h: in a simulation they repeat.
  *
  *   | 48 bits: ms since 1970 | 0111 | 12 bits: of a ms | 10 | 62 random bits |
  *

@@ -22,7 +22,8 @@ static const struct weir_sql SQL_SAY = {
     .text = "SELECT setval('{q}_awaited', {now})",
 };
 
-/* A time that lies ahead (the server's clock was set back) counts too: it costs a NOTIFY. */
+/* A time that lies ahead (the server's clock was set back) counts too: it costs a
+ * NOTIFY. */
 static const struct weir_sql SQL_TELL = {
     .name = "tell those who wait",
     .text = "SELECT pg_notify({1}, {2}) FROM {p}_awaited WHERE last_value > {now} - {3}"
@@ -81,7 +82,7 @@ enum weir_status weir_notify_throttle_say_waiting(struct weir_notify_throttle *s
     return status;
 }
 
-/* ---- telling ------------------------------------------------------------------------------- */
+/* ---- telling ----------------------------------------------------------------------- */
 
 uint32_t weir_notify_throttle_due(const struct weir_notify_throttle *self, uint32_t kinds,
                                   int64_t now_ns)

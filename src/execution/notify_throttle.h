@@ -1,22 +1,23 @@
 /*
  * notify_throttle.h - what other processes are told, and when they need not be.
  *
- * On SQLite the file tells of every commit. On PostgreSQL a transaction sends NOTIFY, which makes
- * all commits of a cluster queue up. So it is sent only for two kinds of news, and sparingly.
+ * On SQLite the file tells of every commit. On PostgreSQL a transaction sends NOTIFY,
+ * which makes all commits of a cluster queue up. So it is sent only for two kinds of
+ * news, and sparingly.
  *
- * Something can be claimed: if somebody waits for work. Whoever does says so in a sequence, which
- * everybody sees at once, also inside transactions. What was said counts for WEIR_NOTIFY_THROTTLE_FRESH_US,
- * and is said again while it holds.
+ * Something can be claimed: if somebody waits for work. Whoever does says so in a
+ * sequence, which everybody sees at once, also inside transactions. What was said
+ * counts for WEIR_NOTIFY_THROTTLE_FRESH_US, and is said again while it holds.
  *
  *   waits:   nothing found -> say() -> look once more -> sleep
  *   commits: write rows -> tell() -> commit
  *
- * A transaction that asked before the first one said it, and commits after his look, has told
- * nobody; he then hears of it when he polls, a second later.
+ * A transaction that asked before the first one said it, and commits after his look,
+ * has told nobody; he then hears of it when he polls, a second later.
  *
- * A time was set that is due soon: for supervisors, twice a second at most for each kind of time.
- * Who was told of one kind looks often for twice as long, so those who set the next ones may keep
- * them to themselves, and still have time to commit:
+ * A time was set that is due soon: for supervisors, twice a second at most for each
+ * kind of time. Who was told of one kind looks often for twice as long, so those who
+ * set the next ones may keep them to themselves, and still have time to commit:
  *
  *   a process      told --- silent, WEIR_SILENCE_NS --- told ...
  *   a supervisor     '- attentive, WEIR_ATTENTION_NS ------------- asleep
@@ -60,8 +61,8 @@ struct weir_announcement {
 void weir_notify_throttle_init(struct weir_notify_throttle *self, const char *prefix,
                                bool mute);
 
-/* Say that somebody waits, unless this process has said so lately: *said is then false. Outside of a
- * transaction. */
+/* Say that somebody waits, unless this process has said so lately: *said is then false.
+ * Outside of a transaction. */
 WEIR_CHECKED enum weir_status
 weir_notify_throttle_say_waiting(struct weir_notify_throttle *self,
                                  struct weir_connection *connection, bool *said,
@@ -81,7 +82,8 @@ void weir_notify_throttle_notify(struct weir_notify_throttle *self,
 void weir_notify_throttle_note_sent(struct weir_notify_throttle *self, uint32_t kinds,
                                     int64_t now_ns);
 
-/* What others have told, from the text of a notification; false: it says something else. */
+/* What others have told, from the text of a notification; false: it says something
+ * else. */
 bool weir_announcement_read(const char *text, struct weir_announcement *out);
 
 #endif

@@ -93,7 +93,7 @@ static enum weir_status intervene(struct operate_call *self, struct weir_error *
     return status;
 }
 
-/* ---- the verbs ----------------------------------------------------------------------------- */
+/* ---- the verbs --------------------------------------------------------------------- */
 
 static enum weir_ruling cancel(struct operate_call *self, struct weir_execution_row *row,
                                int64_t now_us, struct weir_consequence *out)

@@ -13,7 +13,7 @@
 
 enum { PAGE_MAX = 1000, INFO_TEXTS_MAX = 16384 };
 
-/* ---- executions ---------------------------------------------------------------------------- */
+/* ---- executions -------------------------------------------------------------------- */
 
 /* With a zero behind it. Without memory it is "", and *failed. */
 static const char *text_of(struct weir_arena *arena, struct weir_str text, bool *failed)
@@ -214,7 +214,7 @@ enum weir_status weir_execution_list(struct weir_executions *self,
     return status;
 }
 
-/* ---- attempts ------------------------------------------------------------------------------ */
+/* ---- attempts ---------------------------------------------------------------------- */
 
 struct attempt_visit {
     weir_attempt_visit_fn visit;
@@ -254,8 +254,8 @@ static void tell(void *state, const struct weir_ended_attempt *attempt)
     self->visit(self->state, &info);
 }
 
-/* The one that runs, or waits to go on, is in the row. It may have ended since the row was read, and
- * was told then. */
+/* The one that runs, or waits to go on, is in the row. It may have ended since the row
+ * was read, and was told then. */
 static void tell_running(struct attempt_visit *self, const struct weir_execution_row *row)
 {
     const struct weir_ended_attempt running = {
@@ -299,7 +299,7 @@ enum weir_status weir_execution_attempts(struct weir_executions *self,
     return status;
 }
 
-/* ---- results ------------------------------------------------------------------------------- */
+/* ---- results ----------------------------------------------------------------------- */
 
 /* Whatever becomes of the execution meanwhile: both are of the same moment. */
 static enum weir_status load_result(struct weir_executions *self,

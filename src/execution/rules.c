@@ -1,8 +1,8 @@
 /*
  * rules.c - every transition of an execution.
  *
- * A rule asks first and changes afterwards, so a ruling other than DONE has changed nothing. What
- * several rules do in common is written once:
+ * A rule asks first and changes afterwards, so a ruling other than DONE has changed
+ * nothing. What several rules do in common is written once:
  *
  *   release     the claim ends: lease and attempt's deadline are gone, the epoch grows
  *   end_attempt the attempt ends too: what is to be written about it
@@ -11,8 +11,10 @@
  *
  * Invariants, which weir_row_complaint() looks for:
  *
- *   I1  the state tells which times are set: due_us, lease_us, attempt_deadline_us, ended_us
- *   I2  an attempt is begun and not ended exactly when it is ACTIVE or waits to be resumed
+ *   I1  the state tells which times are set: due_us, lease_us, attempt_deadline_us,
+ *       ended_us
+ *   I2  an attempt is begun and not ended exactly when it is ACTIVE or waits to be
+ *       resumed
  *   I3  no attempt without an epoch of its own: attempts <= epoch; settled_epoch < epoch
  *   I4  retries, reclaims and replays stay within the policy
  */
@@ -29,7 +31,7 @@ static const struct weir_str NO_TEXT = {"", 0};
 static const struct weir_str INPUT_REFUSED = {"joined_input_too_large",
                                               sizeof "joined_input_too_large" - 1};
 
-/* ---- times --------------------------------------------------------------------------------- */
+/* ---- times ------------------------------------------------------------------------- */
 
 static int64_t us_from_ms(int64_t ms)
 {
@@ -59,7 +61,7 @@ int64_t weir_retry_delay_us(const struct weir_execution_policy *policy, uint32_t
     return delay_us > 0 ? delay_us : 0;
 }
 
-/* ---- what rules have in common ------------------------------------------------------------- */
+/* ---- what rules have in common ----------------------------------------------------- */
 
 /* Why something cannot be done to a row in this state. */
 static enum weir_ruling refuse(const struct weir_execution_row *row)
@@ -85,8 +87,8 @@ static void release(struct weir_execution_row *row, enum weir_news news,
     grow_epoch(row);
 }
 
-/* Before release(): the epoch is still that of the claim. One that waits to be resumed was parked by
- * its worker, and the last to settle anything was that one. */
+/* Before release(): the epoch is still that of the claim. One that waits to be resumed
+ * was parked by its worker, and the last to settle anything was that one. */
 static void end_attempt(struct weir_execution_row *row, enum weir_attempt_outcome outcome,
                         struct weir_str failure, struct weir_consequence *out)
 {
@@ -139,7 +141,7 @@ static bool has_retry(const struct weir_execution_row *row)
     return row->retries < row->policy.retries_max;
 }
 
-/* ---- submitters ---------------------------------------------------------------------------- */
+/* ---- submitters -------------------------------------------------------------------- */
 
 void weir_rule_submit(struct weir_execution_row *row,
                       const struct weir_execution_draft *draft, int64_t now_us)
@@ -160,7 +162,7 @@ void weir_rule_submit(struct weir_execution_row *row,
     row->turn = now_us;
 }
 
-/* ---- workers ------------------------------------------------------------------------------- */
+/* ---- workers ----------------------------------------------------------------------- */
 
 static enum weir_attempt_type type_of(enum weir_pending pending)
 {
@@ -242,7 +244,8 @@ static enum weir_ruling repeat(const struct weir_execution_row *row,
     return same ? WEIR_RULING_REPEATED : WEIR_RULING_OTHERWISE;
 }
 
-/* May the claim `epoch` be settled? If so it is the last one that was: the caller does it. */
+/* May the claim `epoch` be settled? If so it is the last one that was: the caller does
+ * it. */
 static enum weir_ruling settle(struct weir_execution_row *row, int64_t epoch,
                                enum weir_settled_as as, int64_t now_us,
                                struct weir_consequence *out)
@@ -344,7 +347,7 @@ enum weir_ruling weir_rule_abandon(struct weir_execution_row *row, int64_t epoch
     return ruling;
 }
 
-/* ---- operators ----------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------- */
 
 enum weir_ruling weir_rule_cancel(struct weir_execution_row *row, struct weir_str reason,
                                   int64_t now_us, struct weir_consequence *out)
@@ -444,7 +447,7 @@ enum weir_ruling weir_rule_replay(struct weir_execution_row *row, int64_t now_us
     return WEIR_RULING_DONE;
 }
 
-/* ---- what it waited for -------------------------------------------------------------------- */
+/* ---- what it waited for ------------------------------------------------------------ */
 
 enum weir_ruling weir_rule_resume(struct weir_execution_row *row, int64_t due_us,
                                   int64_t now_us, struct weir_consequence *out)
@@ -457,8 +460,8 @@ enum weir_ruling weir_rule_resume(struct weir_execution_row *row, int64_t due_us
     return WEIR_RULING_DONE;
 }
 
-/* What waits for a budget was to be claimed: it may wait for others first, and whoever claims it then
- * asks for the budget again. */
+/* What waits for a budget was to be claimed: it may wait for others first, and whoever
+ * claims it then asks for the budget again. */
 enum weir_ruling weir_rule_block(struct weir_execution_row *row, enum weir_hold hold,
                                  struct weir_consequence *out)
 {
@@ -501,7 +504,7 @@ enum weir_ruling weir_rule_skip(struct weir_execution_row *row, int64_t now_us,
     return WEIR_RULING_DONE;
 }
 
-/* ---- reconcilers --------------------------------------------------------------------------- */
+/* ---- reconcilers ------------------------------------------------------------------- */
 
 enum weir_ruling weir_rule_promote(struct weir_execution_row *row, int64_t now_us)
 {
@@ -621,7 +624,7 @@ enum weir_ruling weir_rule_wait_too_long(struct weir_execution_row *row, int64_t
     return WEIR_RULING_DONE;
 }
 
-/* ---- invariants ---------------------------------------------------------------------------- */
+/* ---- invariants -------------------------------------------------------------------- */
 
 static bool hold_fits(enum weir_exec_state state, enum weir_hold hold)
 {

@@ -1,10 +1,10 @@
 /*
  * rules.h - what may become of an execution, and what follows from it.
  *
- * Every change of an execution, whoever asks for it, is one of these functions: pure, on a row in
- * memory, with the time given. Whoever calls them has locked the row, and stores it with all that
- * follows in the same transaction (change_set.h). So the two engines, the workers' calls and the
- * reconcilers cannot differ in what they do.
+ * Every change of an execution, whoever asks for it, is one of these functions: pure,
+ * on a row in memory, with the time given. Whoever calls them has locked the row, and
+ * stores it with all that follows in the same transaction (change_set.h). So the two
+ * engines, the workers' calls and the reconcilers cannot differ in what they do.
  *
  *   load and lock rows  ->  a rule for each  ->  store rows, attempts, results, events
  *
@@ -21,17 +21,18 @@
  *
  *   * renew, complete, fail, delay, abandon
  *
- * Fence    Whoever acts as a worker shows an epoch. It must be the row's, the state ACTIVE, and the
- *          lease not over, asked in this order; the ruling says which of these it was not. The
- *          epoch grows when ownership begins or ends, never goes back, and is one per execution:
- *          an attempt that was timed out cannot speak for the one after it.
- * Replies  A call that is repeated after its reply was lost finds the row as its own first call
- *          left it: complete, fail, delay, suspend and abandon leave `settled_epoch` and
- *          `settled_as` behind, and answer WEIR_RULING_REPEATED when both are the caller's. The same
- *          epoch with another verb is WEIR_RULING_OTHERWISE. That holds until another claim is
- *          settled.
- * Times    Something is due, and a lease over, from its very microsecond on. Sums stop at the end
- *          of the range. A clock that goes back breaks nothing.
+ * Fence    Whoever acts as a worker shows an epoch. It must be the row's, the state
+ *          ACTIVE, and the lease not over, asked in this order; the ruling says which
+ *          of these it was not. The epoch grows when ownership begins or ends, never
+ *          goes back, and is one per execution: an attempt that was timed out cannot
+ *          speak for the one after it.
+ * Replies  A call that is repeated after its reply was lost finds the row as its own
+ *          first call left it: complete, fail, delay, suspend and abandon leave
+ *          `settled_epoch` and `settled_as` behind, and answer WEIR_RULING_REPEATED
+ *          when both are the caller's. The same epoch with another verb is
+ *          WEIR_RULING_OTHERWISE. That holds until another claim is settled.
+ * Times    Something is due, and a lease over, from its very microsecond on. Sums stop
+ *          at the end of the range. A clock that goes back breaks nothing.
  * Memory   Rows keep the texts they are given (struct weir_str), as borrowed.
  */
 #ifndef WEIR_EXECUTION_RULES_H
@@ -43,7 +44,8 @@
 
 /* How the claim `settled_epoch` was settled. The numbers are stored. */
 enum weir_settled_as {
-    WEIR_SETTLED_UNKNOWN, /* by a library that did not store it: any repetition is accepted */
+    WEIR_SETTLED_UNKNOWN, /* by a library that did not store it: any repetition is
+                             accepted */
     WEIR_SETTLED_COMPLETE,
     WEIR_SETTLED_FAIL,
     WEIR_SETTLED_FAIL_FOR_GOOD,
@@ -54,10 +56,11 @@ enum weir_settled_as {
 };
 
 /*
- * The place in line of what is READY: by priority, then by this. A new execution has the time at which
- * it was created. What becomes ready again, or gets another priority, has the time of that minus 2^63:
- * so it comes before all that is new, and every place is behind those of the same kind that were given
- * out before. Claims need not look again at places that all are used up (floors.h).
+ * The place in line of what is READY: by priority, then by this. A new execution has
+ * the time at which it was created. What becomes ready again, or gets another priority,
+ * has the time of that minus 2^63: so it comes before all that is new, and every place
+ * is behind those of the same kind that were given out before. Claims need not look
+ * again at places that all are used up (floors.h).
  */
 #define WEIR_TURN_AGAIN(now_us) (INT64_MIN + (now_us))
 
@@ -81,10 +84,9 @@ struct weir_execution_row {
     uint32_t reclaims;
     uint32_t replays;
 
-    int64_t
-        due_us; /* DELAYED; BLOCKED, if it is not to begin before; SUSPENDED, if not for ever;
-                       else 0 */
-    int64_t lease_us;            /* ACTIVE; else 0 */
+    int64_t due_us;   /* DELAYED; BLOCKED, if it is not to begin before; SUSPENDED, if not
+                       for ever; else 0 */
+    int64_t lease_us; /* ACTIVE; else 0 */
     int64_t attempt_deadline_us; /* ACTIVE, and the policy has one; else 0 */
     int64_t deadline_us;         /* of the whole; 0: none */
     int64_t claimed_us;          /* when the current or last attempt began */
@@ -101,8 +103,9 @@ struct weir_execution_row {
 
 enum weir_ruling {
     WEIR_RULING_DONE,
-    WEIR_RULING_REPEATED, /* the caller has done this before: fine */
-    WEIR_RULING_OTHERWISE, /* the caller has settled this claim before, with another verb */
+    WEIR_RULING_REPEATED,  /* the caller has done this before: fine */
+    WEIR_RULING_OTHERWISE, /* the caller has settled this claim before, with another verb
+                            */
     WEIR_RULING_NOTHING, /* not due, or as it should be already: fine, nothing to store */
     WEIR_RULING_STALE,   /* another epoch */
     WEIR_RULING_LEASE_OVER, /* the right epoch, too late */
@@ -133,9 +136,8 @@ struct weir_consequence {
     bool wait_ended;      /* its suspension and waitpoints are to be closed */
     bool was_unlucky;     /* WEIR_NEWS_REPLAYED: see weir_row_is_unlucky() */
     bool waited_too_long; /* and a signal is to tell whoever resumes it */
-    bool
-        attempt_ended; /* then those below; its number is attempts - 1, its type and its worker are
-                           in the row, it began at claimed_us */
+    bool attempt_ended; /* then those below; its number is attempts - 1, its type and its
+                           worker are in the row, it began at claimed_us */
     enum weir_attempt_outcome outcome;
     int64_t attempt_epoch;   /* of its last claim */
     struct weir_str failure; /* of this attempt; "" */
@@ -159,20 +161,22 @@ struct weir_failing {
     bool permanent; /* no retry, whatever the policy allows */
 };
 
-/* The row of a draft that was checked (draft.h): READY, or DELAYED. The caller gives `no`, `id` and
- * `flow_no` afterwards. */
+/* The row of a draft that was checked (draft.h): READY, or DELAYED. The caller gives
+ * `no`, `id` and `flow_no` afterwards. */
 void weir_rule_submit(struct weir_execution_row *row,
                       const struct weir_execution_draft *draft, int64_t now_us);
 
 /* Of workers. `epoch` is what the caller shows. */
 
-/* Begins a new attempt, or goes on with the one that was delayed or suspended. WRONG_STATE, OVER:
- * it is not READY. NOTHING: its deadline has passed, so it is expire()'s. */
+/* Begins a new attempt, or goes on with the one that was delayed or suspended.
+ * WRONG_STATE, OVER: it is not READY. NOTHING: its deadline has passed, so it is
+ * expire()'s. */
 enum weir_ruling weir_rule_claim(struct weir_execution_row *row,
                                  const struct weir_claimant *claimant, int64_t now_us,
                                  struct weir_consequence *out);
 
-/* May the holder of `epoch` write? DONE, STALE, NOT_ACTIVE, LEASE_OVER. Changes nothing. */
+/* May the holder of `epoch` write? DONE, STALE, NOT_ACTIVE, LEASE_OVER. Changes
+ * nothing. */
 enum weir_ruling weir_rule_fence(const struct weir_execution_row *row, int64_t epoch,
                                  int64_t now_us);
 enum weir_ruling weir_rule_renew(struct weir_execution_row *row, int64_t epoch,
@@ -200,12 +204,14 @@ enum weir_ruling weir_rule_abandon(struct weir_execution_row *row, int64_t epoch
 
 /* Of operators. */
 
-/* Whoever holds it. NOTHING: it is cancelled already; OVER: it has ended in another way. */
+/* Whoever holds it. NOTHING: it is cancelled already; OVER: it has ended in another
+ * way. */
 enum weir_ruling weir_rule_cancel(struct weir_execution_row *row, struct weir_str reason,
                                   int64_t now_us, struct weir_consequence *out);
 
-/* Take it from its worker; the next attempt is a reclaim that does not count. `instance` "" and
- * `epoch` 0: whoever holds it. NOT_ACTIVE, OTHER_INSTANCE, STALE: there is nothing to revoke. */
+/* Take it from its worker; the next attempt is a reclaim that does not count.
+ * `instance` "" and `epoch` 0: whoever holds it. NOT_ACTIVE, OTHER_INSTANCE, STALE:
+ * there is nothing to revoke. */
 enum weir_ruling weir_rule_revoke(struct weir_execution_row *row,
                                   struct weir_str instance, int64_t epoch, int64_t now_us,
                                   struct weir_consequence *out);
@@ -214,20 +220,21 @@ enum weir_ruling weir_rule_revoke(struct weir_execution_row *row,
 enum weir_ruling weir_rule_prioritise(struct weir_execution_row *row, int32_t priority,
                                       int64_t now_us, struct weir_consequence *out);
 
-/* Once more, with retries and reclaims as if it were new. A deadline that has passed is dropped: it
- * would end at once. A skipped member of a flow waits for its dependencies again. NOT_OVER, LIMIT. */
+/* Once more, with retries and reclaims as if it were new. A deadline that has passed is
+ * dropped: it would end at once. A skipped member of a flow waits for its dependencies
+ * again. NOT_OVER, LIMIT. */
 enum weir_ruling weir_rule_replay(struct weir_execution_row *row, int64_t now_us,
                                   struct weir_consequence *out);
 
-/* Of signals and operators: the wait is over, not before `due_us`. WRONG_STATE, OVER: it does not
- * wait. */
+/* Of signals and operators: the wait is over, not before `due_us`. WRONG_STATE, OVER:
+ * it does not wait. */
 enum weir_ruling weir_rule_resume(struct weir_execution_row *row, int64_t due_us,
                                   int64_t now_us, struct weir_consequence *out);
 
-/* Of flows and budgets. block(): not to be claimed while `hold` is; a time that it waits for stays.
- * NOTHING: it is so already; WRONG_STATE, OVER: it does not wait for a worker or a time.
- * unblock(): NOTHING when something else, or nothing, holds it. skip(): what it depends on cannot be
- * any more; NOTHING: it has ended. */
+/* Of flows and budgets. block(): not to be claimed while `hold` is; a time that it
+ * waits for stays. NOTHING: it is so already; WRONG_STATE, OVER: it does not wait for a
+ * worker or a time. unblock(): NOTHING when something else, or nothing, holds it.
+ * skip(): what it depends on cannot be any more; NOTHING: it has ended. */
 enum weir_ruling weir_rule_block(struct weir_execution_row *row, enum weir_hold hold,
                                  struct weir_consequence *out);
 enum weir_ruling weir_rule_unblock(struct weir_execution_row *row, enum weir_hold hold,
@@ -235,8 +242,9 @@ enum weir_ruling weir_rule_unblock(struct weir_execution_row *row, enum weir_hol
 enum weir_ruling weir_rule_skip(struct weir_execution_row *row, int64_t now_us,
                                 struct weir_consequence *out);
 
-/* Of reconcilers: each looks again whether it is still due, else NOTHING. An attempt whose own
- * deadline has passed belongs to time_out(), also when its lease is over too. */
+/* Of reconcilers: each looks again whether it is still due, else NOTHING. An attempt
+ * whose own deadline has passed belongs to time_out(), also when its lease is over
+ * too. */
 enum weir_ruling weir_rule_promote(struct weir_execution_row *row, int64_t now_us);
 enum weir_ruling weir_rule_time_out(struct weir_execution_row *row, int64_t now_us,
                                     struct weir_consequence *out);
@@ -250,21 +258,22 @@ enum weir_ruling weir_rule_refuse_input(struct weir_execution_row *row, int64_t 
 enum weir_ruling weir_rule_wait_too_long(struct weir_execution_row *row, int64_t now_us,
                                          struct weir_consequence *out);
 
-/* Has it ended in a way that makes its flow fail? Not what the engine has cancelled because others
- * were enough. */
+/* Has it ended in a way that makes its flow fail? Not what the engine has cancelled
+ * because others were enough. */
 bool weir_row_is_unlucky(const struct weir_execution_row *row);
 #define WEIR_SIBLINGS_ENOUGH "sibling_quorum_satisfied"
 #define WEIR_SIBLINGS_IN_VAIN "sibling_quorum_impossible"
 
-/* How long the retry waits that comes after `retries` others. Saturates; never negative. */
+/* How long the retry waits that comes after `retries` others. Saturates; never
+ * negative. */
 int64_t weir_retry_delay_us(const struct weir_execution_policy *policy, uint32_t retries);
 
-/* Why revoke() had nothing to do, in the specification's words: "no_active_lease", ...; "" for a
- * ruling that is no such reason. Lives for ever. */
+/* Why revoke() had nothing to do, in the specification's words: "no_active_lease", ...;
+ * "" for a ruling that is no such reason. Lives for ever. */
 const char *weir_revoke_reason(enum weir_ruling ruling);
 
-/* What is wrong with a row that says this: NULL when nothing is. For tests, `doctor` and the
- * simulation: the invariants of the specification, 2.2. */
+/* What is wrong with a row that says this: NULL when nothing is. For tests, `doctor`
+ * and the simulation: the invariants of the specification, 2.2. */
 const char *weir_row_complaint(const struct weir_execution_row *row);
 
 #endif

@@ -2,25 +2,27 @@
  * schema.c - the tables of the execution engine.
  *
  *   execution    one row per execution: where it stands, who holds it, all its times
- *   input        what it was given       } rows of their own, written once: a row that changes at
+ *   input        what it was given       } rows of their own, written once: a row that
+ *                changes at
  *   result       what came of it         } every step of its life should be small
  *   passed       results of others that a member of a flow is given, copied
  *   attempt      attempts that have ended (the running one is in the execution's row)
  *   tag          key and value, for filters
- *   term         names of lanes, sets of capabilities, policies, each under a small number
- *                (dictionary.h). Rows are added, never changed, so processes remember them
+ *   term         names of lanes, sets of capabilities, policies, each under a small
+ *                number (dictionary.h). Rows are added, never changed, so processes
+ *                remember them
  *   idempotency  keys that were used, what for, and until when that counts
  *
  *   flow, edge, edge_group                 dependencies
  *   suspension, waitpoint, signal, secret  waiting for the world
  *   budget, usage, spent                   limits
  *
- * A row of `execution` is found by `no` (its place in time) or by its uuid. Everything that waits
- * for a time has a partial index by that time, so a reconciler reads what is due and nothing else,
- * and the next due time is the first entry. A ready execution is in exactly one of them, in the
- * order in which it is to be claimed. What is over is in none but that of retention. Statements
- * must repeat the conditions of these indexes word by word, or SQLite does not use them; store.h
- * has them.
+ * A row of `execution` is found by `no` (its place in time) or by its uuid. Everything
+ * that waits for a time has a partial index by that time, so a reconciler reads what is
+ * due and nothing else, and the next due time is the first entry. A ready execution is
+ * in exactly one of them, in the order in which it is to be claimed. What is over is in
+ * none but that of retention. Statements must repeat the conditions of these indexes
+ * word by word, or SQLite does not use them; store.h has them.
  *
  * Times are microseconds since 1970 in an integer, by the database's clock; 0 is none.
  * State, hold and pending are the numbers of state.h.
@@ -229,9 +231,9 @@ static const char *const SQLITE_1[] = {
 };
 
 /*
- * A row of `execution` changes five times in its life, mostly where indexes see it: vacuum is to
- * come by the number of changes and not by the share of a table that is mostly history. Room is
- * left on each page, so that a report of progress stays on it.
+ * A row of `execution` changes five times in its life, mostly where indexes see it:
+ * vacuum is to come by the number of changes and not by the share of a table that is
+ * mostly history. Room is left on each page, so that a report of progress stays on it.
  */
 #define PG_HOT                                                                           \
     " WITH (fillfactor = 85, autovacuum_vacuum_scale_factor = 0,"                        \
@@ -243,14 +245,16 @@ static const char *const PG_1[] = {
     NULL,
 };
 
-/* When somebody last said that he waits: outside of all transactions (notify_throttle.h). */
+/* When somebody last said that he waits: outside of all transactions
+ * (notify_throttle.h). */
 static const char *const PG_2[] = {
     "CREATE SEQUENCE {p}_awaited",
     NULL,
 };
 
-/* Flows and suspensions, whose tables nobody has used before. Of these, the old ones are gone. A flow is
- * in one of its three indexes, none of which knows its counters: these change all the time. */
+/* Flows and suspensions, whose tables nobody has used before. Of these, the old ones
+ * are gone. A flow is in one of its three indexes, none of which knows its counters:
+ * these change all the time. */
 #define TABLES_3(ID, INT, BIG, SMALL, BYTES, KEYED)                                      \
     "ALTER TABLE {p}_execution ADD COLUMN on_timeout " SMALL " NOT NULL DEFAULT 0",      \
         "CREATE INDEX {p}_execution_wait ON {p}_execution (due_us, no)"                  \
@@ -348,10 +352,11 @@ static const char *const SQLITE_4[] = {SETTLED_AS("INTEGER"), NULL};
 static const char *const PG_4[] = {SETTLED_AS("smallint"), NULL};
 
 /*
- * Names of members, and what was passed to them. Until now a result was written over the input of the
- * member that it was passed to, so of several only the last is left there. Members that have not begun
- * are given all of them from now on; an input that one of these has replaced is lost, and is not told as
- * their own. Those that have begun keep what they were given: they count no data edges.
+ * Names of members, and what was passed to them. Until now a result was written over
+ * the input of the member that it was passed to, so of several only the last is left
+ * there. Members that have not begun are given all of them from now on; an input that
+ * one of these has replaced is lost, and is not told as their own. Those that have
+ * begun keep what they were given: they count no data edges.
  */
 #define PASSED(BIG, INT, BYTES)                                                          \
     "ALTER TABLE {p}_execution ADD COLUMN name TEXT NOT NULL DEFAULT ''",                \

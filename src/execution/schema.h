@@ -1,8 +1,9 @@
 /*
  * schema.h - the tables of the execution engine, as numbered changes (db/migrate.h).
  *
- * A family of its own, numbered from 1001 in {p}_schema, since the outbox works without it, and
- * MariaDB has only the outbox. What each table is for is said beside it in schema.c.
+ * A family of its own, numbered from 1001 in {p}_schema, since the outbox works without
+ * it, and MariaDB has only the outbox. What each table is for is said beside it in
+ * schema.c.
  */
 #ifndef WEIR_EXECUTION_SCHEMA_H
 #define WEIR_EXECUTION_SCHEMA_H

@@ -1,9 +1,9 @@
 /*
  * settle.c - what workers say of what they hold: renew, settle, progress.
  *
- * One transaction for all that a call names: rows are loaded and locked in the order of their
- * numbers, and each claim is judged by itself. A call whose transaction is tried again judges anew,
- * on the rows as they are then.
+ * One transaction for all that a call names: rows are loaded and locked in the order of
+ * their numbers, and each claim is judged by itself. A call whose transaction is tried
+ * again judges anew, on the rows as they are then.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -59,9 +59,10 @@ static void session_fini(struct settle_call *self)
     weir_execution_records_fini(&self->records);
 }
 
-/* ---- rows of claims ------------------------------------------------------------------------ */
+/* ---- rows of claims ---------------------------------------------------------------- */
 
-/* The row that a claim is about; NULL: there is none (any more). Rows are in the order of `no`. */
+/* The row that a claim is about; NULL: there is none (any more). Rows are in the order
+ * of `no`. */
 static struct weir_execution_record *find(struct weir_execution_records *records,
                                           const struct weir_claim *claim)
 {
@@ -109,7 +110,7 @@ static enum weir_status load(struct settle_call *self, struct weir_connection *c
                              : status;
 }
 
-/* ---- settling ------------------------------------------------------------------------------ */
+/* ---- settling ---------------------------------------------------------------------- */
 
 static enum weir_status check_settlement(const struct weir_settlement *item,
                                          struct weir_str *reason,
@@ -149,8 +150,8 @@ static enum weir_status check_settlements(struct settle_call *self,
     return status;
 }
 
-/* A completed execution without bytes has none in the table, unless others may be there from before
- * it was replayed. */
+/* A completed execution without bytes has none in the table, unless others may be there
+ * from before it was replayed. */
 static struct weir_str result_of(const struct weir_settlement *item,
                                  const struct weir_execution_row *row)
 {
@@ -182,7 +183,8 @@ static enum weir_ruling apply(const struct weir_settlement *item, struct weir_st
     return weir_rule_abandon(row, epoch, reason, now_us, out);
 }
 
-/* A row changes once at most: a second claim with another epoch cannot be current as well. */
+/* A row changes once at most: a second claim with another epoch cannot be current as
+ * well. */
 static enum weir_ruling settle(struct settle_call *self, size_t index, int64_t now_us)
 {
     struct weir_fault_points *points = weir_db_config(self->executions->db)->points;
@@ -238,7 +240,8 @@ static enum weir_status compare_stored(struct settle_call *self,
     return status;
 }
 
-/* A completion that was there before has a result: with another one it is not the same call. */
+/* A completion that was there before has a result: with another one it is not the same
+ * call. */
 static enum weir_status compare_result(struct settle_call *self,
                                        struct weir_connection *connection, size_t index,
                                        struct weir_error *error)
@@ -304,7 +307,7 @@ enum weir_status weir_execution_settle(struct weir_executions *self,
     return status;
 }
 
-/* ---- renewing ------------------------------------------------------------------------------ */
+/* ---- renewing ---------------------------------------------------------------------- */
 
 static void renew(struct settle_call *self, struct weir_renewal *item, int64_t now_us)
 {
@@ -368,7 +371,7 @@ enum weir_status weir_execution_renew(struct weir_executions *self, int64_t leas
     return status;
 }
 
-/* ---- progress ------------------------------------------------------------------------------ */
+/* ---- progress ---------------------------------------------------------------------- */
 
 static enum weir_status check_report(int32_t percent, struct weir_str text,
                                      struct weir_error *error)

@@ -1,14 +1,15 @@
 /*
  * state.c - what is stored, in the words that people and other systems know.
  *
- * Pure and total: a number that is none of ours gets a word too. Whoever reads rows refuses it
- * before (state.h), so the word is for those who print it in an error.
+ * Pure and total: a number that is none of ours gets a word too. Whoever reads rows
+ * refuses it before (state.h), so the word is for those who print it in an error.
  */
 #include "execution/state.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What a suspension is for, by its hold: the specification has fewer words than reasons. */
+/* What a suspension is for, by its hold: the specification has fewer words than
+ * reasons. */
 static const char *const SUSPENDED_BY[WEIR_HOLD_LAST + 1] = {
     [WEIR_HOLD_NONE] = "waiting_for_signal",
     [WEIR_HOLD_BUDGET] = "waiting_for_budget",
@@ -145,7 +146,7 @@ const char *weir_state_attempt(enum weir_exec_state state, enum weir_pending pen
     return weir_pending_is_known(pending) ? PENDING[pending] : "none";
 }
 
-/* ---- public names -------------------------------------------------------------------------- */
+/* ---- public names ------------------------------------------------------------------ */
 
 static const char *name_of(const char *const *names, size_t count, int64_t number)
 {

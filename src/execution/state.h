@@ -1,12 +1,13 @@
 /*
  * state.h - where an execution stands, as it is stored.
  *
- * One small number and a reason. Everything else that is said of an execution (phase, ownership,
- * eligibility, public state) is derived from them here.
+ * One small number and a reason. Everything else that is said of an execution (phase,
+ * ownership, eligibility, public state) is derived from them here.
  *
  *   state       due_us      lease_us    what it waits for
  *   READY       -           -           a worker
- *   DELAYED     when        -           the time: a delay of the submitter, a retry, a worker's own
+ *   DELAYED     when        -           the time: a delay of the submitter, a retry, a
+ *               worker's own
  *   BLOCKED     -           -           others: dependencies, a budget, an operator
  *   ACTIVE      -           until then  its worker
  *   SUSPENDED   at most     -           a signal

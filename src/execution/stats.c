@@ -1,8 +1,9 @@
 /*
  * stats.c - see stats.h.
  *
- * Each count is a walk along one partial index, in its order, which ends after so many: a limit that
- * the planner cannot know, else it reads and sorts them all where it expects fewer.
+ * Each count is a walk along one partial index, in its order, which ends after so many:
+ * a limit that the planner cannot know, else it reads and sorts them all where it
+ * expects fewer.
  */
 #include "execution/stats.h"
 
@@ -41,9 +42,9 @@ const struct weir_sql weir_execution_sql_stats = {
     .parameters = "i",
 };
 
-/* Of other tables; each has few rows but for what waits. Of a suspension the execution says whether it
- * was escalated, and of who waits for a budget whether it still does: by its primary key, in words that
- * fit no partial index. */
+/* Of other tables; each has few rows but for what waits. Of a suspension the execution
+ * says whether it was escalated, and of who waits for a budget whether it still does:
+ * by its primary key, in words that fit no partial index. */
 #define COUNT_IN(table, condition, order)                                                \
     "(SELECT count(*) FROM (SELECT 1 FROM {p}_" table " WHERE " condition                \
     " ORDER BY " order " LIMIT (SELECT {1})) x)"

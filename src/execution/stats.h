@@ -1,9 +1,9 @@
 /*
  * stats.h - how much work there is, and whether anybody looks after it: for operators.
  *
- * Asked at any time and of any database, so nothing is counted beyond WEIR_STATS_MAX, and
- * everything is found by the indexes of the engine itself. What waits for other members of its flow is
- * not counted.
+ * Asked at any time and of any database, so nothing is counted beyond WEIR_STATS_MAX,
+ * and everything is found by the indexes of the engine itself. What waits for other
+ * members of its flow is not counted.
  */
 #ifndef WEIR_EXECUTION_STATS_H
 #define WEIR_EXECUTION_STATS_H
@@ -18,8 +18,8 @@ enum {
     WEIR_STATS_LATE_US = 60000000 /* reconcilers come every minute at least */
 };
 
-/* Times are 0 where there is nothing. `late` is how long the first of a kind is overdue: its
- * reconciler would have had it by now, unless none runs. */
+/* Times are 0 where there is nothing. `late` is how long the first of a kind is
+ * overdue: its reconciler would have had it by now, unless none runs. */
 struct weir_execution_stats {
     int64_t ready, delayed, active;
     int64_t ended;      /* but for members of flows */
@@ -53,8 +53,8 @@ struct weir_held_stats {
 typedef void (*weir_held_stats_fn)(void *state, const struct weir_held_stats *held);
 typedef void (*weir_lane_stats_fn)(void *state, const struct weir_lane_stats *lane);
 
-/* Are there tables of executions, which this library can read? *there is false on an engine that
- * has none. */
+/* Are there tables of executions, which this library can read? *there is false on an
+ * engine that has none. */
 WEIR_CHECKED enum weir_status
 weir_executions_are_there(struct weir_connection *connection, bool *there,
                           struct weir_error *error);
@@ -63,12 +63,14 @@ WEIR_CHECKED enum weir_status
 weir_executions_read_stats(struct weir_connection *connection,
                            struct weir_execution_stats *out, struct weir_error *error);
 
-/* Budgets that hold anybody, those that hold most first. What is visited lives for the visit. */
+/* Budgets that hold anybody, those that hold most first. What is visited lives for the
+ * visit. */
 WEIR_CHECKED enum weir_status
 weir_executions_read_held(struct weir_connection *connection, weir_held_stats_fn visit,
                           void *state, struct weir_error *error);
 
-/* Lanes in which something is ready, delayed or active. What is visited lives for the visit. */
+/* Lanes in which something is ready, delayed or active. What is visited lives for the
+ * visit. */
 WEIR_CHECKED enum weir_status
 weir_executions_read_lanes(struct weir_connection *connection, weir_lane_stats_fn visit,
                            void *state, struct weir_error *error);

@@ -1,9 +1,10 @@
 /*
  * submit.c - new executions.
  *
- * Everything that can be refused is refused before the first statement. What then goes wrong is
- * undone by a savepoint in a transaction of the caller's; one of our own needs none. Ids are minted
- * once for a call: when its transaction is tried again they are the same.
+ * Everything that can be refused is refused before the first statement. What then goes
+ * wrong is undone by a savepoint in a transaction of the caller's; one of our own needs
+ * none. Ids are minted once for a call: when its transaction is tried again they are
+ * the same.
  */
 #include <string.h>
 
@@ -22,7 +23,7 @@ enum { BUDGET_SIZE_MAX = 4096 };
 
 #define KEY_KEPT_US ((int64_t)24 * 60 * 60 * 1000000)
 
-/* ---- packing ------------------------------------------------------------------------------- */
+/* ---- packing ----------------------------------------------------------------------- */
 
 static struct weir_execution_id id_of(const struct weir_submit_call *self,
                                       const struct weir_execution_draft *draft,
@@ -121,7 +122,7 @@ static enum weir_status number_all(struct weir_submit_call *self,
     return status;
 }
 
-/* ---- writing ------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------- */
 
 static void begin(struct weir_submit_call *self, int64_t now_us)
 {
@@ -302,8 +303,9 @@ enum weir_status weir_executions_inside(struct weir_executions *executions,
     return status;
 }
 
-/* What is new is added outside of the transaction, so that it is remembered, and two who add the
- * same do not wait for each other. When that fails it is tried inside, and told. */
+/* What is new is added outside of the transaction, so that it is remembered, and two
+ * who add the same do not wait for each other. When that fails it is tried inside, and
+ * told. */
 void weir_submit_call_learn(struct weir_submit_call *self)
 {
     struct weir_connection *connection = NULL;

@@ -43,7 +43,8 @@ weir_submit_call_write(struct weir_submit_call *self, struct weir_connection *co
                        int64_t now_us, struct weir_commit_batch *commit_batch,
                        struct weir_error *error);
 
-/* A part of the caller's transaction: all of it or nothing. WEIR_INVALID: there is none. */
+/* A part of the caller's transaction: all of it or nothing. WEIR_INVALID: there is
+ * none. */
 WEIR_CHECKED enum weir_status weir_executions_inside(struct weir_executions *executions,
                                                      struct weir_connection *connection,
                                                      weir_transact_fn body,

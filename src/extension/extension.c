@@ -1,16 +1,19 @@
 /*
  * extension.c - weir_enqueue() for SQLite, as an extension that a program loads.
  *
- *   weir_enqueue(queue, key, payload [, type [, headers]])   the message's uid, as sinks print it
- *   weir_prefix(prefix)                                       of the tables; on this connection
+ *   weir_enqueue(queue, key, payload [, type [, headers]])   the message's uid, as
+ *                                                            sinks print it
+ *   weir_prefix(prefix)                                       of the tables; on this
+ *                                                             connection
  *
- * The rules are the library's own (outbox/names.h), compiled into the extension. The message is
- * appended on the connection that calls, in its transaction; without one a call is one.
+ * The rules are the library's own (outbox/names.h), compiled into the extension. The
+ * message is appended on the connection that calls, in its transaction; without one a
+ * call is one.
  *
- * Neither SQLITE_DIRECTONLY nor SQLITE_INNOCUOUS. Triggers are what the function is wanted for,
- * and one in a file that somebody else has made can do no more with it than without: write to
- * tables of the same file. But it does write, so where `PRAGMA trusted_schema` is off, triggers
- * may not call it.
+ * Neither SQLITE_DIRECTONLY nor SQLITE_INNOCUOUS. Triggers are what the function is
+ * wanted for, and one in a file that somebody else has made can do no more with it than
+ * without: write to tables of the same file. But it does write, so where `PRAGMA
+ * trusted_schema` is off, triggers may not call it.
  */
 #include "extension/sqlite.h"
 
@@ -43,7 +46,7 @@ struct call {
     size_t payload_max;
 };
 
-/* ---- arguments ---------------------------------------------------------------------------- */
+/* ---- arguments --------------------------------------------------------------------- */
 
 /* SQLite's texts have a size, the library's end at a zero. */
 static enum weir_status take_text(const char *what, sqlite3_value *value,
@@ -131,7 +134,7 @@ static enum weir_status read_headers(struct call *self, struct weir_error *error
     return status;
 }
 
-/* ---- the call ----------------------------------------------------------------------------- */
+/* ---- the call ---------------------------------------------------------------------- */
 
 static int64_t now_us(void)
 {
@@ -190,7 +193,8 @@ static enum weir_status run(struct call *self, int count, sqlite3_value **values
     return status;
 }
 
-/* A code of SQLite's own is kept, so that a caller knows a busy database when it meets one. */
+/* A code of SQLite's own is kept, so that a caller knows a busy database when it meets
+ * one. */
 static void fail(sqlite3_context *context, const struct weir_error *error)
 {
     sqlite3_result_error(context, error->text, -1);
@@ -240,7 +244,7 @@ static void set_prefix(sqlite3_context *context, int count, sqlite3_value **valu
     sqlite3_result_text(context, store->prefix, -1, SQLITE_TRANSIENT);
 }
 
-/* ---- loading ------------------------------------------------------------------------------ */
+/* ---- loading ----------------------------------------------------------------------- */
 
 __attribute__((visibility("default"))) int
 sqlite3_weir_init(sqlite3 *handle, char **message, const sqlite3_api_routines *api);

@@ -39,9 +39,10 @@ static const struct weir_sql SQL_NUMBER = {
 };
 
 /*
- * What waits for the subscription that is furthest behind: rows of the log behind its positions,
- * by primary key, and what is set aside for it; without subscriptions all of these, unless it is
- * dropped. No more than 100,000 rows are looked at: the limit is kept about.
+ * What waits for the subscription that is furthest behind: rows of the log behind its
+ * positions, by primary key, and what is set aside for it; without subscriptions all of
+ * these, unless it is dropped. No more than 100,000 rows are looked at: the limit is
+ * kept about.
  */
 static const struct weir_sql SQL_BACKLOG = {
     .name = "backlog",
@@ -74,7 +75,7 @@ static const struct weir_sql SQL_APPEND = {
     .parameters = "iibtttb",
 };
 
-/* ---- statements --------------------------------------------------------------------------- */
+/* ---- statements -------------------------------------------------------------------- */
 
 static enum weir_status failed(sqlite3 *handle, struct weir_error *error)
 {
@@ -116,7 +117,7 @@ static enum weir_status step(sqlite3 *handle, sqlite3_stmt *statement,
     }
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static enum weir_status take_payload_max(int64_t stored, size_t *out,
                                          struct weir_error *error)
@@ -145,7 +146,8 @@ enum weir_status weir_store_payload_max(struct weir_store *self, sqlite3 *handle
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* A row that another program has written may be out of range: the host must not end of it. */
+/* A row that another program has written may be out of range: the host must not end of
+ * it. */
 static enum weir_status take_queue(sqlite3_stmt *statement, const char *name,
                                    struct weir_store_queue *out, struct weir_error *error)
 {
@@ -190,7 +192,8 @@ enum weir_status weir_store_find_queue(struct weir_store *self, sqlite3 *handle,
     return status;
 }
 
-/* The first column is what waits, the second when it was counted. WEIR_NO_ROW: not told. */
+/* The first column is what waits, the second when it was counted. WEIR_NO_ROW: not
+ * told. */
 static enum weir_status ask_backlog(struct weir_store *self, sqlite3 *handle,
                                     const struct weir_sql *sql, int64_t queue_id,
                                     int64_t now_us, struct weir_error *error)
@@ -255,7 +258,7 @@ enum weir_status weir_store_check_room(struct weir_store *self, sqlite3 *handle,
     return status;
 }
 
-/* ---- appending ---------------------------------------------------------------------------- */
+/* ---- appending --------------------------------------------------------------------- */
 
 static bool bind_text(sqlite3_stmt *statement, int number, struct weir_str text)
 {

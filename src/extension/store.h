@@ -1,10 +1,11 @@
 /*
- * store.h - the outbox's tables as the extension uses them: on the application's connection, in
- * its transaction, by SQLite's own functions.
+ * store.h - the outbox's tables as the extension uses them: on the application's
+ * connection, in its transaction, by SQLite's own functions.
  *
- * Tables are those of the main database: a temporary one of the same name is not taken for it,
- * and another file would be another transaction. Statements are prepared for each call, since one
- * that is kept would keep the application from closing its connection.
+ * Tables are those of the main database: a temporary one of the same name is not taken
+ * for it, and another file would be another transaction. Statements are prepared for
+ * each call, since one that is kept would keep the application from closing its
+ * connection.
  *
  * Failure  As SQLite does: its code and text. WEIR_NOT_FOUND and WEIR_FULL are ours.
  */
@@ -22,8 +23,8 @@ enum { WEIR_STORE_PREFIX_SIZE = 64 };
 /* Of one connection. */
 struct weir_store {
     char prefix[WEIR_STORE_PREFIX_SIZE];
-    /* What waited in one queue, by the number that was read last (outbox/queue/backlog.h), and what this
-     * connection has added since. */
+    /* What waited in one queue, by the number that was read last
+     * (outbox/queue/backlog.h), and what this connection has added since. */
     int64_t counted_queue_id;
     int64_t read_us;
     int64_t stamp; /* when the number was counted */

@@ -1,9 +1,9 @@
 /*
  * drained.c - is nothing left for a subscription? See weir/inspect.h.
  *
- * The lag cannot tell: it looks at so many rows and no more, whosever they are, so behind the
- * backlog of another queue or subscription it can only estimate. Who waits for the end of a
- * backlog must know.
+ * The lag cannot tell: it looks at so many rows and no more, whosever they are, so
+ * behind the backlog of another queue or subscription it can only estimate. Who waits
+ * for the end of a backlog must know.
  */
 #include "db/value.h"
 #include "outbox/names.h"
@@ -11,8 +11,9 @@
 #include "outbox/postgres/statements.h"
 #include "weir/inspect.h"
 
-/* The log by its primary key from the lowest position on (the join is not to be turned round), for
- * each row the position by its key; set aside by the index on the partition. */
+/* The log by its primary key from the lowest position on (the join is not to be turned
+ * round), for each row the position by its key; set aside by the index on the
+ * partition. */
 #define SUBSCRIPTION                                                                     \
     "(SELECT s.id FROM {p}_subscription s WHERE s.queue = {1} AND s.name = {2})"
 static const struct weir_sql SQL_WAITS_SQLITE = {
@@ -28,8 +29,9 @@ static const struct weir_sql SQL_WAITS_SQLITE = {
     .parameters = "iti",
 };
 
-/* Where to look from, on MariaDB: asked for beforehand, since a range whose beginning is a minimum
- * is not found by its index there. Nothing of the log lies before what was swept. */
+/* Where to look from, on MariaDB: asked for beforehand, since a range whose beginning
+ * is a minimum is not found by its index there. Nothing of the log lies before what was
+ * swept. */
 static const struct weir_sql SQL_BEGIN_MARIA = {
     .name = "waits begin",
     .text = "SELECT greatest(coalesce(min(a.last_id), 9223372036854775807),"
@@ -38,8 +40,8 @@ static const struct weir_sql SQL_BEGIN_MARIA = {
     .parameters = "it",
 };
 
-/* The same, and what is committed and not moved yet, era by era. A row that is moved meanwhile is
- * seen in one place or the other: one statement has one state. */
+/* The same, and what is committed and not moved yet, era by era. A row that is moved
+ * meanwhile is seen in one place or the other: one statement has one state. */
 static const struct weir_sql SQL_WAITS_MARIA = {
     .name = "waits",
     .text = "SELECT EXISTS (SELECT 1 FROM {p}_log l STRAIGHT_JOIN {p}_ack a"

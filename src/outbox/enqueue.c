@@ -1,9 +1,9 @@
 /*
  * enqueue.c - producers.
  *
- * Everything that can be refused is refused before the first statement. What then goes wrong in
- * the database is undone by a savepoint, so that the caller's transaction stays usable; a
- * transaction of our own needs none.
+ * Everything that can be refused is refused before the first statement. What then goes
+ * wrong in the database is undone by a savepoint, so that the caller's transaction
+ * stays usable; a transaction of our own needs none.
  */
 #include <string.h>
 
@@ -30,7 +30,7 @@ struct enqueue_call {
     struct weir_buf headers;            /* all texts of headers, one after the other */
 };
 
-/* ---- checking -------------------------------------------------------------------------- */
+/* ---- checking ---------------------------------------------------------------------- */
 
 static enum weir_status check_drafts(const struct weir_outbox *outbox, const char *queue,
                                      const struct weir_draft *drafts, size_t count,
@@ -95,7 +95,7 @@ enum weir_status weir_outbox_check_room(struct weir_outbox *outbox,
     return WEIR_OK;
 }
 
-/* ---- packing --------------------------------------------------------------------------- */
+/* ---- packing ----------------------------------------------------------------------- */
 
 static int32_t choose_partition(const struct weir_draft *draft, int32_t partitions,
                                 uint64_t chance)
@@ -108,8 +108,8 @@ static int32_t choose_partition(const struct weir_draft *draft, int32_t partitio
 }
 
 /*
- * 128 random bits each. Two draws make a whole call: the numbers of one call differ because
- * mixing is one to one, those of different calls because the draws do.
+ * 128 random bits each. Two draws make a whole call: the numbers of one call differ
+ * because mixing is one to one, those of different calls because the draws do.
  */
 static void fill_uid(uint8_t *uid, const uint64_t draws[2], size_t index)
 {
@@ -159,7 +159,7 @@ static enum weir_status pack(struct enqueue_call *self, const struct weir_queue_
     return WEIR_OK;
 }
 
-/* ---- writing --------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------- */
 
 static enum weir_status resolve(struct enqueue_call *self,
                                 struct weir_connection *connection,
@@ -290,7 +290,7 @@ enum weir_status weir_enqueue(struct weir_outbox *self,
     return weir_enqueue_batch(self, connection, queue, draft, 1, receipt, error);
 }
 
-/* ---- the transaction helper ------------------------------------------------------------ */
+/* ---- the transaction helper -------------------------------------------------------- */
 
 struct transact_call {
     struct weir_outbox *outbox;

@@ -1,12 +1,12 @@
 /*
  * headers.c - a JSON reader for one flat object.
  *
- * The same walk is done twice: once to see whether the text is JSON and how much memory it
- * needs, once to write. Nothing is kept in between, and the second walk cannot fail.
+ * The same walk is done twice: once to see whether the text is JSON and how much memory
+ * it needs, once to write. Nothing is kept in between, and the second walk cannot fail.
  *
- * It is our own because the values must come out as they were written (a number of nineteen
- * digits with all of them) and because memory must come from our heap, with a failure that can
- * be told from broken JSON.
+ * It is our own because the values must come out as they were written (a number of
+ * nineteen digits with all of them) and because memory must come from our heap, with a
+ * failure that can be told from broken JSON.
  */
 #include "outbox/headers.h"
 
@@ -160,7 +160,7 @@ bool weir_headers_find_null(struct weir_str json, size_t *index)
     return false;
 }
 
-/* ---- replacing ---------------------------------------------------------------------------- */
+/* ---- replacing --------------------------------------------------------------------- */
 
 /* Does this member, as it is written, have one of the names? */
 static bool is_replaced(struct weir_str member, const struct weir_header *headers,
@@ -226,7 +226,7 @@ void weir_headers_replace(struct weir_str json, const struct weir_header *header
     weir_buf_append_text(out, "}");
 }
 
-/* ---- characters --------------------------------------------------------------------------- */
+/* ---- characters -------------------------------------------------------------------- */
 
 static bool fail(struct reader *self, const char *why)
 {
@@ -293,7 +293,7 @@ static void put_character(struct reader *self, uint32_t code)
     put(self, bytes, size);
 }
 
-/* ---- the object --------------------------------------------------------------------------- */
+/* ---- the object -------------------------------------------------------------------- */
 
 static bool read_object(struct reader *self)
 {
@@ -338,8 +338,8 @@ static bool read_member(struct reader *self)
     return true;
 }
 
-/* Where the text is that was begun with `size` bytes before it. While measuring there is none,
- * and any address says "it went well". */
+/* Where the text is that was begun with `size` bytes before it. While measuring there
+ * is none, and any address says "it went well". */
 static const char *text_from(struct reader *self, size_t size)
 {
     put(self, "", 1);
@@ -430,7 +430,7 @@ static bool read_escape(struct reader *self)
     return true;
 }
 
-/* ---- other values ------------------------------------------------------------------------- */
+/* ---- other values ------------------------------------------------------------------ */
 
 /* Anything but a text, as it is written; NULL: it is nothing. */
 static const char *read_other(struct reader *self)
@@ -493,8 +493,8 @@ static bool skip_name(struct reader *self)
     return skip_character(self, ':') || fail(self, "no colon");
 }
 
-/* A whole value. What is open is kept in an array and not on the stack of calls, so that a text
- * from outside decides nothing about our stack. */
+/* A whole value. What is open is kept in an array and not on the stack of calls, so
+ * that a text from outside decides nothing about our stack. */
 static bool skip_value(struct reader *self)
 {
     char closers[DEPTH_MAX];

@@ -1,8 +1,8 @@
 /*
  * inspect.c - see weir/inspect.h.
  *
- * Rows are read into memory first: the lag is asked for on the same connection, which has one
- * set of rows at a time.
+ * Rows are read into memory first: the lag is asked for on the same connection, which
+ * has one set of rows at a time.
  */
 #include "weir/inspect.h"
 
@@ -15,7 +15,8 @@
 #include "outbox/read_lock_timeout.h"
 #include "outbox/traffic.h"
 
-/* Rows that are looked at for a queue that has few messages among many of others, and for how long. */
+/* Rows that are looked at for a queue that has few messages among many of others, and
+ * for how long. */
 enum { LOOK_MOST = 20000000, LOOK_MOST_US = 3000000, KEPT_LOOK_MOST = 3000000 };
 
 /* Small tables, read as a whole; open dead letters by their index. */
@@ -35,11 +36,11 @@ static const struct weir_sql SQL_QUEUES = {
 };
 
 /*
- * What a queue that nobody has subscribed to keeps for whoever comes: all that the log has of it.
- * By index on the id, which has no partition, so {2} rows are looked at and no more. The limit
- * stands in a sub-select, so that PostgreSQL's planner takes it for small and follows the index;
- * MariaDB takes none there. There messages wait in front of the log too: they count as if they
- * had been moved.
+ * What a queue that nobody has subscribed to keeps for whoever comes: all that the log
+ * has of it. By index on the id, which has no partition, so {2} rows are looked at and
+ * no more. The limit stands in a sub-select, so that PostgreSQL's planner takes it for
+ * small and follows the index; MariaDB takes none there. There messages wait in front
+ * of the log too: they count as if they had been moved.
  */
 #define KEPT "k.pid >= {1} * 64 AND k.pid < {1} * 64 + 64"
 #define READ_KEPT(rows, last, doubled)                                                   \
@@ -56,8 +57,8 @@ static const struct weir_sql SQL_QUEUES = {
 #define FIRST_INCOMING "(SELECT id FROM {p}_incoming ORDER BY era, id LIMIT 1)"
 #define LAST_INCOMING "(SELECT id FROM {p}_incoming ORDER BY era DESC, id DESC LIMIT 1)"
 
-/* PostgreSQL: of the rows set aside those that stand in the log as well (postgres/sweep.h), by index (id),
- * one look-up in each leaf. */
+/* PostgreSQL: of the rows set aside those that stand in the log as well
+ * (postgres/sweep.h), by index (id), one look-up in each leaf. */
 #define DOUBLED                                                                          \
     "(SELECT count(*) FROM (SELECT a.id FROM {p}_aside a WHERE a.pid >= {1} * 64"        \
     " AND a.pid < {1} * 64 + 64 LIMIT (SELECT {2})) x"                                   \
@@ -105,7 +106,8 @@ static const struct weir_sql SQL_PROCESSES = {
     " {now}"                                                                             \
     " FROM {p}_subscription s JOIN {p}_lease l ON l.subscription = s.id "
 
-/* By the primary keys of leases and acks or, on PostgreSQL, the index of acks backwards. */
+/* By the primary keys of leases and acks or, on PostgreSQL, the index of acks
+ * backwards. */
 #define READ_PARTITIONS(join)                                                            \
     {                                                                                    \
         .name = "read partitions",                                                       \
@@ -121,7 +123,7 @@ static const struct weir_sql SQL_PARTITIONS[] = {
     [WEIR_MARIADB] = READ_PARTITIONS(JOIN_POSITION),
 };
 
-/* ---- lag ------------------------------------------------------------------------------- */
+/* ---- lag --------------------------------------------------------------------------- */
 
 struct lags {
     const struct weir_heap *heap;
@@ -164,8 +166,8 @@ static enum weir_status ask_lags(struct weir_outbox *outbox,
     return status;
 }
 
-/* Is it an estimate of a number that would be told exactly if all rows were looked at? Then few messages
- * lie among many of others, where a part of the rows tells nothing. */
+/* Is it an estimate of a number that would be told exactly if all rows were looked at?
+ * Then few messages lie among many of others, where a part of the rows tells nothing. */
 static bool is_guess(const struct lags *self)
 {
     bool estimate = false;
@@ -211,7 +213,7 @@ static int64_t age(int64_t since_us, int64_t now_us)
     return since_us == 0 || since_us >= now_us ? 0 : now_us - since_us;
 }
 
-/* ---- queues ---------------------------------------------------------------------------- */
+/* ---- queues ------------------------------------------------------------------------ */
 
 struct queue {
     struct weir_list link;
@@ -328,7 +330,8 @@ static enum weir_status count_kept(const struct weir_outbox *outbox,
     return status;
 }
 
-/* Only what is set aside is known when the rest could be told only by waiting for the sweep. */
+/* Only what is set aside is known when the rest could be told only by waiting for the
+ * sweep. */
 static enum weir_status count_kept_at_once(const struct weir_outbox *outbox,
                                            struct weir_connection *connection,
                                            struct queue *queue, struct weir_error *error)
@@ -346,7 +349,8 @@ static enum weir_status count_kept_at_once(const struct weir_outbox *outbox,
     return status;
 }
 
-/* What waits in a queue, for the subscription that has the most to do or for nobody yet. */
+/* What waits in a queue, for the subscription that has the most to do or for nobody
+ * yet. */
 static enum weir_status measure(struct weir_outbox *self,
                                 struct weir_connection *connection, struct queue *queue,
                                 struct lags *lags, struct weir_error *error)
@@ -504,7 +508,7 @@ enum weir_status weir_outbox_read_queue_names(struct weir_outbox *self,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* ---- partitions ------------------------------------------------------------------------ */
+/* ---- partitions -------------------------------------------------------------------- */
 
 static void fill_lag(struct weir_partition_info *info, const struct weir_lag *lag,
                      int64_t now_us)
@@ -596,7 +600,7 @@ enum weir_status weir_outbox_read_partitions(struct weir_outbox *self, const cha
     return status;
 }
 
-/* ---- processes ------------------------------------------------------------------------- */
+/* ---- processes --------------------------------------------------------------------- */
 
 /* On SQLite a process writes its own clock: one that beats in the future is ahead. */
 static int64_t clock_off(struct weir_rows *rows, int64_t now_us)

@@ -1,10 +1,10 @@
 /*
  * message.c - a message's uid as text, its headers, and the partition of a key.
  *
- * The partition of a key is a rule that producers in other languages follow as well, so it must
- * never come out differently. The digest is our own (base/md5.h) because a policy of the machine
- * may take MD5 away from the libraries that have it, and another hash, or partition 0, would
- * break the order of every key.
+ * The partition of a key is a rule that producers in other languages follow as well, so
+ * it must never come out differently. The digest is our own (base/md5.h) because a
+ * policy of the machine may take MD5 away from the libraries that have it, and another
+ * hash, or partition 0, would break the order of every key.
  */
 #include "weir/message.h"
 
@@ -25,7 +25,8 @@ const char *weir_uid_format(const uint8_t *uid, char *out)
     return out;
 }
 
-/* From the end: where another producer wrote a name twice, the last one counts, as in JSON. */
+/* From the end: where another producer wrote a name twice, the last one counts, as in
+ * JSON. */
 const char *weir_message_header(const struct weir_message *self, const char *name)
 {
     for (size_t i = self->header_count; i > 0; i--) {

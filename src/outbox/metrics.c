@@ -1,9 +1,9 @@
 /*
  * metrics.c - see weir/metrics.h.
  *
- * Each table below is a list of names with what they count; a new figure is a new line. The subscribers
- * are looked at once, before the first visit, so that all figures of a subscription belong
- * together as far as the partition table's lock can make them.
+ * Each table below is a list of names with what they count; a new figure is a new line.
+ * The subscribers are looked at once, before the first visit, so that all figures of a
+ * subscription belong together as far as the partition table's lock can make them.
  */
 #include "weir/metrics.h"
 
@@ -15,7 +15,7 @@ struct family {
     const char *help;
 };
 
-/* ---- what there is ------------------------------------------------------------------------ */
+/* ---- what there is ----------------------------------------------------------------- */
 
 static const struct family OF_SUBSCRIBERS[WEIR_METER_ITEMS] = {
     [WEIR_METER_CALLS] = {"weir_outbox_calls_total", "Calls of the handler."},
@@ -112,7 +112,7 @@ static const struct work {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* ---- visiting ----------------------------------------------------------------------------- */
+/* ---- visiting ---------------------------------------------------------------------- */
 
 /* A subscriber as it was when reading began. */
 struct snapshot {

@@ -110,7 +110,8 @@ static enum weir_status check_key(const char *key, struct weir_error *error)
     return WEIR_OK;
 }
 
-/* One header; what it needs is taken from *left, the bytes that names and values may have. */
+/* One header; what it needs is taken from *left, the bytes that names and values may
+ * have. */
 static enum weir_status check_header(const struct weir_header *header, size_t *left,
                                      struct weir_error *error)
 {

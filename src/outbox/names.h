@@ -10,11 +10,13 @@
 #include "weir/message.h"
 #include "weir/outbox.h"
 
-/* 1 to 1024 of A-Z a-z 0-9 . _ -, first and last a letter or digit. `what`: "queue name", ... */
+/* 1 to 1024 of A-Z a-z 0-9 . _ -, first and last a letter or digit. `what`: "queue
+ * name", ... */
 WEIR_CHECKED enum weir_status weir_queue_name_check(const char *what, const char *name,
                                                     struct weir_error *error);
 
-/* 1 to `size_max` printable ASCII characters: WEIR_INVALID. Reads at most one byte beyond. */
+/* 1 to `size_max` printable ASCII characters: WEIR_INVALID. Reads at most one byte
+ * beyond. */
 WEIR_CHECKED enum weir_status weir_printable_check(const char *what, const char *value,
                                                    int size_max,
                                                    struct weir_error *error);

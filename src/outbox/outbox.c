@@ -1,10 +1,11 @@
 /*
  * outbox.c - the life of an outbox: options, handlers, start and stop.
  *
- * Stopping has an order. First no call begins any more; then the callers get the grace, while
- * everybody else goes on, so that leases are renewed and acks stored; then the others end; at
- * last, on the stopping thread, acks that are left are stored and all leases given up. A handler
- * that does not come back keeps its leased partition, and nothing else; its lease runs out.
+ * Stopping has an order. First no call begins any more; then the callers get the grace,
+ * while everybody else goes on, so that leases are renewed and acks stored; then the
+ * others end; at last, on the stopping thread, acks that are left are stored and all
+ * leases given up. A handler that does not come back keeps its leased partition, and
+ * nothing else; its lease runs out.
  */
 #include "weir/outbox.h"
 
@@ -30,8 +31,8 @@
 #include "weir/gate.h"
 #include "weir/reporter.h"
 
-/* What the workers that are no handlers get to end, beyond the grace: they end after the statement
- * that they are at, and those have a time limit. */
+/* What the workers that are no handlers get to end, beyond the grace: they end after
+ * the statement that they are at, and those have a time limit. */
 #define INTERNAL_WORKERS_GRACE_NS WEIR_SECONDS(40)
 #define INTERNAL_WORKERS_SLICE_NS WEIR_MILLISECONDS(20)
 #define HANDLER_RUNNER_GRACE_NS                                                          \
@@ -39,7 +40,7 @@
 
 const struct weir_report_type weir_outbox_report_type = {"outbox"};
 
-/* ---- making ---------------------------------------------------------------------------- */
+/* ---- making ------------------------------------------------------------------------ */
 
 enum weir_status weir_outbox_migrate(struct weir_db *db, struct weir_error *error)
 {
@@ -174,7 +175,8 @@ void weir_outbox_destroy(struct weir_outbox *self)
         self->unfinished += weir_outbox_stop(self, 0);
     weir_registry_fini(&self->registry);
     if (self->unfinished > 0) {
-        /* A handler still runs and may look at its subscriber and at us when it returns. */
+        /* A handler still runs and may look at its subscriber and at us when it
+         * returns. */
         weir_log_event(self->logger, WEIR_LOG_WARNING, "outbox.abandoned",
                        "unfinished=%zu", self->unfinished);
         return;
@@ -209,7 +211,7 @@ enum weir_status weir_outbox_connect(struct weir_outbox *self,
     return status;
 }
 
-/* ---- queues and handlers --------------------------------------------------------------- */
+/* ---- queues and handlers ----------------------------------------------------------- */
 
 static enum weir_status put_queue(struct weir_outbox *self, enum weir_catalog_put put,
                                   const struct weir_queue_options *options,
@@ -285,7 +287,8 @@ const struct weir_subscriber *weir_outbox_find_subscriber(const struct weir_outb
     return NULL;
 }
 
-/* On SQLite a second call could only wait for the first, and would keep a thread busy with it. */
+/* On SQLite a second call could only wait for the first, and would keep a thread busy
+ * with it. */
 static void limit_transactional(const struct weir_outbox *self,
                                 struct weir_subscriber *subscriber)
 {
@@ -401,7 +404,7 @@ enum weir_status weir_outbox_add_handler(struct weir_outbox *self,
     return status;
 }
 
-/* ---- starting -------------------------------------------------------------------------- */
+/* ---- starting ---------------------------------------------------------------------- */
 
 static uint64_t count_messages(void *state, const struct weir_directive *directive)
 {
@@ -526,7 +529,8 @@ static enum weir_status make_partition_table(struct weir_outbox *self,
     return status == WEIR_OK ? status : weir_error_set(error, status, "roster");
 }
 
-/* In a simulation there is no thread to listen: the main reader looks by itself instead. */
+/* In a simulation there is no thread to listen: the main reader looks by itself
+ * instead. */
 static enum weir_status make_wake(struct weir_outbox *self, struct weir_error *error)
 {
     struct weir_wake_options options;
@@ -541,8 +545,8 @@ static enum weir_status make_wake(struct weir_outbox *self, struct weir_error *e
     return weir_wake_start(&options, &self->wake, error);
 }
 
-/* The main reader first: there is one connection already, and the first delivery waits for it. The
- * callers last: they use the others. */
+/* The main reader first: there is one connection already, and the first delivery waits
+ * for it. The callers last: they use the others. */
 static enum weir_status hire(struct weir_outbox *self, struct weir_error *error)
 {
     enum weir_status status = weir_dispatcher_spawn(self, WEIR_READER_MAIN, error);
@@ -659,7 +663,7 @@ enum weir_status weir_outbox_start(struct weir_outbox *self, struct weir_error *
     return WEIR_OK;
 }
 
-/* ---- stopping -------------------------------------------------------------------------- */
+/* ---- stopping ---------------------------------------------------------------------- */
 
 /* What the acker did not get to. */
 static void store_acks(struct weir_outbox *self)
@@ -677,9 +681,9 @@ static void store_acks(struct weir_outbox *self)
 }
 
 /*
- * What is left after the grace hangs in a handler, or is between two calls of one and ends at once,
- * or is about to commit or roll back: that is waited for, as for the internal workers. A handler's connection
- * is left to it.
+ * What is left after the grace hangs in a handler, or is between two calls of one and
+ * ends at once, or is about to commit or roll back: that is waited for, as for the
+ * internal workers. A handler's connection is left to it.
  */
 static size_t stop_handler_runners(struct weir_outbox *self, int64_t grace_ns)
 {
@@ -746,7 +750,7 @@ struct weir_stats *weir_outbox_stats(struct weir_outbox *self)
     return self->stats;
 }
 
-/* ---- operators ------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------- */
 
 static void note_paused(struct weir_outbox *self, const char *queue, bool paused)
 {

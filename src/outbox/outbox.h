@@ -3,16 +3,20 @@
  *
  *   enqueue.c      producers                         any thread
  *   registry.c     queues by name, remembered        any thread
- *   dispatcher.c   reads the log into leased partitions          two workers: main reader and follower
+ *   dispatcher.c   reads the log into leased partitions          two workers: main
+ *                  reader and follower
  *   handler_runner.c       calls handlers                    as many workers as permits
  *   acker.c        moves positions                   one worker
- *   lease_keeper.c       leases, members, shares           one worker on a thread without user code
- *   tx_watchdog.c   cancels statements of handlers    likewise; for transactional handlers only
+ *   lease_keeper.c       leases, members, shares           one worker on a thread
+ *                        without user code
+ *   tx_watchdog.c   cancels statements of handlers    likewise; for transactional
+ *                   handlers only
  *   sweeper.c      removes what all have passed      one worker
  *   retention.c    removes old dead letters          one worker
  *
- * Each of them is a worker of the ward; the leased partitions between them are in partition_table.h. Two wards: the
- * callers are stopped first, while the others still renew their leases and store their acks.
+ * Each of them is a worker of the ward; the leased partitions between them are in
+ * partition_table.h. Two wards: the callers are stopped first, while the others still
+ * renew their leases and store their acks.
  */
 #ifndef WEIR_OUTBOX_OUTBOX_H
 #define WEIR_OUTBOX_OUTBOX_H
@@ -128,14 +132,15 @@ weir_outbox_add_queue_telling(struct weir_outbox *self,
                               const struct weir_queue_options *options,
                               struct weir_queue_change *change, struct weir_error *error);
 
-/* May `count` more messages wait in this queue? WEIR_FULL: not now. Counts them, if so. */
+/* May `count` more messages wait in this queue? WEIR_FULL: not now. Counts them, if
+ * so. */
 WEIR_CHECKED enum weir_status
 weir_outbox_check_room(struct weir_outbox *self, struct weir_connection *connection,
                        const char *queue, const struct weir_queue_row *row, size_t count,
                        struct weir_error *error);
 
-/* What waits in a queue, counted as exactly as status does (inspect.c); 0: there is no such queue.
- * Outside of any transaction, on a connection of ours. */
+/* What waits in a queue, counted as exactly as status does (inspect.c); 0: there is no
+ * such queue. Outside of any transaction, on a connection of ours. */
 WEIR_CHECKED enum weir_status
 weir_outbox_count_waiting(struct weir_outbox *self, struct weir_connection *connection,
                           const char *queue, int64_t *waiting, struct weir_error *error);
@@ -143,7 +148,7 @@ weir_outbox_count_waiting(struct weir_outbox *self, struct weir_connection *conn
 /* Something is new for the main reader: look now. Does nothing before start(). */
 void weir_outbox_notify(struct weir_outbox *self, enum weir_outbox_notifier_id notifier);
 
-/* ---- the workers: each spawns itself into the outbox's wards ---------------------------- */
+/* ---- the workers: each spawns itself into the outbox's wards ----------------------- */
 
 WEIR_CHECKED enum weir_status weir_dispatcher_spawn(struct weir_outbox *outbox,
                                                     enum weir_reader_kind kind,
@@ -158,9 +163,10 @@ WEIR_CHECKED enum weir_status weir_sweeper_spawn(struct weir_outbox *outbox,
                                                  struct weir_error *error);
 
 /*
- * The transaction watchdog, and the transactions that it watches: made when there is a handler that needs
- * them. note(): a handler begins, and has to be done at `deadline_ns`. abandon(): leave those
- * behind that are in a handler; false: another one is not, and soon done. dismiss(): none is.
+ * The transaction watchdog, and the transactions that it watches: made when there is a
+ * handler that needs them. note(): a handler begins, and has to be done at
+ * `deadline_ns`. abandon(): leave those behind that are in a handler; false: another
+ * one is not, and soon done. dismiss(): none is.
  */
 bool weir_tx_watchdog_is_needed(const struct weir_outbox *outbox);
 WEIR_CHECKED enum weir_status weir_tx_watchdog_spawn(struct weir_outbox *outbox,
@@ -187,9 +193,9 @@ WEIR_CHECKED enum weir_status weir_lease_keeper_arrive(struct weir_outbox *outbo
 enum weir_depart { WEIR_DEPART_RELEASING, WEIR_DEPART_AT_ONCE /* they run out */ };
 void weir_lease_keeper_depart(struct weir_outbox *outbox, enum weir_depart how);
 
-/* A worker with the outbox's ways: listener of the log, statistics under `category` (the messages
- * of an execution are those of its weir_outbox_report), panics are errors. The caller fills in name,
- * action, state, notifiers and pace. */
+/* A worker with the outbox's ways: listener of the log, statistics under `category`
+ * (the messages of an execution are those of its weir_outbox_report), panics are
+ * errors. The caller fills in name, action, state, notifiers and pace. */
 struct weir_outbox_worker_options {
     struct weir_worker_options worker;
     const char *category;

@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* A character of several bytes begins with one of these. The second byte of some has a smaller
- * range: the same characters could be written shorter, or are halves of UTF-16, or too large. */
+/* A character of several bytes begins with one of these. The second byte of some has a
+ * smaller range: the same characters could be written shorter, or are halves of UTF-16,
+ * or too large. */
 struct lead {
     unsigned char first, last; /* the lead byte */
     size_t size;

@@ -1,9 +1,9 @@
 /*
  * read_lock_timeout.h - how long somebody waits who only wants to look.
  *
- * On PostgreSQL the sweep has a leaf of the log to itself while it judges and copies its rows: for
- * seconds, if there are a million. Status answers meanwhile: it gives up a statement that would
- * wait for that, and says what can be told without the log.
+ * On PostgreSQL the sweep has a leaf of the log to itself while it judges and copies
+ * its rows: for seconds, if there are a million. Status answers meanwhile: it gives up
+ * a statement that would wait for that, and says what can be told without the log.
  *
  * Threads  Whoever holds the connection.
  */
@@ -16,16 +16,17 @@
 #define WEIR_READ_LOCK_TIMEOUT_NS WEIR_MILLISECONDS(150)
 
 /*
- * From here on a statement that waits for a lock longer than WEIR_READ_LOCK_TIMEOUT_NS fails with
- * WEIR_LOCKED. Nothing on SQLite, where who reads waits for nobody. Outside of any transaction: a
- * failed statement would end it. Behind a pooler it is a transaction for reading, up to regain().
+ * From here on a statement that waits for a lock longer than WEIR_READ_LOCK_TIMEOUT_NS
+ * fails with WEIR_LOCKED. Nothing on SQLite, where who reads waits for nobody. Outside
+ * of any transaction: a failed statement would end it. Behind a pooler it is a
+ * transaction for reading, up to regain().
  */
 WEIR_CHECKED enum weir_status
 weir_read_lock_timeout_set(struct weir_connection *connection, struct weir_error *error);
 
 /*
- * As it was. `status` is what came of the statements meanwhile, and is returned; but WEIR_LOCKED is
- * WEIR_OK and *locked.
+ * As it was. `status` is what came of the statements meanwhile, and is returned; but
+ * WEIR_LOCKED is WEIR_OK and *locked.
  */
 WEIR_CHECKED enum weir_status
 weir_read_lock_timeout_reset(struct weir_connection *connection, enum weir_status status,

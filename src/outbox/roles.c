@@ -1,11 +1,12 @@
 /*
  * roles.c - see roles.h.
  *
- * An entry of a plan is the number of its step, the role, the statement and the unit, each ended by a
- * zero.
+ * An entry of a plan is the number of its step, the role, the statement and the unit,
+ * each ended by a zero.
  *
- * A lock is waited for for less than a second, the server's default time until it looks for deadlocks:
- * others wait behind us meanwhile. Between two attempts they have as long to themselves.
+ * A lock is waited for for less than a second, the server's default time until it looks
+ * for deadlocks: others wait behind us meanwhile. Between two attempts they have as
+ * long to themselves.
  */
 #include "outbox/roles.h"
 
@@ -172,7 +173,7 @@ bool weir_role_plan_leads(const struct weir_role_plan *self,
     return true;
 }
 
-/* ---- applying ------------------------------------------------------------------------------ */
+/* ---- applying ---------------------------------------------------------------------- */
 
 struct work {
     struct weir_role_plan *plan;
@@ -212,9 +213,9 @@ static enum weir_status apply_first(struct weir_connection *connection, void *ar
 }
 
 /*
- * A leaf that is emptied has a new row in the catalogue, as one whose rights change: the second of the
- * two would fail. So a table is locked in the weakest mode, which nothing but that waits for. A change
- * of owner takes the strongest by itself.
+ * A leaf that is emptied has a new row in the catalogue, as one whose rights change:
+ * the second of the two would fail. So a table is locked in the weakest mode, which
+ * nothing but that waits for. A change of owner takes the strongest by itself.
  */
 static enum weir_status lock_table(struct weir_connection *connection,
                                    const struct weir_role_change *first,
@@ -237,7 +238,8 @@ static enum weir_status lock_table(struct weir_connection *connection,
     return status;
 }
 
-/* Any of its statements may be repeated, also after a commit whose outcome is not known. */
+/* Any of its statements may be repeated, also after a commit whose outcome is not
+ * known. */
 static enum weir_status try_unit(struct work *work, struct weir_db *db,
                                  const struct weir_role_change *first,
                                  int64_t wait_limit_ms, struct weir_error *error)

@@ -6,19 +6,20 @@
  *   {p}_producer   enqueues and submits, and nothing else
  *   {p}_viewer     reads, but neither payloads nor headers
  *
- * What each is to have is said once for each engine, in a query (postgres/roles.c, mariadb/roles.c) that
- * compares it with the catalogue. Its answer is a plan: the statements that make roles which are
- * missing, grant what is missing and take back what is too much. So applying it twice changes
- * nothing, and applying it after a migration mends what that has left. A role that is there
- * already keeps its attributes: nobody is made to log in, and no password is changed.
+ * What each is to have is said once for each engine, in a query (postgres/roles.c,
+ * mariadb/roles.c) that compares it with the catalogue. Its answer is a plan: the
+ * statements that make roles which are missing, grant what is missing and take back
+ * what is too much. So applying it twice changes nothing, and applying it after a
+ * migration mends what that has left. A role that is there already keeps its
+ * attributes: nobody is made to log in, and no password is changed.
  *
  * What everybody may do (PUBLIC), each of the roles may do; so this is taken back, too.
  *
- * A plan can be applied while applications work. On PostgreSQL a change of owner locks its table
- * against everybody, and in one transaction with others it would be half of a deadlock with any
- * transaction of an application that uses two tables. So each table is changed in a transaction of
- * its own, which waits for its lock for a fraction of a second and then lets others go first, for up to
- * a minute:
+ * A plan can be applied while applications work. On PostgreSQL a change of owner locks
+ * its table against everybody, and in one transaction with others it would be half of a
+ * deadlock with any transaction of an application that uses two tables. So each table
+ * is changed in a transaction of its own, which waits for its lock for a fraction of a
+ * second and then lets others go first, for up to a minute:
  *
  *   roles, members, the schema -> one table after the other -> all routines
  *
@@ -33,10 +34,10 @@
 #include "db/connection.h"
 
 /*
- * What a role is to have on an object of another family of tables (db/migrate.h), whose affair it
- * is: in place of what the rule of postgres/roles.c gives it on every table of the prefix, which is to
- * write for a runtime, to read for a viewer, and nothing for a producer. Several for one role and
- * object add up. PostgreSQL only.
+ * What a role is to have on an object of another family of tables (db/migrate.h), whose
+ * affair it is: in place of what the rule of postgres/roles.c gives it on every table
+ * of the prefix, which is to write for a runtime, to read for a viewer, and nothing for
+ * a producer. Several for one role and object add up. PostgreSQL only.
  */
 struct weir_role_right {
     const char *object;     /* without the prefix: "execution" */
@@ -45,8 +46,8 @@ struct weir_role_right {
     const char *columns;    /* "no, uuid": on these alone; "": on the whole */
 };
 
-/* What a statement of a plan is for. A right is revoked before others on the same table are
- * granted. */
+/* What a statement of a plan is for. A right is revoked before others on the same table
+ * are granted. */
 enum weir_role_step {
     WEIR_ROLE_MAKE = 1, /* a role that is missing */
     WEIR_ROLE_JOIN,     /* PostgreSQL: who applies it becomes a member of the owner */
@@ -69,8 +70,8 @@ struct weir_role_plan {
     const struct weir_role_right *rights; /* borrowed */
     size_t right_count;
     size_t count;
-    bool
-        blind; /* MariaDB hides from this user what roles have: all is granted, nothing revoked */
+    bool blind; /* MariaDB hides from this user what roles have: all is granted, nothing
+                   revoked */
 };
 
 /* With the rights that other families want. */
@@ -83,15 +84,16 @@ WEIR_CHECKED enum weir_status weir_role_plan_read(struct weir_role_plan *self,
                                                   struct weir_connection *connection,
                                                   struct weir_error *error);
 
-/* Compare and run the statements; *self is then what was run. Calling it again goes on where it has
- * failed. WEIR_DENIED: *failed is what was not allowed, WEIR_LOCKED: what others' transactions did not
- * let happen; its texts live as long as the plan. */
+/* Compare and run the statements; *self is then what was run. Calling it again goes on
+ * where it has failed. WEIR_DENIED: *failed is what was not allowed, WEIR_LOCKED: what
+ * others' transactions did not let happen; its texts live as long as the plan. */
 WEIR_CHECKED enum weir_status weir_role_plan_apply(struct weir_role_plan *self,
                                                    struct weir_db *db,
                                                    struct weir_role_change *failed,
                                                    struct weir_error *error);
 
-/* One after the other: *at begins with 0. False: there are no more. Borrows from the plan. */
+/* One after the other: *at begins with 0. False: there are no more. Borrows from the
+ * plan. */
 bool weir_role_plan_next(const struct weir_role_plan *self, size_t *at,
                          struct weir_role_change *out);
 
@@ -99,8 +101,9 @@ bool weir_role_plan_next(const struct weir_role_plan *self, size_t *at,
 bool weir_role_plan_leads(const struct weir_role_plan *self,
                           const struct weir_role_change *change);
 
-/* Rows of (step, role, statement, unit): owners, tables, columns, routines; in the order of the plan. With
- * parameters, these are the rights of others: objects, roles, privileges, columns. */
+/* Rows of (step, role, statement, unit): owners, tables, columns, routines; in the
+ * order of the plan. With parameters, these are the rights of others: objects, roles,
+ * privileges, columns. */
 enum { WEIR_ROLES_COMPARE_COUNT = 4 };
 extern const struct weir_sql weir_roles_compare_pg[WEIR_ROLES_COMPARE_COUNT];
 extern const struct weir_sql weir_roles_compare_maria[WEIR_ROLES_COMPARE_COUNT];

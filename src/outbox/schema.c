@@ -4,27 +4,32 @@
  *   queue          a name, the number of partitions, policies
  *   subscription   who reads a queue; positions and leases belong to it
  *   log            the messages, append-only (PostgreSQL: in eight leaves)
- *   aside          messages that a slow subscription still needs when their leaf was emptied
+ *   aside          messages that a slow subscription still needs when their leaf was
+ *                  emptied
  *   ack            positions (PostgreSQL: appended, in four leaves; SQLite: one row each)
  *   lease          who delivers which partition
  *   member         processes that serve a subscription, and by what each is known alive
  *   dead_letter    messages that were rejected
  *   meta           what the library must know of this database
- *   cut, leaf      PostgreSQL: the ticks of the log's order; what each leaf was emptied at
- *   copy           PostgreSQL: the newest copy of each leaf; and, in a sequence, the newest by
- *                  which one was emptied (postgres/copy.h)
- *   backlog        how much waits in queues with a limit (PostgreSQL: sequences, postgres/backlog.c)
+ *   cut, leaf      PostgreSQL: the ticks of the log's order; what each leaf was emptied
+ *                  at
+ *   copy           PostgreSQL: the newest copy of each leaf; and, in a sequence, the
+ *                  newest by which one was emptied (postgres/copy.h)
+ *   backlog        how much waits in queues with a limit (PostgreSQL: sequences,
+ *                  postgres/backlog.c)
  *   incoming, era  MariaDB: where producers append (mariadb/log.h), and what pins it
- *   counter        MariaDB: the log's head and how far it was swept; a lock for subscribing
+ *   counter        MariaDB: the log's head and how far it was swept; a lock for
+ *                  subscribing
  *
- * A partition is one number, queue * 64 + partition, so that a message names both in one
- * column and no table of partitions is needed. Ids of queues are never used again: what is
- * left of a removed queue cannot be taken for somebody else's. Times are microseconds since
- * 1970 in an integer on all engines, so most statements are the same on all of them.
+ * A partition is one number, queue * 64 + partition, so that a message names both in
+ * one column and no table of partitions is needed. Ids of queues are never used again:
+ * what is left of a removed queue cannot be taken for somebody else's. Times are
+ * microseconds since 1970 in an integer on all engines, so most statements are the same
+ * on all of them.
  *
- * On PostgreSQL the order of the first two columns of the log is part of the design: defaults
- * are evaluated in the order of the columns, so that a transaction id is always taken before a
- * message id.
+ * On PostgreSQL the order of the first two columns of the log is part of the design:
+ * defaults are evaluated in the order of the columns, so that a transaction id is
+ * always taken before a message id.
  */
 #include "outbox/schema.h"
 
@@ -32,10 +37,11 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Dead letters: the list, newest first; what may be claimed, by deadline; what retention ends. The
- * statements must repeat the conditions word by word (dead_letter_rows.h), or SQLite does not use
- * the index. MariaDB has no partial indexes: there the open ones are found by their status, which
- * comes first in the index, and the closed ones by a time that the others do not have. */
+/* Dead letters: the list, newest first; what may be claimed, by deadline; what
+ * retention ends. The statements must repeat the conditions word by word
+ * (dead_letter_rows.h), or SQLite does not use the index. MariaDB has no partial
+ * indexes: there the open ones are found by their status, which comes first in the
+ * index, and the closed ones by a time that the others do not have. */
 #define LETTER_INDEXES                                                                   \
     "CREATE INDEX {p}_dead_letter_by_failure ON {p}_dead_letter"                         \
     " (status, failed_us, id)",                                                          \
@@ -44,7 +50,7 @@
         "CREATE INDEX {p}_dead_letter_closed ON {p}_dead_letter (completed_us)"          \
         " WHERE status IN ('resolved', 'discarded')"
 
-/* ---- SQLite -------------------------------------------------------------------------------- */
+/* ---- SQLite ------------------------------------------------------------------------ */
 
 static const char *const SQLITE_1[] = {
     "CREATE TABLE {p}_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -70,9 +76,9 @@ static const char *const SQLITE_1[] = {
     " created_us INTEGER NOT NULL,"
     " UNIQUE (queue, name))",
 
-    /* AUTOINCREMENT: plain rowids begin anew when the newest rows were removed, and a reader
-     * that stands behind them would never see the next ones. No second index: it costs a
-     * factor of five on insert. */
+    /* AUTOINCREMENT: plain rowids begin anew when the newest rows were removed, and a
+     * reader that stands behind them would never see the next ones. No second index: it
+     * costs a factor of five on insert. */
     "CREATE TABLE {p}_log ("
     " id INTEGER PRIMARY KEY AUTOINCREMENT,"
     " pid INTEGER NOT NULL,"
@@ -155,7 +161,7 @@ static const char *const SQLITE_1[] = {
     NULL,
 };
 
-/* ---- PostgreSQL ---------------------------------------------------------------------------- */
+/* ---- PostgreSQL -------------------------------------------------------------------- */
 
 #define PG_MESSAGE                                                                       \
     " created_us bigint NOT NULL DEFAULT {now},"                                         \
@@ -283,8 +289,9 @@ static const char *const PG_1[] = {
     " rate double precision NOT NULL DEFAULT 0,"
     " PRIMARY KEY (subscription, process)) WITH (fillfactor = 50)",
 
-    /* Not a counter: one number that everybody reads and writes outside of transactions and
-     * without dead rows. Since when somebody watches (notify_mode.h); 2: nobody does, notify. */
+    /* Not a counter: one number that everybody reads and writes outside of transactions
+     * and without dead rows. Since when somebody watches (notify_mode.h); 2: nobody
+     * does, notify. */
     "CREATE SEQUENCE {p}_asleep",
     "SELECT setval('{p}_asleep', 2)",
 
@@ -307,11 +314,11 @@ static const char *const PG_1[] = {
     NULL,
 };
 
-/* ---- MariaDB ------------------------------------------------------------------------------- */
+/* ---- MariaDB ----------------------------------------------------------------------- */
 
 /*
- * Each statement commits by itself, so each may be repeated. Texts compare byte by byte, also
- * blanks at their end. Nothing is left to the defaults of the server.
+ * Each statement commits by itself, so each may be repeated. Texts compare byte by
+ * byte, also blanks at their end. Nothing is left to the defaults of the server.
  */
 #define MARIA_ASCII " CHARACTER SET ascii COLLATE ascii_nopad_bin"
 #define MARIA_TABLE                                                                      \
@@ -355,8 +362,8 @@ static const char *const MARIA_1[] = {
     " created_us BIGINT NOT NULL,"
     " UNIQUE (queue, name))" MARIA_TABLE,
 
-    /* Why there are eras: mariadb/log.h. Sequences are outside of all transactions, for whoever
-     * reads them too. */
+    /* Why there are eras: mariadb/log.h. Sequences are outside of all transactions, for
+     * whoever reads them too. */
     "CREATE SEQUENCE IF NOT EXISTS {p}_incoming_id CACHE 1000 ENGINE = InnoDB",
     "CREATE SEQUENCE IF NOT EXISTS {p}_era_now NOCACHE ENGINE = InnoDB",
     "CREATE TABLE IF NOT EXISTS {p}_era (no BIGINT PRIMARY KEY)" MARIA_TABLE,
@@ -444,11 +451,12 @@ static const char *const MARIA_1[] = {
     NULL,
 };
 
-/* ---- 2: by what a process is known alive ---------------------------------------------------- */
+/* ---- 2: by what a process is known alive ------------------------------------------- */
 
 /*
- * Rows of a library that knows nothing of this are known by their lease, of no version. `beat_us` is
- * the database's clock at the last heartbeat, which on SQLite is that of the process.
+ * Rows of a library that knows nothing of this are known by their lease, of no version.
+ * `beat_us` is the database's clock at the last heartbeat, which on SQLite is that of
+ * the process.
  */
 static const char *const SQLITE_2[] = {
     "ALTER TABLE {p}_member ADD COLUMN alive_by INTEGER NOT NULL DEFAULT 0", /* enum */
@@ -476,18 +484,20 @@ static const char *const MARIA_2[] = {
     NULL,
 };
 
-/* ---- 3: producers in SQL ------------------------------------------------------------------- */
+/* ---- 3: producers in SQL ----------------------------------------------------------- */
 
-/* How large a payload may be that they give. Servers: postgres/producer.c, mariadb/producer.c. */
+/* How large a payload may be that they give. Servers: postgres/producer.c,
+ * mariadb/producer.c. */
 static const char *const SQLITE_3[] = {
     "INSERT OR IGNORE INTO {p}_meta VALUES ('payload_max', '65536')",
     NULL,
 };
 
-/* ---- 5: how often something of a queue was removed ------------------------------------------ */
+/* ---- 5: how often something of a queue was removed --------------------------------- */
 
-/* The removed place is that of the furthest partition, so that it says nothing of the others. A
- * process that reads on from before it needs to know of each removal (partition_table_fill.c). */
+/* The removed place is that of the furthest partition, so that it says nothing of the
+ * others. A process that reads on from before it needs to know of each removal
+ * (partition_table_fill.c). */
 static const char *const SQLITE_5[] = {
     "ALTER TABLE {p}_queue ADD COLUMN removals INTEGER NOT NULL DEFAULT 0",
     NULL,
@@ -503,13 +513,13 @@ static const char *const MARIA_5[] = {
     NULL,
 };
 
-/* ---- 6: marks of calls ---------------------------------------------------------------------- */
+/* ---- 6: marks of calls ------------------------------------------------------------- */
 
 /*
- * `trying`: the message that a call was about to begin with, 0 for none, below 0 for a call alone;
- * `marks_from`: the first epoch whose marks are found (mark.h). A library that knows neither leaves
- * marks as they are, of messages that it has passed: those are found by nobody. Acks lock leases
- * first, so this does.
+ * `trying`: the message that a call was about to begin with, 0 for none, below 0 for a
+ * call alone; `marks_from`: the first epoch whose marks are found (mark.h). A library
+ * that knows neither leaves marks as they are, of messages that it has passed: those
+ * are found by nobody. Acks lock leases first, so this does.
  */
 static const char *const SQLITE_6[] = {
     "ALTER TABLE {p}_lease ADD COLUMN marks_from INTEGER NOT NULL DEFAULT 0",
@@ -530,9 +540,10 @@ static const char *const MARIA_6[] = {
     NULL,
 };
 
-/* ---- 7: queues that are being removed ------------------------------------------------------- */
+/* ---- 7: queues that are being removed ---------------------------------------------- */
 
-/* Until when (queue_removal.h). The producers' functions look at it; on MariaDB from their index. */
+/* Until when (queue_removal.h). The producers' functions look at it; on MariaDB from
+ * their index. */
 static const char *const SQLITE_7[] = {
     "ALTER TABLE {p}_queue ADD COLUMN going_us INTEGER NOT NULL DEFAULT 0",
     NULL,
@@ -550,10 +561,10 @@ static const char *const MARIA_7[] = {
     NULL,
 };
 
-/* ---- 9: copies of leaves ------------------------------------------------------------------- */
+/* ---- 9: copies of leaves ----------------------------------------------------------- */
 
-/* A message may stand in the log and aside at once from here on. Older libraries would deliver it
- * twice, so they must not use this schema. */
+/* A message may stand in the log and aside at once from here on. Older libraries would
+ * deliver it twice, so they must not use this schema. */
 static const char *const PG_9[] = {
     "CREATE TABLE {p}_copy ("
     " leaf text PRIMARY KEY,"
@@ -571,12 +582,12 @@ static const char *const PG_9[] = {
     NULL,
 };
 
-/* ---- 10: subscriptions that operators stop and move ------------------------------------------ */
+/* ---- 10: subscriptions that operators stop and move -------------------------------- */
 
-/* `replay_to`: messages of the partition up to this number had been passed when the subscription was
- * moved back; those that come again say so (seek.h). It stays when they have come: no later message
- * has such a number. A library that knows neither column delivers to paused subscriptions, and
- * without that header. */
+/* `replay_to`: messages of the partition up to this number had been passed when the
+ * subscription was moved back; those that come again say so (seek.h). It stays when
+ * they have come: no later message has such a number. A library that knows neither
+ * column delivers to paused subscriptions, and without that header. */
 static const char *const SQLITE_10[] = {
     "ALTER TABLE {p}_subscription ADD COLUMN paused INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE {p}_lease ADD COLUMN replay_to INTEGER NOT NULL DEFAULT 0",
@@ -597,12 +608,12 @@ static const char *const MARIA_10[] = {
     NULL,
 };
 
-/* ---- 12: what is kept although everybody has passed it --------------------------------------- */
+/* ---- 12: what is kept although everybody has passed it ----------------------------- */
 
 /*
- * `retain_us`: for how long; 0: not at all. `whole_us`: everything of the queue that was created since
- * then is there; 0: since the queue was made. A library that knows neither removes what is to be kept,
- * and says nothing of it.
+ * `retain_us`: for how long; 0: not at all. `whole_us`: everything of the queue that
+ * was created since then is there; 0: since the queue was made. A library that knows
+ * neither removes what is to be kept, and says nothing of it.
  */
 #define RETAIN_WHOLE(now)                                                                \
     "UPDATE {p}_queue SET whole_us = " now " WHERE removed_id > 0 OR removed_cut > 0"
@@ -629,11 +640,12 @@ static const char *const MARIA_12[] = {
     NULL,
 };
 
-/* ---- 13: how much waits in queues with a limit ------------------------------------------------ */
+/* ---- 13: how much waits in queues with a limit ------------------------------------- */
 
 /*
- * The published numbers (backlog.h). PostgreSQL has sequences and functions for them (postgres/backlog.c),
- * which the statements of producers bring. A library that knows nothing of them counts by itself.
+ * The published numbers (backlog.h). PostgreSQL has sequences and functions for them
+ * (postgres/backlog.c), which the statements of producers bring. A library that knows
+ * nothing of them counts by itself.
  */
 #define BACKLOG_TABLE(integer, key)                                                      \
     " {p}_backlog (queue " key ", counted_us " integer " NOT NULL DEFAULT 0,"            \

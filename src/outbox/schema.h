@@ -1,7 +1,8 @@
 /*
  * schema.h - the tables of the outbox, as numbered changes (db/migrate.h).
  *
- * What each table is for is said beside it in schema.c; docs/internals/outbox.md draws it.
+ * What each table is for is said beside it in schema.c; docs/internals/outbox.md draws
+ * it.
  */
 #ifndef WEIR_OUTBOX_SCHEMA_H
 #define WEIR_OUTBOX_SCHEMA_H

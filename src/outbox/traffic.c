@@ -1,11 +1,11 @@
 /*
  * traffic.c - see traffic.h.
  *
- * Messages are counted over a span that ends now. If the rows that were looked at are all that the
- * last minute has left, the span begins with the first of the queue; it is a second at least,
- * or the only message of a quiet queue, just enqueued, would be a thousand per second. If there
- * are more rows than that, it begins with the oldest that was looked at, of whichever queue: all
- * of this queue since then have been seen.
+ * Messages are counted over a span that ends now. If the rows that were looked at are
+ * all that the last minute has left, the span begins with the first of the queue; it is
+ * a second at least, or the only message of a quiet queue, just enqueued, would be a
+ * thousand per second. If there are more rows than that, it begins with the oldest that
+ * was looked at, of whichever queue: all of this queue since then have been seen.
  */
 #include "outbox/traffic.h"
 
@@ -15,9 +15,9 @@
 #define SPAN_US_MIN INT64_C(1000000)
 
 /*
- * By index on the id, backwards. The limit stands in a sub-select, so that PostgreSQL's planner
- * takes it for small and follows the index; MariaDB takes none there. There the newest ones are
- * in front of the log, until they are moved.
+ * By index on the id, backwards. The limit stands in a sub-select, so that PostgreSQL's
+ * planner takes it for small and follows the index; MariaDB takes none there. There the
+ * newest ones are in front of the log, until they are moved.
  */
 #define MINE "n.pid >= {1} * 64 AND n.pid < {1} * 64 + 64"
 #define READ_IN(rows)                                                                    \

@@ -1,10 +1,11 @@
 /*
  * transact_nested.h - work in the caller's transaction, or in one of its own.
  *
- * A function that takes a connection that may be NULL does its work as a body. With NULL the body
- * runs in a transaction of its own and is repeated when another one was in the way; so it must
- * begin anew each time it is called. In the caller's transaction it runs once, in a savepoint:
- * when it fails, the transaction stays usable and has no trace of it.
+ * A function that takes a connection that may be NULL does its work as a body. With
+ * NULL the body runs in a transaction of its own and is repeated when another one was
+ * in the way; so it must begin anew each time it is called. In the caller's transaction
+ * it runs once, in a savepoint: when it fails, the transaction stays usable and has no
+ * trace of it.
  *
  * Threads  Whoever holds the connection.
  */

@@ -1,7 +1,8 @@
 /*
  * tuning.c - defaults, profiles, and the limits of what may be asked for.
  *
- * A profile is a row of numbers for each kind of worker; docs/internals/outbox.md has them as a table.
+ * A profile is a row of numbers for each kind of worker; docs/internals/outbox.md has
+ * them as a table.
  */
 #include "outbox/tuning.h"
 
@@ -45,7 +46,8 @@ enum {
 static const struct weir_tuning PROFILES[PROFILE_COUNT][WEIR_KIND_COUNT] = {
     [WEIR_PROFILE_DEFAULT] = {
         [WEIR_KIND_LANE]       = {10, MS(100), MS(500), MS(50), MIN(10), S(1), S(60), 2},
-        [WEIR_KIND_DISPATCHER] = {1000, MS(100), MS(500), MS(50), MIN(10), MS(100), S(30), 1},
+        [WEIR_KIND_DISPATCHER] = {1000, MS(100), MS(500), MS(50), MIN(10), MS(100),
+                                  S(30), 1},
         [WEIR_KIND_SWEEP]      = SWEEP,
         [WEIR_KIND_CHECK]      = CHECK(MIN(1)),
     },
@@ -57,13 +59,15 @@ static const struct weir_tuning PROFILES[PROFILE_COUNT][WEIR_KIND_COUNT] = {
     },
     [WEIR_PROFILE_HIGH_THROUGHPUT] = {
         [WEIR_KIND_LANE]       = {100, MS(1), MS(20), MS(2), MIN(10), S(1), S(60), 2},
-        [WEIR_KIND_DISPATCHER] = {2000, MS(10), MS(100), MS(10), MIN(10), MS(100), S(30), 1},
+        [WEIR_KIND_DISPATCHER] = {2000, MS(10), MS(100), MS(10), MIN(10), MS(100),
+                                  S(30), 1},
         [WEIR_KIND_SWEEP]      = SWEEP,
         [WEIR_KIND_CHECK]      = CHECK(MIN(1)),
     },
     [WEIR_PROFILE_RELAXED] = {
         [WEIR_KIND_LANE]       = {10, MS(100), MS(500), MS(50), MIN(10), S(5), MIN(5), 1},
-        [WEIR_KIND_DISPATCHER] = {1000, MS(100), MS(500), MS(100), MIN(10), MS(100), S(30), 1},
+        [WEIR_KIND_DISPATCHER] = {1000, MS(100), MS(500), MS(100), MIN(10), MS(100),
+                                  S(30), 1},
         [WEIR_KIND_SWEEP]      = SWEEP,
         [WEIR_KIND_CHECK]      = CHECK(MIN(2)),
     },
@@ -83,7 +87,7 @@ static enum weir_status check_order(const char *field, int64_t value_ns,
                                     const char *limit, int64_t limit_ns,
                                     struct weir_error *error);
 
-/* ---- defaults ----------------------------------------------------------------------------- */
+/* ---- defaults ---------------------------------------------------------------------- */
 
 void weir_outbox_options_init(struct weir_outbox_options *self)
 {
@@ -119,7 +123,7 @@ struct weir_tuning weir_tuning_of(enum weir_profile profile, enum weir_worker_ki
     return PROFILES[profile][kind];
 }
 
-/* ---- tunings and leases ------------------------------------------------------------------- */
+/* ---- tunings and leases ------------------------------------------------------------ */
 
 /* One duration of a tuning, with the limits it has by itself. */
 struct duration_rule {
@@ -177,7 +181,7 @@ enum weir_status weir_lease_options_check(const struct weir_lease_options *self,
         weir_duration_spell(self->duration_ns, duration, sizeof duration));
 }
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 static enum weir_status check_process_name(const char *name, struct weir_error *error)
 {
@@ -307,7 +311,7 @@ enum weir_status weir_handler_options_check(const struct weir_handler_options *s
     return status;
 }
 
-/* ---- texts -------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------- */
 
 /* A limit that no value can pass is not worth a word. */
 static enum weir_status check_number(const char *field, uint64_t value, uint64_t min,

@@ -6,8 +6,8 @@
 
 #include "weir/outbox.h"
 
-/* batch, min <= active, idle, retry base and max, threshold. `whose`: "leased partition", ... WEIR_INVALID
- * names whose, field, value and limit. */
+/* batch, min <= active, idle, retry base and max, threshold. `whose`: "leased
+ * partition", ... WEIR_INVALID names whose, field, value and limit. */
 WEIR_CHECKED enum weir_status weir_tuning_check(const struct weir_tuning *self,
                                                 const char *whose,
                                                 struct weir_error *error);

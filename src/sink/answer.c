@@ -1,7 +1,8 @@
 /*
  * answer.c - see answer.h.
  *
- * A byte that is no character ends no word: a line with a zero in it is nonsense, not its beginning.
+ * A byte that is no character ends no word: a line with a zero in it is nonsense, not
+ * its beginning.
  */
 #include "sink/answer.h"
 

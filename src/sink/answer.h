@@ -5,13 +5,15 @@
  *   retry WHY           try again; WHY may be missing
  *   reject WHY          a dead letter; WHY may be missing
  *
- * Behind the word may stand the id of the message as it is in the line that the process was given:
+ * Behind the word may stand the id of the message as it is in the line that the process
+ * was given:
  *
  *   ok 0f3c...9c        the same, and an answer for this message only
  *
- * An answer without an id is taken for the message that was sent last. A process that may answer
- * twice, or late, should repeat the id: then no answer counts for another message than its own.
- * So a WHY must not begin with a word of 32 hexadecimal digits that is not the id.
+ * An answer without an id is taken for the message that was sent last. A process that
+ * may answer twice, or late, should repeat the id: then no answer counts for another
+ * message than its own. So a WHY must not begin with a word of 32 hexadecimal digits
+ * that is not the id.
  */
 #ifndef WEIR_SINK_ANSWER_H
 #define WEIR_SINK_ANSWER_H
@@ -33,8 +35,8 @@ struct weir_answer_line {
     struct weir_str id;
 };
 
-/* Read a line, without its newline, that was said when the message with the uid `id`, as text, was
- * worked on. */
+/* Read a line, without its newline, that was said when the message with the uid `id`,
+ * as text, was worked on. */
 struct weir_answer_line weir_answer_read(struct weir_str line, const char *id);
 
 #endif

@@ -9,9 +9,10 @@
  *   exit 65   reject         (EX_DATAERR)
  *   else      retry, with the code or the signal in the reason
  *
- * The last line of standard error is the reason. What is not over in time is killed, with all of
- * its process group, and retried. A message whose key or type is too large for the environment is
- * rejected: only programs that write to the tables themselves can make one.
+ * The last line of standard error is the reason. What is not over in time is killed,
+ * with all of its process group, and retried. A message whose key or type is too large
+ * for the environment is rejected: only programs that write to the tables themselves
+ * can make one.
  */
 #include <stdlib.h>
 #include <string.h>

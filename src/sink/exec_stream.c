@@ -4,15 +4,15 @@
  *   we       {"queue":"orders",...}\n
  *   it       ok\n    or    retry REASON\n    or    reject REASON\n      (answer.h)
  *
- * One message at a time: the next line is sent when the last one is answered for. Sending ahead
- * would be faster, but then a message could be done while an earlier one of its partition is to
- * be tried again, and the order would be broken.
+ * One message at a time: the next line is sent when the last one is answered for.
+ * Sending ahead would be faster, but then a message could be done while an earlier one
+ * of its partition is to be tried again, and the order would be broken.
  *
- * There are as many processes as deliveries at once; one is started when none is free. A process
- * is free again after a batch. One that has ended, said something else, something unasked for or
- * something for another message is replaced; what it had not answered is tried again. At the end
- * each gets the end of its input, a grace, and then is killed. When we are killed, so are they
- * (guard.h).
+ * There are as many processes as deliveries at once; one is started when none is free.
+ * A process is free again after a batch. One that has ended, said something else,
+ * something unasked for or something for another message is replaced; what it had not
+ * answered is tried again. At the end each gets the end of its input, a grace, and then
+ * is killed. When we are killed, so are they (guard.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static struct stream *stream_of(struct weir_list *link)
     return WEIR_CONTAINER_OF(link, struct stream, link);
 }
 
-/* ---- opening and closing --------------------------------------------------------------- */
+/* ---- opening and closing ----------------------------------------------------------- */
 
 static enum weir_status open_stream_sink(const struct weir_sink_options *options,
                                          const char *target, struct weir_sink **out,
@@ -122,7 +122,7 @@ static void close_stream_sink(struct weir_sink *sink)
     weir_heap_free(sink->options.heap, self);
 }
 
-/* ---- processes ------------------------------------------------------------------------- */
+/* ---- processes --------------------------------------------------------------------- */
 
 static struct stream *take_idle(struct stream_sink *self)
 {
@@ -188,7 +188,7 @@ static struct stream *hire(struct stream_sink *self, struct weir_reason *reason)
     return start(self, reason);
 }
 
-/* ---- messages -------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------- */
 
 /* It says nothing more: most likely it is ending, and how it ended is worth a moment. */
 static const char *see_off(struct weir_child *child)

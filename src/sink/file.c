@@ -6,13 +6,14 @@
  *               one sync for it and for whoever else has written (join.h)
  *               ack
  *
- * A write that fails in the middle is taken back: the file is cut to the size it had, which nobody
- * else can have changed because of the lock. A crash leaves a piece of a line behind, which the
- * next writer cuts off, in this process or in another, when it opens the file or when it writes.
+ * A write that fails in the middle is taken back: the file is cut to the size it had,
+ * which nobody else can have changed because of the lock. A crash leaves a piece of a
+ * line behind, which the next writer cuts off, in this process or in another, when it
+ * opens the file or when it writes.
  *
- * The file may be moved away (by a rotation of logs) or removed. A line in a file that nobody can
- * find is a line lost, so before each write the path is looked at; when it leads elsewhere the
- * file is opened anew.
+ * The file may be moved away (by a rotation of logs) or removed. A line in a file that
+ * nobody can find is a line lost, so before each write the path is looked at; when it
+ * leads elsewhere the file is opened anew.
  *
  *   I1  `fd` changes only under `turn`, when nobody waits for a sync of it
  *   I2  who holds the file's lock holds `turn`
@@ -56,7 +57,7 @@ struct file_sink {
     struct weir_lock turn; /* of writing: held while doing so */
 };
 
-/* ---- opening --------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------- */
 
 /* Make the name of a file durable: a sync of its folder. */
 static int sync_folder(const char *path)
@@ -82,8 +83,8 @@ static int sync_folder(const char *path)
     return number;
 }
 
-/* A file that is not there is made, with these permissions whatever the umask; those of one that is
- * there stay as they are. */
+/* A file that is not there is made, with these permissions whatever the umask; those of
+ * one that is there stay as they are. */
 static int open_or_make(const char *path, mode_t permissions)
 {
     struct stat about;
@@ -124,7 +125,8 @@ static int open_path(const char *path, uint32_t permissions, int *out, const cha
     return 0;
 }
 
-/* Wait for the file's lock until `deadline_ns`, or until the batch (may be NULL) is stopped. */
+/* Wait for the file's lock until `deadline_ns`, or until the batch (may be NULL) is
+ * stopped. */
 static int lock_file(struct file_sink *self, int fd, const struct weir_batch *batch,
                      int64_t deadline_ns)
 {
@@ -244,7 +246,7 @@ static void close_file(struct weir_sink *sink)
     dispose(sink->options.heap, self);
 }
 
-/* ---- writing --------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------- */
 
 /* The path still leads to the file that is open. */
 static bool is_in_place(const struct file_sink *self)
@@ -256,8 +258,8 @@ static bool is_in_place(const struct file_sink *self)
            at_path.st_dev == here.st_dev && at_path.st_ino == here.st_ino;
 }
 
-/* Open the file that the path leads to now. Who has written to the old one and waits for the disk
- * is waited for. */
+/* Open the file that the path leads to now. Who has written to the old one and waits
+ * for the disk is waited for. */
 static int reopen(struct file_sink *self) WEIR_REQUIRES(self->turn)
 {
     struct weir_group_commit_ticket ticket;
@@ -318,7 +320,7 @@ static int write_lines(struct file_sink *self, const struct weir_batch *batch,
     return number;
 }
 
-/* ---- delivering ------------------------------------------------------------------------ */
+/* ---- delivering -------------------------------------------------------------------- */
 
 /* Write lines and wait until they are on disk. Returns 0 or an errno. */
 static int store(struct file_sink *self, const struct weir_batch *batch,

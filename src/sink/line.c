@@ -17,8 +17,8 @@
 
 enum { US_PER_SECOND = 1000000, FEW_HEADERS = 16 };
 
-/* Before 1970 the fraction still counts upwards. Every int64_t of microseconds is a year that
- * gmtime_r() can tell. */
+/* Before 1970 the fraction still counts upwards. Every int64_t of microseconds is a
+ * year that gmtime_r() can tell. */
 const char *weir_line_format_time(int64_t time_us, char *out)
 {
     int64_t fraction = time_us % US_PER_SECOND;
@@ -43,8 +43,8 @@ static void append_text(struct weir_buf *out, const char *field, const char *tex
     weir_json_append_str(out, weir_str(text));
 }
 
-/* Of two headers with the same name the last one counts. With few, each is compared with those
- * behind it; with many, `last` knows the last one of each name. */
+/* Of two headers with the same name the last one counts. With few, each is compared
+ * with those behind it; with many, `last` knows the last one of each name. */
 static bool is_outdone(const struct weir_message *message, size_t index,
                        const struct weir_map *last)
 {

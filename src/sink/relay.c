@@ -1,9 +1,9 @@
 /*
  * relay.c - see weir/relay.h.
  *
- * The relay belongs to whoever opened it and to each delivery that runs. weir_outbox_stop() may
- * have to leave a delivery behind (a disk that does not answer); then close() does not wait for
- * it, and the last one out frees everything.
+ * The relay belongs to whoever opened it and to each delivery that runs.
+ * weir_outbox_stop() may have to leave a delivery behind (a disk that does not answer);
+ * then close() does not wait for it, and the last one out frees everything.
  */
 #include "weir/relay.h"
 
@@ -43,8 +43,8 @@ static void drop_hold(struct weir_relay *self)
     weir_heap_free(heap, self);
 }
 
-/* What a sink has not acked was not delivered, whatever it answers: `cut_short` keeps the outbox
- * from taking "done" for all of it. */
+/* What a sink has not acked was not delivered, whatever it answers: `cut_short` keeps
+ * the outbox from taking "done" for all of it. */
 static enum weir_outcome deliver(struct weir_context *context, void *state,
                                  struct weir_batch *batch, struct weir_reason *reason)
 {
@@ -185,7 +185,7 @@ void weir_relay_close(struct weir_relay *self)
     drop_hold(self);
 }
 
-/* ---- reading --------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 struct remainder {
     const char *subscription;

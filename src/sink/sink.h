@@ -1,25 +1,27 @@
 /*
  * sink.h - where messages go when nobody writes a handler: a file, a program, a broker.
  *
- * A sink is opened from a URL and is given batches, each of one partition. It is an operation
- * table, so that a network sink is one more file and one more line in sink.c.
+ * A sink is opened from a URL and is given batches, each of one partition. It is an
+ * operation table, so that a network sink is one more file and one more line in sink.c.
  *
  *   stdout:                 lines on standard output
- *   file:PATH               lines at the end of a file, on disk before they are acknowledged
+ *   file:PATH               lines at the end of a file, on disk before they are
+ *                           acknowledged
  *   exec:COMMAND            a process for each message
  *   exec-stream:COMMAND     processes that live on, a line in, an answer out
  *
- * Order    The caller gives one batch of a partition at a time, and the next one when that one
- *          has returned. A sink takes the messages in order, and acks the prefix of the batch
- *          that has arrived for good. It never acks what it has not delivered, and never works
- *          on a message while an earlier one of the batch is undecided unless the other end
- *          takes all or nothing.
+ * Order    The caller gives one batch of a partition at a time, and the next one when
+ *          that one has returned. A sink takes the messages in order, and acks the
+ *          prefix of the batch that has arrived for good. It never acks what it has not
+ *          delivered, and never works on a message while an earlier one of the batch is
+ *          undecided unless the other end takes all or nothing.
  * Threads  deliver() from several threads at once, for different partitions; health() any
  *          thread; open() and close() alone.
- * Failure  What cannot work (a path that cannot be written, an empty command) fails in open(),
- *          with a text for the person who typed the URL. What may work later is a retry with a
- *          reason. A sink looks at weir_batch_remaining_ns() and weir_batch_stopped() and returns
- *          soon when they say so: no sink may keep a thread for good.
+ * Failure  What cannot work (a path that cannot be written, an empty command) fails in
+ *          open(), with a text for the person who typed the URL. What may work later is
+ *          a retry with a reason. A sink looks at weir_batch_remaining_ns() and
+ *          weir_batch_stopped() and returns soon when they say so: no sink may keep a
+ *          thread for good.
  */
 #ifndef WEIR_SINK_SINK_H
 #define WEIR_SINK_SINK_H
@@ -59,24 +61,26 @@ struct weir_sink_ops {
     uint32_t batch;     /* messages per delivery that suit it; 0: any number does */
 
     /*
-     * Open `target`, which is what follows the colon and lives for the call; may block for I/O.
-     * Allocates a struct that begins with a struct weir_sink and stores it in *out; the rest of
-     * the common part is filled in by the caller. On failure nothing is left behind.
+     * Open `target`, which is what follows the colon and lives for the call; may block
+     * for I/O. Allocates a struct that begins with a struct weir_sink and stores it in
+     * *out; the rest of the common part is filled in by the caller. On failure nothing
+     * is left behind.
      */
     enum weir_status (*open)(const struct weir_sink_options *options, const char *target,
                              struct weir_sink **out, struct weir_error *error);
 
     /*
-     * Deliver a batch of which nothing is taken yet, and say with weir_batch_ack_chunk() and
-     * weir_batch_reject() how far it came. WEIR_DONE: what is neither acked nor rejected was not
-     * tried (the batch was stopped). WEIR_RETRY, with a reason: the first such message failed.
-     * Never WEIR_REJECT. Blocks until then.
+     * Deliver a batch of which nothing is taken yet, and say with
+     * weir_batch_ack_chunk() and weir_batch_reject() how far it came. WEIR_DONE: what
+     * is neither acked nor rejected was not tried (the batch was stopped). WEIR_RETRY,
+     * with a reason: the first such message failed. Never WEIR_REJECT. Blocks until
+     * then.
      */
     enum weir_outcome (*deliver)(struct weir_sink *self, struct weir_batch *batch,
                                  struct weir_reason *reason);
 
-    /* Give everything back, the struct too. No delivery is running. Blocks for a few seconds at
-     * most. */
+    /* Give everything back, the struct too. No delivery is running. Blocks for a few
+     * seconds at most. */
     void (*close)(struct weir_sink *self);
 };
 
@@ -94,9 +98,10 @@ struct weir_sink {
 void weir_sink_options_init(struct weir_sink_options *self);
 
 /*
- * Open the sink that `url` names. WEIR_INVALID: no such scheme (the text names the nearest), or a
- * target that makes no sense; WEIR_DENIED, WEIR_NOT_FOUND, WEIR_SYSTEM: as the operating system
- * says; WEIR_NO_MEMORY. *out is then NULL. Copies `url` and `options`.
+ * Open the sink that `url` names. WEIR_INVALID: no such scheme (the text names the
+ * nearest), or a target that makes no sense; WEIR_DENIED, WEIR_NOT_FOUND, WEIR_SYSTEM:
+ * as the operating system says; WEIR_NO_MEMORY. *out is then NULL. Copies `url` and
+ * `options`.
  */
 WEIR_CHECKED enum weir_status weir_sink_open(const char *url,
                                              const struct weir_sink_options *options,
@@ -124,8 +129,8 @@ const char *weir_sink_name(const struct weir_sink *self);
 
 void weir_sink_read_health(struct weir_sink *self, struct weir_sink_health *out);
 
-/* For a sink: this failure is for good, or at least has a status; without it a retry counts as
- * WEIR_FAILED. Stays until the next delivery that works. */
+/* For a sink: this failure is for good, or at least has a status; without it a retry
+ * counts as WEIR_FAILED. Stays until the next delivery that works. */
 void weir_sink_note(struct weir_sink *self, enum weir_status status, const char *text);
 
 /* For open(): the status of an errno, with the text of it behind `format`. */

@@ -1,16 +1,18 @@
 /*
  * stdout.c - lines on standard output.
  *
- * A line is acknowledged when the operating system has taken it. Nothing is held back in a buffer
- * of ours, and nothing is promised beyond the pipe: who wants lines on disk uses file:.
+ * A line is acknowledged when the operating system has taken it. Nothing is held back
+ * in a buffer of ours, and nothing is promised beyond the pipe: who wants lines on disk
+ * uses file:.
  *
- * The reader of a pipe may be slow, or stand still. So a pipe is written to in small steps, each
- * of which fits when poll() says so, and between two of them stop is looked at. Stopping may come
- * in the middle of a line. The other half is kept, and goes out before anything else does: lines
- * on standard output are whole, whatever happens. (The message then comes again, as it was not
- * acknowledged.)
+ * The reader of a pipe may be slow, or stand still. So a pipe is written to in small
+ * steps, each of which fits when poll() says so, and between two of them stop is looked
+ * at. Stopping may come in the middle of a line. The other half is kept, and goes out
+ * before anything else does: lines on standard output are whole, whatever happens. (The
+ * message then comes again, as it was not acknowledged.)
  *
- *   I1  at most one thread of the process is between the first byte of a chunk and its last
+ *   I1  at most one thread of the process is between the first byte of a chunk and its
+ *       last
  *   I2  `rest` is what is missing of the last line that went out
  */
 #include <errno.h>
@@ -74,7 +76,8 @@ static void close_stdout(struct weir_sink *sink)
     weir_heap_free(sink->options.heap, sink);
 }
 
-/* Write until all is out, WEIR_CANCELLED when stopped, WEIR_SYSTEM with errno. *done counts. */
+/* Write until all is out, WEIR_CANCELLED when stopped, WEIR_SYSTEM with errno. *done
+ * counts. */
 static enum weir_status push(struct stdout_sink *self, const struct weir_batch *batch,
                              const char *bytes, size_t size, size_t *done)
 {

@@ -1,13 +1,13 @@
 /*
  * context.c - panics, clean-ups and waits of an execution.
  *
- * A boundary is a setjmp() on the stack of the one who calls user code. weir_panic() jumps to
- * the innermost one of its own flow of control, which is checked: a jump to another stack
- * would be the end of both.
+ * A boundary is a setjmp() on the stack of the one who calls user code. weir_panic()
+ * jumps to the innermost one of its own flow of control, which is checked: a jump to
+ * another stack would be the end of both.
  *
- * Clean-ups are kept in the execution's arena, not on the stack that a panic leaves behind.
- * Each runs inside a boundary of its own, so one that panics does not keep the others from
- * running.
+ * Clean-ups are kept in the execution's arena, not on the stack that a panic leaves
+ * behind. Each runs inside a boundary of its own, so one that panics does not keep the
+ * others from running.
  */
 #include "ward/context.h"
 

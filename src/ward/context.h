@@ -5,8 +5,8 @@
  *      ^                                   |
  *      +------ clean-ups run here <--------+
  *
- * Each thread of a pool and each fiber of a simulation has one context and uses it for one
- * execution after the other.
+ * Each thread of a pool and each fiber of a simulation has one context and uses it for
+ * one execution after the other.
  *
  * Threads  The flow of control that owns it.
  */
@@ -40,16 +40,16 @@ void weir_context_fini(struct weir_context *self);
 /* The context whose user code this flow of control is in; NULL outside. */
 struct weir_context *weir_context_current(void);
 
-/* Enter and leave user code: makes `context` the current one (NULL: none) and returns the one
- * before. A simulation calls it too when it changes fibers. */
+/* Enter and leave user code: makes `context` the current one (NULL: none) and returns
+ * the one before. A simulation calls it too when it changes fibers. */
 struct weir_context *weir_context_swap_current(struct weir_context *context);
 
 /* Forget everything the last execution allocated. */
 void weir_context_reset(struct weir_context *self);
 
 /*
- * Park this flow of control; `parking` already stands in its line, if any. WEIR_OK when it was
- * woken by a signal, WEIR_TIMEOUT, WEIR_CANCELLED or WEIR_CLOSED.
+ * Park this flow of control; `parking` already stands in its line, if any. WEIR_OK when
+ * it was woken by a signal, WEIR_TIMEOUT, WEIR_CANCELLED or WEIR_CLOSED.
  */
 WEIR_CHECKED enum weir_status
 weir_context_park(struct weir_context *self, struct weir_parking *parking,

@@ -11,8 +11,8 @@
  * Lock     One per executor, for everything in src/ward that is not the property of the
  *          flow of control that runs a worker. Annotations speak of it as
  *          weir_executor_role, since clang cannot see that worker->executor and
- *          gate->executor are the same. The locks of two executors are never held together.
- *          While it is held: no callback of the user's, no heap, no log.
+ *          gate->executor are the same. The locks of two executors are never held
+ *          together. While it is held: no callback of the user's, no heap, no log.
  * Memory   Counted: the owner, each thread, ward, gate and notifier hold one reference.
  */
 #ifndef WEIR_WARD_EXECUTOR_H
@@ -46,7 +46,8 @@ struct weir_executor_ops {
     /* Microseconds since 1970. With or without the lock. */
     int64_t (*wall_us)(struct weir_executor *self);
 
-    /* A worker was put into `track`: see that somebody runs it. Lock held; does not block. */
+    /* A worker was put into `track`: see that somebody runs it. Lock held; does not
+     * block. */
     void (*wake)(struct weir_executor *self, enum weir_worker_class track);
 
     /* The earliest timer has become earlier. Lock held; does not block. */
@@ -110,10 +111,10 @@ void weir_executor_lock(struct weir_executor *self) WEIR_ACQUIRE(weir_executor_r
 void weir_executor_unlock(struct weir_executor *self) WEIR_RELEASE(weir_executor_role);
 
 /*
- * The clock that leases end by. It counts the time during which the host was suspended, while the
- * database's clock went on; the one that timers go by (weir_executor_now()) does not, and conditions
- * can wait by no other. The two have nothing in common but their pace. A virtual machine that is
- * paused from outside stops both.
+ * The clock that leases end by. It counts the time during which the host was suspended,
+ * while the database's clock went on; the one that timers go by (weir_executor_now())
+ * does not, and conditions can wait by no other. The two have nothing in common but
+ * their pace. A virtual machine that is paused from outside stops both.
  */
 int64_t weir_executor_boot_now(struct weir_executor *self);
 

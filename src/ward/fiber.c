@@ -1,8 +1,9 @@
 /*
  * fiber.c - ucontext, and what the sanitizers must be told.
  *
- * A fiber never leaves its entry loop: when the entry is done it pauses like any other time,
- * only saying so. That way a stack is set up once and used for one execution after the other.
+ * A fiber never leaves its entry loop: when the entry is done it pauses like any other
+ * time, only saying so. That way a stack is set up once and used for one execution
+ * after the other.
  */
 #include "ward/fiber.h"
 

@@ -1,11 +1,12 @@
 /*
  * fiber.h - a flow of control with a stack of its own, for the simulation.
  *
- * The simulation switches into a fiber, which runs until it switches back, either because
- * its entry is done or because it has to wait. Address and thread sanitizers are told of each
- * switch.
+ * The simulation switches into a fiber, which runs until it switches back, either
+ * because its entry is done or because it has to wait. Address and thread sanitizers
+ * are told of each switch.
  *
- * Threads  One. Memory   The stack is mapped, with a page below it that must not be touched.
+ * Threads  One. Memory   The stack is mapped, with a page below it that must not be
+ *          touched.
  */
 #ifndef WEIR_WARD_FIBER_H
 #define WEIR_WARD_FIBER_H
@@ -20,7 +21,8 @@ struct weir_heap;
 /* Called on the fiber's stack, once per run(). */
 typedef void (*weir_fiber_fn)(void *argument);
 
-/* Fails with WEIR_NO_MEMORY; *out is then NULL. Copies nothing: `argument` is borrowed. */
+/* Fails with WEIR_NO_MEMORY; *out is then NULL. Copies nothing: `argument` is
+ * borrowed. */
 WEIR_CHECKED enum weir_status weir_fiber_create(const struct weir_heap *heap,
                                                 weir_fiber_fn entry, void *argument,
                                                 struct weir_fiber **out);

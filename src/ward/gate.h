@@ -28,7 +28,8 @@ void weir_gate_retain(struct weir_gate *self);
 /* Take a permit if one is free; then nobody can be in line. */
 bool weir_gate_take(struct weir_gate *self) WEIR_REQUIRES(weir_executor_role);
 
-/* Stand in line: `wait` is woken by SIGNAL when it holds a permit, by CLOSING otherwise. */
+/* Stand in line: `wait` is woken by SIGNAL when it holds a permit, by CLOSING
+ * otherwise. */
 void weir_gate_queue(struct weir_gate *self, struct weir_wait *wait)
     WEIR_REQUIRES(weir_executor_role);
 

@@ -1,8 +1,8 @@
 /*
  * lock.c - thin walls around pthreads.
  *
- * Conditions are tied to the monotonic clock when they are made, so that a wall clock that
- * is set back cannot make anybody wait for an hour.
+ * Conditions are tied to the monotonic clock when they are made, so that a wall clock
+ * that is set back cannot make anybody wait for an hour.
  */
 #include "ward/lock.h"
 
@@ -19,8 +19,8 @@ enum weir_status weir_lock_init(struct weir_lock *self)
 
     if (code != 0)
         return WEIR_SYSTEM;
-    /* Our locks are held for some hundred nanoseconds and a sleep costs many microseconds:
-     * turn a few times before going to sleep. */
+    /* Our locks are held for some hundred nanoseconds and a sleep costs many
+     * microseconds: turn a few times before going to sleep. */
     code = pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
     if (code == 0)
         code = pthread_mutex_init(&self->mutex, &attributes);

@@ -1,8 +1,8 @@
 /*
  * lock.h - a mutex and a condition, with the promises that clang can check.
  *
- * Locking cannot fail for a lock that was initialised: an error there is a bug and asserts.
- * Waiting is always against an absolute time of the monotonic clock.
+ * Locking cannot fail for a lock that was initialised: an error there is a bug and
+ * asserts. Waiting is always against an absolute time of the monotonic clock.
  */
 #ifndef WEIR_WARD_LOCK_H
 #define WEIR_WARD_LOCK_H

@@ -28,8 +28,8 @@ static void copy_for_quotes(char *out, size_t size, const char *text);
 struct weir_listener weir_log_listener(const struct weir_log *log)
 {
     return (struct weir_listener){
-        /* A listener's state may be anything and so is not const; the callbacks below turn
-         * it back at once. */
+        /* A listener's state may be anything and so is not const; the callbacks below
+         * turn it back at once. */
         .state = (void *)(uintptr_t)log, .on_start = log_start, .on_stop = log_stop,
         .on_complete = log_complete,     .on_error = log_error, .on_idle = log_idle,
         .on_sleep = log_sleep,

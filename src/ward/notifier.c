@@ -3,9 +3,9 @@
  *
  *   I1  a permit is stored only while nobody waits
  *
- * A worker that waits on several notifiers stands in all their lines, and the first signal
- * takes it out of all of them under the same lock. So no signal is ever delivered to a wait
- * that has been given up, and none needs to be handed on.
+ * A worker that waits on several notifiers stands in all their lines, and the first
+ * signal takes it out of all of them under the same lock. So no signal is ever
+ * delivered to a wait that has been given up, and none needs to be handed on.
  */
 #include "ward/notifier.h"
 
@@ -58,8 +58,8 @@ void weir_notifier_notify_all(struct weir_notifier *self)
     struct weir_list now;
 
     /*
-     * Only those who wait at this moment. Somebody who is woken may be back in line before
-     * the last one is served, so the line is moved aside first.
+     * Only those who wait at this moment. Somebody who is woken may be back in line
+     * before the last one is served, so the line is moved aside first.
      */
     weir_executor_lock(self->executor);
     weir_list_init(&now);

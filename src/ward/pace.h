@@ -20,7 +20,8 @@ WEIR_CHECKED enum weir_status weir_pace_check(const struct weir_pace *pace,
 
 void weir_pacer_init(struct weir_pacer *self, const struct weir_pace *pace);
 
-/* The wait that is due now; the one after it is a ramp step shorter, down to the minimum. */
+/* The wait that is due now; the one after it is a ramp step shorter, down to the
+ * minimum. */
 int64_t weir_pacer_next(struct weir_pacer *self);
 
 /* Begin again with the active interval. */

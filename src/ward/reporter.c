@@ -5,10 +5,11 @@
  *       `closed` and not `reporting`
  *   I2  the reporter lives until destroy() and the end of its worker: one reference each
  *
- * destroy() cannot wait for the worker to end: in a simulation nothing runs meanwhile, and on
- * a busy pool it may take a while. So the worker may outlive it, finds `closed`, and touches
- * neither registry nor log again. Its on_stop gives the second reference up; that is the
- * last callback of the last listener, after which the worker looks at nothing of ours.
+ * destroy() cannot wait for the worker to end: in a simulation nothing runs meanwhile,
+ * and on a busy pool it may take a while. So the worker may outlive it, finds `closed`,
+ * and touches neither registry nor log again. Its on_stop gives the second reference
+ * up; that is the last callback of the last listener, after which the worker looks at
+ * nothing of ours.
  */
 #include "weir/reporter.h"
 
@@ -107,7 +108,8 @@ out:
     return status;
 }
 
-/* The poker goes last: its hold on the ward keeps the executor, which the worker needs. */
+/* The poker goes last: its hold on the ward keeps the executor, which the worker
+ * needs. */
 void weir_reporter_destroy(struct weir_reporter *self)
 {
     if (self == NULL)

@@ -7,15 +7,17 @@
  *                                            | it was the last: sleep until due
  *                                            +--------------------------------> run()
  *
- * "Due" is an interval after the cycle began, not after it was due. This one line is the
- * whole policy for late ticks: after a cycle that took too long the next is due already, so
- * it begins at once, and the one after it is counted from there. With a fixed grid, every
- * cycle missed would have to be dropped explicitly, and one that begins late, for want of
- * a thread, would be followed by the next within less than an interval.
+ * "Due" is an interval after the cycle began, not after it was due. This one line is
+ * the whole policy for late ticks: after a cycle that took too long the next is due
+ * already, so it begins at once, and the one after it is counted from there. With a
+ * fixed grid, every cycle missed would have to be dropped explicitly, and one that
+ * begins late, for want of a thread, would be followed by the next within less than an
+ * interval.
  *
  * Invariants:
  *
- *   I1  two cycles begin at least one interval apart, unless a tick or somebody outside has asked
+ *   I1  two cycles begin at least one interval apart, unless a tick or somebody outside
+ *       has asked
  *   I2  partition < ticks of a cycle; 0 between two cycles
  *   I3  a complete cycle visited every partition once
  */

@@ -2,9 +2,9 @@
  * scan.h - one scan of a scanner: when it ticks, what came of it.
  *
  * It is the action of a worker. Each execution is one tick; between two partitions the
- * worker says proceed, after the last one it sleeps until the next cycle is due. So memory
- * of the execution and the flag of cancellation are the runtime's affair, once per tick,
- * and a scan of many partitions does not keep a thread from the others.
+ * worker says proceed, after the last one it sleeps until the next cycle is due. So
+ * memory of the execution and the flag of cancellation are the runtime's affair, once
+ * per tick, and a scan of many partitions does not keep a thread from the others.
  *
  * Threads  run() is the worker's; read() any thread.
  */

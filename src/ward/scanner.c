@@ -1,10 +1,10 @@
 /*
  * scanner.c - a ward of scans that is started and stopped as one.
  *
- * Each scan is a worker of the scanner's own ward. It is spawned when the scan is added and
- * idles, like every new worker, until somebody notifies it; start() does that for all of
- * them. So nothing can fail in start(), and there is no instant at which some scans exist
- * and some do not yet: a stop() that follows at once finds them all.
+ * Each scan is a worker of the scanner's own ward. It is spawned when the scan is added
+ * and idles, like every new worker, until somebody notifies it; start() does that for
+ * all of them. So nothing can fail in start(), and there is no instant at which some
+ * scans exist and some do not yet: a stop() that follows at once finds them all.
  *
  *   add():   spawn, idle        start():  notify each        stop():  cancel the ward
  *
@@ -13,7 +13,8 @@
  *
  * Invariants:
  *
- *   I1  holders is 1 for the owner, until destroy(), plus 1 for each worker that has not ended
+ *   I1  holders is 1 for the owner, until destroy(), plus 1 for each worker that has
+ *       not ended
  *   I2  an entry below `count` never changes: no lock is needed for it
  */
 #include "weir/scanner.h"

@@ -1,15 +1,15 @@
 /*
  * sim.c - the executor in one thread and in virtual time.
  *
- * Everything that can run now is a *candidate*: a ready worker, or a fiber whose wait is over.
- * The seed picks one; it runs until it is done or has to wait. When there is no candidate, the
- * clock jumps to the next timer.
+ * Everything that can run now is a *candidate*: a ready worker, or a fiber whose wait
+ * is over. The seed picks one; it runs until it is done or has to wait. When there is
+ * no candidate, the clock jumps to the next timer.
  *
  *   I1  the clock never goes back, and moves only when there is no candidate
  *   I2  a fiber is free, or current, or waiting, or resumable
  *
- * The scheduler's lock is taken here as on threads, though nobody contends for it: the code
- * around it is the same, and so are the mistakes it would reveal.
+ * The scheduler's lock is taken here as on threads, though nobody contends for it: the
+ * code around it is the same, and so are the mistakes it would reveal.
  */
 #include "ward/sim.h"
 
@@ -59,7 +59,7 @@ static struct weir_sim *sim_of(struct weir_executor *executor)
     return WEIR_CONTAINER_OF(executor, struct weir_sim, executor);
 }
 
-/* ---- runners ------------------------------------------------------------------------------ */
+/* ---- runners ----------------------------------------------------------------------- */
 
 static void run_worker(void *argument)
 {
@@ -142,7 +142,7 @@ static void begin(struct weir_sim *self, struct weir_list *track_link)
     go_on(self, runner);
 }
 
-/* ---- picking ------------------------------------------------------------------------------ */
+/* ---- picking ----------------------------------------------------------------------- */
 
 static uint32_t up_to_choices(size_t count)
 {
@@ -220,7 +220,7 @@ static bool step(struct weir_sim *self, int64_t limit_ns)
     return true;
 }
 
-/* ---- the public calls --------------------------------------------------------------------- */
+/* ---- the public calls -------------------------------------------------------------- */
 
 enum weir_status weir_sim_create(const struct weir_sim_options *options,
                                  struct weir_sim **out, struct weir_error *error)
@@ -356,7 +356,7 @@ bool weir_sim_run_until_quiet(struct weir_sim *self, int64_t limit_ns)
     return quiet;
 }
 
-/* ---- the operation table ------------------------------------------------------------------ */
+/* ---- the operation table ----------------------------------------------------------- */
 
 static int64_t sim_now(struct weir_executor *executor)
 {

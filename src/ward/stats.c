@@ -7,8 +7,8 @@
  *   I2  drained was the total once, so it is not above it in any figure
  *   I3  a category is never removed, and neither its name nor its place changes
  *
- * Removing a member adds to `folded` exactly what the member contributed to the total, so a
- * drain gives the same difference whether the member went before or after it (I1).
+ * Removing a member adds to `folded` exactly what the member contributed to the total,
+ * so a drain gives the same difference whether the member went before or after it (I1).
  */
 #include "weir/stats.h"
 
@@ -239,8 +239,8 @@ static struct category *find_category(const struct weir_stats *self, const char 
     return NULL;
 }
 
-/* The category with the name of `fresh`: the old one if there is one, else `fresh` itself,
- * which is taken. NULL when there is no room. */
+/* The category with the name of `fresh`: the old one if there is one, else `fresh`
+ * itself, which is taken. NULL when there is no room. */
 static struct category *enter_category(struct weir_stats *self, struct category **fresh)
 {
     struct category *category = find_category(self, (*fresh)->name);

@@ -11,8 +11,8 @@
 /* The monotonic clock. */
 int64_t weir_system_now_ns(void);
 
-/* The same, and it goes on while the host is suspended, where the system has such a clock. Nothing
- * can wait by it. */
+/* The same, and it goes on while the host is suspended, where the system has such a
+ * clock. Nothing can wait by it. */
 int64_t weir_system_boot_ns(void);
 
 /* Microseconds since 1970, UTC. */

@@ -1,10 +1,10 @@
 /*
  * tally.c - a listener that counts.
  *
- * One thread writes, any thread reads, and no figure says anything about another: relaxed
- * atomics will do. The fresh maximum alone has two writers, because a reader takes it away.
- * Raising it is therefore a compare-exchange: a plain store could put back a maximum that
- * was taken in between.
+ * One thread writes, any thread reads, and no figure says anything about another:
+ * relaxed atomics will do. The fresh maximum alone has two writers, because a reader
+ * takes it away. Raising it is therefore a compare-exchange: a plain store could put
+ * back a maximum that was taken in between.
  *
  * Sums are kept in nanoseconds and given out in microseconds. Each of them, cut to whole
  * microseconds, still only grows, so differences over time lose nothing.

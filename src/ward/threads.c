@@ -1,23 +1,23 @@
 /*
  * threads.c - the executor on a pool of threads.
  *
- * A thread takes a ready worker from its track, runs it, and looks again. With nothing to run
- * it dozes on a condition of its own. One of those who doze is the *timekeeper*: it wakes
- * when the next timer is due, all others only when roused, so an idle pool makes no wake-ups
- * at all. Whoever is parked inside an action or in weir_ward_stop() dozes in the same way and
- * may keep the time too: otherwise a pool whose threads all wait inside actions would stop
- * its own clock.
+ * A thread takes a ready worker from its track, runs it, and looks again. With nothing
+ * to run it dozes on a condition of its own. One of those who doze is the *timekeeper*:
+ * it wakes when the next timer is due, all others only when roused, so an idle pool
+ * makes no wake-ups at all. Whoever is parked inside an action or in weir_ward_stop()
+ * dozes in the same way and may keep the time too: otherwise a pool whose threads all
+ * wait inside actions would stop its own clock.
  *
  *   I1  there is at most one timekeeper, and it dozes
  *   I2  while timers are armed, there is a timekeeper, or somebody is on the way who will
- *       look at them, or nobody dozes: then every thread is in user code, and the first that
- *       comes back looks
- *   I3  while workers are ready, nobody dozes who serves their track, or somebody was roused
- *       who will look
+ *       look at them, or nobody dozes: then every thread is in user code, and the first
+ *       that comes back looks
+ *   I3  while workers are ready, nobody dozes who serves their track, or somebody was
+ *       roused who will look
  *
- * A thread that is between two runs (it holds the lock and is not in user code) looks at its
- * track and at the timers anyway. So what happens then needs no signal; before it goes into
- * user code it rouses somebody for what it leaves behind.
+ * A thread that is between two runs (it holds the lock and is not in user code) looks
+ * at its track and at the timers anyway. So what happens then needs no signal; before
+ * it goes into user code it rouses somebody for what it leaves behind.
  */
 #include <pthread.h>
 
@@ -72,7 +72,7 @@ static struct pool *pool_of(struct weir_executor *executor)
     return WEIR_CONTAINER_OF(executor, struct pool, executor);
 }
 
-/* ---- making and ending it ----------------------------------------------------------------- */
+/* ---- making and ending it ---------------------------------------------------------- */
 
 void weir_executor_options_init(struct weir_executor_options *self)
 {
@@ -188,8 +188,9 @@ static enum weir_status start_threads(struct pool *self, uint32_t common,
 }
 
 /*
- * A thread in user code may never come back: it is let go, and ends by itself when it does.
- * Every other one is past its last piece of user code, so joining it takes no time.
+ * A thread in user code may never come back: it is let go, and ends by itself when it
+ * does. Every other one is past its last piece of user code, so joining it takes no
+ * time.
  */
 static void end_threads(struct pool *self)
 {
@@ -232,7 +233,7 @@ static void threads_free(struct weir_executor *executor)
     weir_heap_free(executor->heap, self);
 }
 
-/* ---- dozing ------------------------------------------------------------------------------ */
+/* ---- dozing ------------------------------------------------------------------------ */
 
 static void rouse(struct sleeper *sleeper)
 {
@@ -298,7 +299,7 @@ static bool between_runs(const struct pool *self)
     return me != NULL && me->pool == self && weir_context_current() == NULL;
 }
 
-/* ---- the threads ------------------------------------------------------------------------- */
+/* ---- the threads ------------------------------------------------------------------- */
 
 static void rouse_for_track(struct pool *self, enum weir_worker_class track)
 {
@@ -345,7 +346,7 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
-/* ---- the operation table ------------------------------------------------------------------ */
+/* ---- the operation table ----------------------------------------------------------- */
 
 static int64_t threads_now(struct weir_executor *executor)
 {

@@ -5,8 +5,8 @@
  *   I2  `previous` of the first child is the parent, of the others the left sibling
  *
  * A pairing heap is a tree of any shape; the work is done when a node is taken out: its
- * children are joined in pairs from left to right, then the pairs from right to left. That
- * is what keeps the average logarithmic; joining them one by one would not.
+ * children are joined in pairs from left to right, then the pairs from right to left.
+ * That is what keeps the average logarithmic; joining them one by one would not.
  */
 #include "ward/timer.h"
 

@@ -1,11 +1,12 @@
 /*
  * timer.h - many deadlines, the earliest first.
  *
- * Timers live inside the things they wake, so arming one allocates nothing and cannot fail.
+ * Timers live inside the things they wake, so arming one allocates nothing and cannot
+ * fail.
  *
  * Order    By time; those of the same time in the order in which they were armed.
- * Threads  Guarded by the executor's lock. Arming and finding the earliest are O(1), taking
- *          one out is O(log n) on average.
+ * Threads  Guarded by the executor's lock. Arming and finding the earliest are O(1),
+ *          taking one out is O(log n) on average.
  */
 #ifndef WEIR_WARD_TIMER_H
 #define WEIR_WARD_TIMER_H

@@ -1,10 +1,10 @@
 /*
  * wait.h - standing somewhere until somebody comes.
  *
- * Two kinds of things wait: a worker, which is data and is made ready when its wait is over,
- * and a flow of control inside an action, which is parked. Both stand in the lines of
- * notifiers and gates with a struct weir_wait, and neither the line nor the one who calls
- * knows which it is.
+ * Two kinds of things wait: a worker, which is data and is made ready when its wait is
+ * over, and a flow of control inside an action, which is parked. Both stand in the
+ * lines of notifiers and gates with a struct weir_wait, and neither the line nor the
+ * one who calls knows which it is.
  *
  * Threads  The executor's lock guards all of it.
  */
@@ -32,7 +32,8 @@ struct weir_wait {
     void *owner;           /* the worker or the parking */
     void *place;           /* the gate or the notifier; borrowed */
 
-    /* Called with the lock held and the link already taken out. Only SIGNAL or CLOSING. */
+    /* Called with the lock held and the link already taken out. Only SIGNAL or
+     * CLOSING. */
     void (*wake)(struct weir_wait *self, enum weir_wake why);
 };
 
@@ -42,7 +43,8 @@ void weir_wait_init(struct weir_wait *self, void *owner, void *place,
 /* Wake the first in line; false when nobody is there. */
 bool weir_wait_wake_first(struct weir_list *line, enum weir_wake why);
 
-/* One flow of control that waits inside an action, or in weir_ward_stop(). On its stack. */
+/* One flow of control that waits inside an action, or in weir_ward_stop(). On its
+ * stack. */
 struct weir_parking {
     struct weir_executor *executor;
     struct weir_wait wait;

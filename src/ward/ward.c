@@ -4,9 +4,9 @@
  *   I1  workers is the list of those that have not ended, in the order they were spawned
  *   I2  nothing is spawned once cancelled
  *
- * Stopping does not depend on a free thread: the caller of weir_ward_stop() runs the end of
- * every worker that is not being executed itself, so one action that hangs makes exactly one
- * worker unfinished, even on a pool of one thread.
+ * Stopping does not depend on a free thread: the caller of weir_ward_stop() runs the
+ * end of every worker that is not being executed itself, so one action that hangs makes
+ * exactly one worker unfinished, even on a pool of one thread.
  */
 #include "ward/ward.h"
 
@@ -256,8 +256,9 @@ static void close_door(struct weir_ward *self)
 }
 
 /*
- * Run the end of each worker that is not running. They are all taken before the first is run:
- * otherwise threads of the pool would be in the middle of some ends when stop(0) counts.
+ * Run the end of each worker that is not running. They are all taken before the first
+ * is run: otherwise threads of the pool would be in the middle of some ends when
+ * stop(0) counts.
  */
 static void run_ends(struct weir_ward *self, struct weir_context *context)
 {

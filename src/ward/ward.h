@@ -18,15 +18,17 @@ void weir_ward_release(struct weir_ward *self);
 
 struct weir_executor *weir_ward_executor(const struct weir_ward *self);
 
-/* Log the end of a worker and tell the host. Without the lock; fills in the ward's name. */
+/* Log the end of a worker and tell the host. Without the lock; fills in the ward's
+ * name. */
 void weir_ward_report_end(struct weir_ward *self, struct weir_worker_end *end);
 
-/* A worker has ended: it is not counted any more, and whoever waits in stop() looks again. */
+/* A worker has ended: it is not counted any more, and whoever waits in stop() looks
+ * again. */
 void weir_ward_remove(struct weir_ward *self, struct weir_worker *worker)
     WEIR_REQUIRES(weir_executor_role);
 
-/* Keep `link` until the ward is cancelled, which takes it out and calls `cancel` on it; false
- * when it is cancelled already. */
+/* Keep `link` until the ward is cancelled, which takes it out and calls `cancel` on it;
+ * false when it is cancelled already. */
 struct weir_ward_guest {
     struct weir_list link;
     void (*cancel)(struct weir_ward_guest *self); /* with the lock held */

@@ -1,11 +1,11 @@
 /*
  * worker.c - the loop of a worker, cut at every point where it waits.
  *
- * Written as a thread, a worker would be: wait; take a permit; execute; decide how to wait.
- * Here each wait is a state, and whatever ends it calls admit(), which takes the permit or
- * stands in line for it, which leads to the track, from which a thread or the simulation takes
- * it to weir_worker_run(), which ends in settle(): the next wait. No step allocates anything,
- * so none can fail.
+ * Written as a thread, a worker would be: wait; take a permit; execute; decide how to
+ * wait. Here each wait is a state, and whatever ends it calls admit(), which takes the
+ * permit or stands in line for it, which leads to the track, from which a thread or the
+ * simulation takes it to weir_worker_run(), which ends in settle(): the next wait. No
+ * step allocates anything, so none can fail.
  *
  *   I1  the timer is armed only in PACING, BACKING_OFF and SLEEPING
  *   I2  it stands in lines of notifiers only in IDLING and SLEEPING
@@ -102,7 +102,7 @@ static void time_is_up(struct weir_timer *timer);
 static void hear(struct weir_wait *ear, enum weir_wake why);
 static void leave_line(struct weir_wait *place, enum weir_wake why);
 
-/* ---- making one ------------------------------------------------------------------------ */
+/* ---- making one -------------------------------------------------------------------- */
 
 /* One block: the struct, then the places in line, the two lists, and the name. */
 static struct weir_worker *allocate(const struct weir_executor *executor,
@@ -226,7 +226,7 @@ void weir_worker_release(struct weir_worker *self)
     weir_ward_release(ward);
 }
 
-/* ---- reading and asking ----------------------------------------------------------------- */
+/* ---- reading and asking ------------------------------------------------------------ */
 
 void weir_worker_cancel(struct weir_worker *self)
 {
@@ -323,7 +323,7 @@ struct weir_gate *weir_worker_gate(const struct weir_worker *self, size_t index)
     return index == 0 ? self->bulkhead.shared : self->bulkhead.guaranteed;
 }
 
-/* ---- running: without the lock, by the flow of control that owns it ---------------------- */
+/* ---- running: without the lock, by the flow of control that owns it ---------------- */
 
 #define TELL(self, callback, ...)                                                        \
     do {                                                                                 \
@@ -335,7 +335,8 @@ struct weir_gate *weir_worker_gate(const struct weir_worker *self, size_t index)
         }                                                                                \
     } while (0)
 
-/* What one run did, until the lock is held again. Directive and error only if it executed. */
+/* What one run did, until the lock is held again. Directive and error only if it
+ * executed. */
 struct outcome {
     struct weir_worker *worker;
     int64_t begun_ns;
@@ -462,8 +463,9 @@ static void run_end(struct weir_worker *self, const struct outcome *outcome)
 }
 
 /*
- * The permit goes back before the end is told, which may take long. By then we count as being
- * in user code, so that the executor wakes somebody else for whoever gets the permit.
+ * The permit goes back before the end is told, which may take long. By then we count as
+ * being in user code, so that the executor wakes somebody else for whoever gets the
+ * permit.
  */
 static void finish(struct weir_worker *self, struct weir_context *context,
                    const struct outcome *outcome)
@@ -510,7 +512,7 @@ int64_t weir_worker_run(struct weir_worker *self, struct weir_context *context,
     return now_ns;
 }
 
-/* ---- waiting: with the lock held --------------------------------------------------------- */
+/* ---- waiting: with the lock held --------------------------------------------------- */
 
 #define FROM(state) (1u << (state))
 
@@ -604,8 +606,8 @@ static void wait_backoff(struct weir_worker *self, int64_t now_ns)
 }
 
 /*
- * A retry leaves stored permits where they are: the signal may be meant for a sibling that
- * shares the notifier, and at worst causes one execution more.
+ * A retry leaves stored permits where they are: the signal may be meant for a sibling
+ * that shares the notifier, and at worst causes one execution more.
  */
 static void after_backoff(struct weir_worker *self)
 {

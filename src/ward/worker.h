@@ -9,9 +9,9 @@
  *                         v
  *                       ENDED
  *
- * A worker in STARTING or READY is in its track and nowhere else. One that is RUNNING belongs
- * to the flow of control that runs it. In every other state it stands in the lines of its
- * notifiers or gates, or has its timer armed, or both.
+ * A worker in STARTING or READY is in its track and nowhere else. One that is RUNNING
+ * belongs to the flow of control that runs it. In every other state it stands in the
+ * lines of its notifiers or gates, or has its timer armed, or both.
  *
  * Memory   Counted: one reference of the ward until it has ended, one per handle.
  */
@@ -28,8 +28,9 @@ struct weir_executor;
 struct weir_parking;
 struct weir_ward;
 
-/* Check `options` and build a worker in state STARTING, in no track yet. Takes references to
- * its gates and notifiers. Fails with WEIR_INVALID or WEIR_NO_MEMORY; *out is then NULL. */
+/* Check `options` and build a worker in state STARTING, in no track yet. Takes
+ * references to its gates and notifiers. Fails with WEIR_INVALID or WEIR_NO_MEMORY;
+ * *out is then NULL. */
 WEIR_CHECKED enum weir_status
 weir_worker_create(struct weir_ward *ward, struct weir_executor *executor,
                    const struct weir_worker_options *options, struct weir_worker **out,
@@ -42,10 +43,10 @@ void weir_worker_retain(struct weir_worker *self);
 void weir_worker_start(struct weir_worker *self) WEIR_REQUIRES(weir_executor_role);
 
 /*
- * Run what is due for a worker taken from its track: its start, one execution, or its end.
- * The lock is held on entry and exit but not while user code runs. Takes the time, which may
- * be as old as a wait for the lock is long, and returns it anew: reading the clock costs as
- * much as all else an execution does.
+ * Run what is due for a worker taken from its track: its start, one execution, or its
+ * end. The lock is held on entry and exit but not while user code runs. Takes the time,
+ * which may be as old as a wait for the lock is long, and returns it anew: reading the
+ * clock costs as much as all else an execution does.
  */
 int64_t weir_worker_run(struct weir_worker *self, struct weir_context *context,
                         int64_t now_ns) WEIR_REQUIRES(weir_executor_role);
@@ -61,7 +62,8 @@ void weir_worker_cancel_locked(struct weir_worker *self)
  */
 bool weir_worker_seize(struct weir_worker *self) WEIR_REQUIRES(weir_executor_role);
 
-/* End one that is running, for good: its flow of control is no more. Only the ward hears. */
+/* End one that is running, for good: its flow of control is no more. Only the ward
+ * hears. */
 void weir_worker_drop(struct weir_worker *self) WEIR_REQUIRES(weir_executor_role);
 
 bool weir_worker_cancelled(const struct weir_worker *self);
@@ -79,7 +81,8 @@ struct weir_list *weir_worker_track_link(struct weir_worker *self);
 struct weir_worker *weir_worker_from_track_link(struct weir_list *link);
 struct weir_ward *weir_worker_ward(const struct weir_worker *self);
 
-/* For observers: the gate whose permit it holds, and the gates it may use; may be NULL. */
+/* For observers: the gate whose permit it holds, and the gates it may use; may be
+ * NULL. */
 struct weir_gate *weir_worker_permit(const struct weir_worker *self);
 struct weir_gate *weir_worker_gate(const struct weir_worker *self, size_t index);
 

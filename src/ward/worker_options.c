@@ -1,8 +1,8 @@
 /*
  * worker_options.c - what a worker may be asked to be; see weir/worker.h.
  *
- * Everything is looked at before anything is made, and the text names the field, its value and
- * the limit.
+ * Everything is looked at before anything is made, and the text names the field, its
+ * value and the limit.
  */
 #include "ward/worker_options.h"
 

@@ -1,6 +1,6 @@
 /*
- * executions_claims.h - what is asked of each engine in turn, in a program of its own so that two run at
- * a time: test_executions_*.c.
+ * executions_claims.h - what is asked of each engine in turn, in a program of its own
+ * so that two run at a time: test_executions_*.c.
  */
 #ifndef WEIR_TEST_EXECUTIONS_CLAIMS_H
 #define WEIR_TEST_EXECUTIONS_CLAIMS_H
@@ -36,7 +36,7 @@ static inline uint64_t executions_seed(void)
     return seed;
 }
 
-/* ---- everything at once ----------------------------------------------------------------------- */
+/* ---- everything at once ------------------------------------------------------------ */
 
 static inline void end_exactly_once(struct fixture *fixture)
 {
@@ -63,7 +63,7 @@ static inline void end_exactly_once(struct fixture *fixture)
     check(result.rolled_back > 0);
 }
 
-/* ---- planted bugs ----------------------------------------------------------------------------- */
+/* ---- planted bugs ------------------------------------------------------------------ */
 
 static struct flow_crash_options executions_options;
 static struct flow_crash_result executions_found;
@@ -74,8 +74,8 @@ static inline void run_planted(struct fixture *fixture)
     flow_crash_print(fixture, &executions_options, &executions_found);
 }
 
-/* The audit tells of each of these that the rule is broken. What is to be spoilt may be missing in one
- * run, not in many. */
+/* The audit tells of each of these that the rule is broken. What is to be spoilt may be
+ * missing in one run, not in many. */
 static inline void check_planted(enum weir_engine engine, enum flow_crash_rule rule,
                                  const enum flow_crash_plant *plants)
 {

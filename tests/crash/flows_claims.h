@@ -1,6 +1,6 @@
 /*
- * flows_claims.h - what is asked of each engine in turn, in a program of its own so that two run at a
- * time: test_flows_*.c.
+ * flows_claims.h - what is asked of each engine in turn, in a program of its own so
+ * that two run at a time: test_flows_*.c.
  */
 #ifndef WEIR_TEST_FLOWS_CLAIMS_H
 #define WEIR_TEST_FLOWS_CLAIMS_H
@@ -36,7 +36,7 @@ static inline uint64_t flows_seed(void)
     return seed;
 }
 
-/* ---- everything at once ----------------------------------------------------------------------- */
+/* ---- everything at once ------------------------------------------------------------ */
 
 /* And there was something of everything, or no fault has hit anything. */
 static inline void come_to_their_end(struct fixture *fixture)
@@ -66,7 +66,7 @@ static inline void come_to_their_end(struct fixture *fixture)
     check(result.held_back > 0);
 }
 
-/* ---- planted bugs ----------------------------------------------------------------------------- */
+/* ---- planted bugs ------------------------------------------------------------------ */
 
 static struct flows_crash_options flows_options;
 static struct flows_crash_result flows_found;

@@ -1,6 +1,6 @@
 /*
- * Processes that are killed, and which messages that counts against: only one that was alone in the
- * hands of a suspect when its process ended (mark.h).
+ * Processes that are killed, and which messages that counts against: only one that was
+ * alone in the hands of a suspect when its process ended (mark.h).
  */
 #include <signal.h>
 #include <string.h>
@@ -49,8 +49,8 @@ OUTBOX_TEST(deaths, of_owners_of_a_paused_queue_reject_nothing)
     process_pool_close(&process_pool);
 }
 
-/* One process after the other, until one is still there when everything is passed. Returns how many
- * have died. */
+/* One process after the other, until one is still there when everything is passed.
+ * Returns how many have died. */
 static uint32_t run_until_passed(struct process_pool *process_pool, int64_t wanted)
 {
     uint32_t deaths = 0;
@@ -68,7 +68,8 @@ static uint32_t run_until_passed(struct process_pool *process_pool, int64_t want
     return deaths;
 }
 
-/* The first message of partition 0 kills; those of the others are in handlers at the same time. */
+/* The first message of partition 0 kills; those of the others are in handlers at the
+ * same time. */
 static uint32_t poison_one_of_many(struct process_pool *process_pool,
                                    struct fixture *fixture,
                                    const struct process_pool_options *options)
@@ -125,7 +126,8 @@ OUTBOX_TEST(poison, of_a_transactional_handler_is_the_only_dead_letter)
     process_pool_close(&process_pool);
 }
 
-/* Nothing that takes time is between them, so it cannot be told from a death in the call. */
+/* Nothing that takes time is between them, so it cannot be told from a death in the
+ * call. */
 OUTBOX_TEST(deaths, between_mark_and_call_are_those_of_the_call)
 {
     struct process_pool process_pool;

@@ -1,6 +1,7 @@
 /*
- * Processes with transactional handlers that do everything wrong, on a database that loses
- * connections and replies, and that are killed again and again: each message takes effect once.
+ * Processes with transactional handlers that do everything wrong, on a database that
+ * loses connections and replies, and that are killed again and again: each message
+ * takes effect once.
  */
 #include <stdio.h>
 
@@ -60,7 +61,8 @@ static void kill_and_replace(struct process_pool *process_pool, pid_t pids[PROCE
     }
 }
 
-/* On SQLite each row that is read is a pass, and a page has to come to its end now and then. */
+/* On SQLite each row that is read is a pass, and a page has to come to its end now and
+ * then. */
 OUTBOX_TEST(exactly_once, holds_for_20000_messages_through_faults_and_kills)
 {
     uint64_t rare = fixture->engine == WEIR_SQLITE ? 4 : 1;

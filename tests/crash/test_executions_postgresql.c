@@ -1,7 +1,7 @@
 /*
- * Executions on PostgreSQL whose submitters, workers and supervisors are killed, stopped and ended at
- * random, and their server too: flow_crash.h says what must hold. And the audit itself is checked: whatever was
- * tampered with it must see.
+ * Executions on PostgreSQL whose submitters, workers and supervisors are killed,
+ * stopped and ended at random, and their server too: flow_crash.h says what must hold.
+ * And the audit itself is checked: whatever was tampered with it must see.
  */
 #include "crash/executions_claims.h"
 
@@ -10,7 +10,7 @@ WEIR_TEST(executions, end_exactly_once_whoever_is_killed_on_postgresql)
     outbox_fixture_run_own(WEIR_POSTGRESQL, NULL, end_exactly_once);
 }
 
-/* ---- planted bugs ------------------------------------------------------------------------------ */
+/* ---- planted bugs ------------------------------------------------------------------ */
 
 WEIR_TEST(executions, audit_sees_what_was_lost_doubled_or_never_committed_on_postgresql)
 {

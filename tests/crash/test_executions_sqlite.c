@@ -1,7 +1,7 @@
 /*
- * Executions on SQLite whose submitters, workers and supervisors are killed, stopped and ended at
- * random: flow_crash.h says what must hold. And the audit itself is checked: whatever was
- * tampered with it must see.
+ * Executions on SQLite whose submitters, workers and supervisors are killed, stopped
+ * and ended at random: flow_crash.h says what must hold. And the audit itself is
+ * checked: whatever was tampered with it must see.
  */
 #include "crash/executions_claims.h"
 
@@ -10,7 +10,7 @@ WEIR_TEST(executions, end_exactly_once_whoever_is_killed_on_sqlite)
     flow_fixture_run(WEIR_SQLITE, end_exactly_once);
 }
 
-/* ---- planted bugs ------------------------------------------------------------------------------ */
+/* ---- planted bugs ------------------------------------------------------------------ */
 
 WEIR_TEST(executions, audit_sees_what_was_lost_doubled_or_never_committed_on_sqlite)
 {

@@ -1,7 +1,7 @@
 /*
- * A PostgreSQL primary dies and its synchronous standby takes over, under load: nothing that was
- * acknowledged is lost, order is kept, what was delivered and acknowledged stays so, and everybody
- * finds the new primary by the URL that names both.
+ * A PostgreSQL primary dies and its synchronous standby takes over, under load: nothing
+ * that was acknowledged is lost, order is kept, what was delivered and acknowledged
+ * stays so, and everybody finds the new primary by the URL that names both.
  */
 #include <inttypes.h>
 #include <libpq-fe.h>
@@ -18,7 +18,7 @@
 enum { LOST = 200 }; /* at least, and some more */
 enum { FAILOVERS = 2, FAILOVERS_LONG = 10, BETWEEN = 4000, SEGMENT_BITS = 12 };
 
-/* ---- a database on both servers ----------------------------------------------------------- */
+/* ---- a database on both servers ---------------------------------------------------- */
 
 static struct pair *pair;
 
@@ -32,7 +32,8 @@ static bool standby_has(const char *database)
     return server_query(pair_standby(pair), NULL, sql) == 1;
 }
 
-/* One pair for all tests: each begins with a database of its own, wherever the primary is. */
+/* One pair for all tests: each begins with a database of its own, wherever the primary
+ * is. */
 static struct fixture *open_fixture(void)
 {
     struct fixture *fixture = calloc(1, sizeof *fixture);
@@ -68,7 +69,7 @@ static void fail_over(struct fixture *fixture)
     fixture->server = pair_primary(pair);
 }
 
-/* ---- under load --------------------------------------------------------------------------- */
+/* ---- under load -------------------------------------------------------------------- */
 
 enum { POSITIONS_MAX = 64 };
 
@@ -104,7 +105,8 @@ static void read_positions(const struct fixture *fixture, struct positions *out)
     PQfinish(session);
 }
 
-/* None is where it was acknowledged to be behind: only what was not is delivered again. */
+/* None is where it was acknowledged to be behind: only what was not is delivered
+ * again. */
 static void check_no_step_back(const struct positions *before,
                                const struct positions *after)
 {
@@ -133,7 +135,8 @@ static void make_outage(void *argument)
     pair_rebuild(pair);
 }
 
-/* The standby gets nothing any more, nobody waits for it, and writing goes on for a while. */
+/* The standby gets nothing any more, nobody waits for it, and writing goes on for a
+ * while. */
 static void make_loss(void *argument)
 {
     struct fixture *fixture = argument;
@@ -225,7 +228,7 @@ WEIR_TEST(failover, to_a_standby_that_is_behind_is_seen_to_lose_messages)
     close_fixture(fixture);
 }
 
-/* ---- those who were there before ---------------------------------------------------------- */
+/* ---- those who were there before --------------------------------------------------- */
 
 static enum weir_status move(struct fixture *fixture, const struct weir_lease *lease,
                              int64_t owner, int64_t seq, bool *accepted)
@@ -246,7 +249,8 @@ static enum weir_status move(struct fixture *fixture, const struct weir_lease *l
     return status;
 }
 
-/* Its lease has a minute to go, its epoch is the newest, and nobody else has moved the position. */
+/* Its lease has a minute to go, its epoch is the newest, and nobody else has moved the
+ * position. */
 WEIR_TEST(failover, refuses_the_ack_of_an_owner_from_before)
 {
     struct fixture *fixture = open_fixture();
@@ -273,7 +277,7 @@ WEIR_TEST(failover, refuses_the_ack_of_an_owner_from_before)
     close_fixture(fixture);
 }
 
-/* ---- where connections lead --------------------------------------------------------------- */
+/* ---- where connections lead -------------------------------------------------------- */
 
 static int64_t count_sessions(struct server *server, const char *database)
 {
@@ -297,7 +301,8 @@ static int64_t count_listeners(struct server *server, const char *database)
     return server_query(server, NULL, sql);
 }
 
-/* Enqueue one, whatever it takes: a primary may be on its way. Class stop would be the end. */
+/* Enqueue one, whatever it takes: a primary may be on its way. Class stop would be the
+ * end. */
 static void send_patiently(struct fixture *fixture, struct weir_outbox *outbox)
 {
     struct weir_draft draft = outbox_fixture_draft(0, "x");
@@ -309,8 +314,8 @@ static void send_patiently(struct fixture *fixture, struct weir_outbox *outbox)
     check_db(status, WEIR_OK);
 }
 
-/* It runs all the time; the server that was its primary is a standby then, in the first place of
- * the URL or in the second. */
+/* It runs all the time; the server that was its primary is a standby then, in the first
+ * place of the URL or in the second. */
 WEIR_TEST(failover, leads_every_connection_to_the_new_primary)
 {
     struct fixture *fixture = open_fixture();
@@ -342,7 +347,8 @@ static void set_read_only(struct server *server, const char *value)
     server_execute(server, NULL, "SELECT pg_reload_conf()");
 }
 
-/* One that is fenced without being stopped: connections that are there learn it by an error. */
+/* One that is fenced without being stopped: connections that are there learn it by an
+ * error. */
 WEIR_TEST(failover, leaves_a_server_that_takes_no_writes_and_comes_back)
 {
     struct fixture *fixture = open_fixture();

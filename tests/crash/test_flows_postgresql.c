@@ -1,7 +1,8 @@
 /*
- * Flows, suspensions and budgets on PostgreSQL whose composers, workers, signallers and supervisors are
- * killed and stopped at random, and their server too: flows_crash.h says what must hold. And the audit
- * itself is checked: whatever was tampered with it must see.
+ * Flows, suspensions and budgets on PostgreSQL whose composers, workers, signallers and
+ * supervisors are killed and stopped at random, and their server too: flows_crash.h
+ * says what must hold. And the audit itself is checked: whatever was tampered with it
+ * must see.
  */
 #include "crash/flows_claims.h"
 

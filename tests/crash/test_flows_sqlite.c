@@ -1,7 +1,7 @@
 /*
- * Flows, suspensions and budgets on SQLite whose composers, workers, signallers and supervisors are
- * killed and stopped at random: flows_crash.h says what must hold. And the audit itself is checked:
- * whatever was tampered with it must see.
+ * Flows, suspensions and budgets on SQLite whose composers, workers, signallers and
+ * supervisors are killed and stopped at random: flows_crash.h says what must hold. And
+ * the audit itself is checked: whatever was tampered with it must see.
  */
 #include "crash/flows_claims.h"
 

@@ -1,7 +1,7 @@
 /*
- * The order of messages under load, on each engine: nothing is lost, nothing comes that was
- * rolled back, nothing comes before what it must follow, and numbers have no gap. And the check
- * itself is checked: with a bug planted it must see something.
+ * The order of messages under load, on each engine: nothing is lost, nothing comes that
+ * was rolled back, nothing comes before what it must follow, and numbers have no gap.
+ * And the check itself is checked: with a bug planted it must see something.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "lib/order_run.h"
 #include "lib/outbox_engines.h"
 
-/* Segments that a few seconds fill and the sweep can empty meanwhile. A bug is seen in most runs
- * of PLANTED messages, and looked for again where it is not. */
+/* Segments that a few seconds fill and the sweep can empty meanwhile. A bug is seen in
+ * most runs of PLANTED messages, and looked for again where it is not. */
 enum { SEGMENT_BITS = 12, PLANTED = 8000, TRIES_MAX = 12 };
 
 /* An outage after each so many messages. */
@@ -59,7 +59,7 @@ OUTBOX_TEST(order, holds_while_everything_happens_at_once)
     check(result.emptied > 0 || fixture->engine != WEIR_POSTGRESQL);
 }
 
-/* ---- a server that is killed -------------------------------------------------------------- */
+/* ---- a server that is killed ------------------------------------------------------- */
 
 static void outlive_the_server(struct fixture *fixture)
 {
@@ -91,7 +91,7 @@ WEIR_TEST(order, outlives_kills_of_the_server_on_postgresql)
     outbox_fixture_run_own(WEIR_POSTGRESQL, NULL, outlive_the_server);
 }
 
-/* ---- planted bugs ------------------------------------------------------------------------- */
+/* ---- planted bugs ------------------------------------------------------------------ */
 
 struct plant {
     enum weir_engine engine;
@@ -219,7 +219,8 @@ WEIR_TEST(order, check_sees_a_leaf_emptied_without_a_second_look)
                                  .sweepers = 2});
 }
 
-/* Two moves at the same time: the later one's places are read, then the earlier one commits. */
+/* Two moves at the same time: the later one's places are read, then the earlier one
+ * commits. */
 WEIR_TEST(order, check_sees_moves_at_the_same_time)
 {
     check_caught(&(struct plant){.engine = WEIR_MARIADB,
@@ -229,7 +230,8 @@ WEIR_TEST(order, check_sees_moves_at_the_same_time)
                                  .cutters = 1});
 }
 
-/* Among the ids up to the largest that was picked are some that were not committed then. */
+/* Among the ids up to the largest that was picked are some that were not committed
+ * then. */
 WEIR_TEST(order, check_sees_a_delete_of_what_was_not_moved)
 {
     check_caught(&(struct plant){
@@ -243,8 +245,8 @@ WEIR_TEST(order, check_sees_a_pick_that_skips_what_is_locked)
         .engine = WEIR_MARIADB, .point = "move.skip_locked", .messages = PLANTED});
 }
 
-/* Ids begin anew when the newest rows are removed, behind those who read. The head, which an
- * AUTOINCREMENT would tell, is that of the rows. */
+/* Ids begin anew when the newest rows are removed, behind those who read. The head,
+ * which an AUTOINCREMENT would tell, is that of the rows. */
 static void use_plain_rowids(struct fixture *fixture)
 {
     fixture_prepare(fixture, "DROP TABLE {p}_log");
@@ -267,8 +269,9 @@ WEIR_TEST(order, check_sees_ids_that_are_used_again)
 }
 
 /*
- * Two acks of one version: step by step, since it takes a takeover at the right moment. The
- * first is not committed when the second compares; locked, the second would wait for it.
+ * Two acks of one version: step by step, since it takes a takeover at the right moment.
+ * The first is not committed when the second compares; locked, the second would wait
+ * for it.
  */
 OUTBOX_POSTGRESQL_TEST(order, needs_acks_that_compare_behind_the_lock)
 {

@@ -68,7 +68,8 @@ OUTBOX_TEST(kill, in_a_batch_brings_the_same_messages_again)
     process_pool_close(&process_pool);
 }
 
-/* Not the first, whose call has no mark, and not the second, which others may have run beside. */
+/* Not the first, whose call has no mark, and not the second, which others may have run
+ * beside. */
 OUTBOX_TEST(kill, counts_an_attempt_of_a_message_that_was_alone)
 {
     enum { KILLS = 4, UNCOUNTED = 2 };

@@ -1,7 +1,8 @@
 /*
  * A bulk requeue that is killed at a named place, and the one after it.
  *
- * The process is this program once more, called with `--requeue`; it never comes to main().
+ * The process is this program once more, called with `--requeue`; it never comes to
+ * main().
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
  * A process that is stopped inside a transaction of the library, and everybody else.
  *
- * A server ends a session that is idle in such a transaction for two seconds, so what it has locked
- * becomes free and the others go on while it still stands there.
+ * A server ends a session that is idle in such a transaction for two seconds, so what
+ * it has locked becomes free and the others go on while it still stands there.
  */
 #include <errno.h>
 #include <signal.h>
@@ -65,7 +65,7 @@ static void end_victim(pid_t pid)
     check_int(child_wait(pid), -SIGKILL);
 }
 
-/* ---- delivering --------------------------------------------------------------------------- */
+/* ---- delivering -------------------------------------------------------------------- */
 
 static int deliver_until_stopped(void *argument)
 {
@@ -104,7 +104,7 @@ OUTBOX_MARIADB_TEST(standstill, in_a_move_keeps_no_message_of_others)
     outbox_fixture_close(outbox);
 }
 
-/* ---- sweeping ----------------------------------------------------------------------------- */
+/* ---- sweeping ---------------------------------------------------------------------- */
 
 static int sweep_until_stopped(void *argument)
 {
@@ -143,7 +143,7 @@ OUTBOX_POSTGRESQL_TEST(standstill, in_a_sweep_keeps_nobody_from_enqueueing)
     outbox_fixture_close(outbox);
 }
 
-/* ---- a budget ----------------------------------------------------------------------------- */
+/* ---- a budget ---------------------------------------------------------------------- */
 
 static enum weir_status spend(struct fixture *fixture, struct weir_executions *executions)
 {

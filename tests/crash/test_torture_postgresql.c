@@ -1,6 +1,7 @@
 /*
- * Producers and consumers on PostgreSQL that are killed, stopped and ended at random, their server too: torture.h
- * says what must hold. And the audit itself is checked: with a bug planted it must see something.
+ * Producers and consumers on PostgreSQL that are killed, stopped and ended at random,
+ * their server too: torture.h says what must hold. And the audit itself is checked:
+ * with a bug planted it must see something.
  */
 #include "crash/torture_claims.h"
 
@@ -19,7 +20,7 @@ WEIR_TEST(torture, goes_on_beside_a_process_that_stands_still_on_postgresql)
     outbox_fixture_run(WEIR_POSTGRESQL, go_on_beside_one);
 }
 
-/* ---- planted bugs ------------------------------------------------------------------------- */
+/* ---- planted bugs ------------------------------------------------------------------ */
 
 WEIR_TEST(torture, audit_sees_acks_of_what_no_handler_had_on_postgresql)
 {

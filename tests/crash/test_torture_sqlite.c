@@ -1,6 +1,7 @@
 /*
- * Producers and consumers on SQLite that are killed, stopped and ended at random: torture.h
- * says what must hold. And the audit itself is checked: with a bug planted it must see something.
+ * Producers and consumers on SQLite that are killed, stopped and ended at random:
+ * torture.h says what must hold. And the audit itself is checked: with a bug planted it
+ * must see something.
  */
 #include "crash/torture_claims.h"
 
@@ -14,7 +15,7 @@ WEIR_TEST(rolling_restart, repeats_nothing_on_sqlite)
     outbox_fixture_run(WEIR_SQLITE, restart_in_turn);
 }
 
-/* ---- planted bugs ------------------------------------------------------------------------- */
+/* ---- planted bugs ------------------------------------------------------------------ */
 
 WEIR_TEST(torture, audit_sees_acks_of_what_no_handler_had_on_sqlite)
 {

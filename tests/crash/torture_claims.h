@@ -1,6 +1,6 @@
 /*
- * torture_claims.h - what is asked of each engine in turn, in a program of its own so that two run at a
- * time: test_torture_*.c.
+ * torture_claims.h - what is asked of each engine in turn, in a program of its own so
+ * that two run at a time: test_torture_*.c.
  */
 #ifndef WEIR_TEST_TORTURE_CLAIMS_H
 #define WEIR_TEST_TORTURE_CLAIMS_H
@@ -43,7 +43,7 @@ static inline void on_own_server(enum weir_engine engine, fixture_fn body)
         outbox_fixture_run_own(engine, NULL, body);
 }
 
-/* ---- everything at once ------------------------------------------------------------------- */
+/* ---- everything at once ------------------------------------------------------------ */
 
 static inline bool is_long(void)
 {
@@ -69,7 +69,7 @@ static inline void hold_through_everything(struct fixture *fixture)
     check(result.takeovers > 0);
 }
 
-/* ---- a rolling restart -------------------------------------------------------------------- */
+/* ---- a rolling restart ------------------------------------------------------------- */
 
 /* Leases that nobody loses, however slow the machine. */
 static inline void restart_in_turn(struct fixture *fixture)
@@ -88,7 +88,7 @@ static inline void restart_in_turn(struct fixture *fixture)
     check_int(result.repeats, 0);
 }
 
-/* ---- one that stands still ---------------------------------------------------------------- */
+/* ---- one that stands still --------------------------------------------------------- */
 
 static inline void go_on_beside_one(struct fixture *fixture)
 {
@@ -105,7 +105,7 @@ static inline void go_on_beside_one(struct fixture *fixture)
     check(result.at_places > 0);
 }
 
-/* ---- planted bugs ------------------------------------------------------------------------- */
+/* ---- planted bugs ------------------------------------------------------------------ */
 
 struct torture_bug {
     enum torture_plant plant;
@@ -137,7 +137,8 @@ static inline void run_bug(struct fixture *fixture)
     torture_print(fixture, &options, &torture_found);
 }
 
-/* The audit tells that something is wrong. Chance may hide it for a while, not for ever. */
+/* The audit tells that something is wrong. Chance may hide it for a while, not for
+ * ever. */
 static inline void check_found(enum weir_engine engine, const struct torture_bug *bug)
 {
     uint64_t seed = choose_seed();

@@ -1,11 +1,12 @@
 /*
  * fuzz.h - what a harness for libFuzzer begins with.
  *
- * A harness is a file test_NAME.c that defines LLVMFuzzerTestOneInput(): it reads bytes as one of
- * our parsers would get them from outside, and asserts what must hold whatever they are. It is built
- * twice:
+ * A harness is a file test_NAME.c that defines LLVMFuzzerTestOneInput(): it reads bytes
+ * as one of our parsers would get them from outside, and asserts what must hold
+ * whatever they are. It is built twice:
  *
- *   every preset with tests   a test program that runs the files of corpus/NAME through it
+ *   every preset with tests   a test program that runs the files of corpus/NAME through
+ *                             it
  *   preset fuzz               also build/fuzz/fuzz/NAME, which makes inputs of its own
  *
  * An input that was found once belongs into the corpus, with the repair.

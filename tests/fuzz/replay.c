@@ -14,7 +14,8 @@ static int is_input(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* In a block of just this size, so that a sanitizer sees a byte that is read behind it. */
+/* In a block of just this size, so that a sanitizer sees a byte that is read behind
+ * it. */
 static void run_file(const char *path)
 {
     static uint8_t buffer[FILE_SIZE_MAX];

@@ -1,5 +1,6 @@
 /*
- * What a process of exec-stream: says. It comes in pieces, whose sizes the first byte tells.
+ * What a process of exec-stream: says. It comes in pieces, whose sizes the first byte
+ * tells.
  */
 #include <string.h>
 

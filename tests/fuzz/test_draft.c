@@ -1,6 +1,6 @@
 /*
- * What a producer gives: a draft that passes the check is stored in a form that can be read, and is
- * within the limits of what a handler may be given.
+ * What a producer gives: a draft that passes the check is stored in a form that can be
+ * read, and is within the limits of what a handler may be given.
  *
  * The input is texts that end in a zero: key, type, then names and values of headers.
  */

@@ -1,8 +1,8 @@
 /*
  * A message as a line: whatever its bytes are, it is one line of JSON in UTF-8.
  *
- * The input is texts that end in a zero: key, type, then names and values of headers; what is
- * behind the first three of these pairs is the payload.
+ * The input is texts that end in a zero: key, type, then names and values of headers;
+ * what is behind the first three of these pairs is the payload.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /*
- * The policy of an execution as a term of the dictionary, as another program has written it.
+ * The policy of an execution as a term of the dictionary, as another program has
+ * written it.
  */
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /*
- * adopted.h - a connection of the application's own, lent to us, in processes whose server may be gone.
+ * adopted.h - a connection of the application's own, lent to us, in processes whose
+ * server may be gone.
  *
  * Failure  A status, never a failed test: processes that a test has forked use it, too.
  */

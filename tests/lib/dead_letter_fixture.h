@@ -1,5 +1,6 @@
 /*
- * dead_letter_fixture.h - dead letters for tests: how they come about, and notes of what was seen.
+ * dead_letter_fixture.h - dead letters for tests: how they come about, and notes of
+ * what was seen.
  *
  *   OUTBOX_TEST(letter, is_pending_at_first)
  *   {
@@ -59,8 +60,8 @@ struct weir_outbox *letters_client(struct fixture *fixture, const char *queue,
 void letters_subscribe(struct fixture *fixture, const char *queue,
                        const char *subscription);
 
-/* Have the subscription reject what waits for it, `count` messages, with the reason "no good:
- * PAYLOAD". */
+/* Have the subscription reject what waits for it, `count` messages, with the reason "no
+ * good: PAYLOAD". */
 void letters_reject(struct fixture *fixture, const char *queue, const char *subscription,
                     size_t count);
 

@@ -1,10 +1,10 @@
 /*
  * delivery_audit.c - see delivery_audit.h.
  *
- * Nothing is locked. A place in the list of commits is taken after the commit and filled in a
- * moment later; the number of places taken is what others may know. A record of a delivery is
- * filled in by whoever holds the partition; one whose holder was killed half-way is empty and is
- * filled in by the next.
+ * Nothing is locked. A place in the list of commits is taken after the commit and
+ * filled in a moment later; the number of places taken is what others may know. A
+ * record of a delivery is filled in by whoever holds the partition; one whose holder
+ * was killed half-way is empty and is filled in by the next.
  */
 #include "lib/delivery_audit.h"
 
@@ -98,7 +98,7 @@ void delivery_audit_destroy(struct delivery_audit *self)
     (void)munmap(self, self->size);
 }
 
-/* ---- writing ------------------------------------------------------------------------------ */
+/* ---- writing ----------------------------------------------------------------------- */
 
 uint32_t delivery_audit_begin(struct delivery_audit *self)
 {
@@ -146,7 +146,7 @@ int64_t delivery_audit_committed(const struct delivery_audit *self)
     return atomic_load(&self->committed);
 }
 
-/* ---- delivering --------------------------------------------------------------------------- */
+/* ---- delivering -------------------------------------------------------------------- */
 
 int64_t delivery_audit_delivered(const struct delivery_audit *self, int stream)
 {
@@ -196,7 +196,7 @@ void delivery_audit_deliver(struct delivery_audit *self, int stream, int32_t par
     raise_highest(self, its, partition, seq);
 }
 
-/* ---- judging ------------------------------------------------------------------------------ */
+/* ---- judging ----------------------------------------------------------------------- */
 
 /* One partition of one stream, and what has come of each transaction. */
 struct walk {

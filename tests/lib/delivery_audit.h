@@ -1,19 +1,22 @@
 /*
- * delivery_audit.h - what many processes have written to a queue, what was delivered of it, and whether
- * the two agree.
+ * delivery_audit.h - what many processes have written to a queue, what was delivered of
+ * it, and whether the two agree.
  *
- * Writers note each transaction and each message; a message carries its note as the beginning of
- * its payload: which transaction, which of its messages, and how many commits anybody knew of
- * when it was enqueued. Whoever delivers notes what came under which number. When all is over,
- * delivery_audit_judge() goes through each partition in the order of the numbers:
+ * Writers note each transaction and each message; a message carries its note as the
+ * beginning of its payload: which transaction, which of its messages, and how many
+ * commits anybody knew of when it was enqueued. Whoever delivers notes what came under
+ * which number. When all is over, delivery_audit_judge() goes through each partition in
+ * the order of the numbers:
  *
  *   - there is a message under each number, and the same one each time it was delivered
- *   - it belongs to a transaction that has committed, behind the earlier ones of that transaction
+ *   - it belongs to a transaction that has committed, behind the earlier ones of that
+ *     transaction
  *   - every transaction that had committed when it was enqueued is complete
- *   - in the end all of them are; of one whose commit got no answer all messages came, or none
+ *   - in the end all of them are; of one whose commit got no answer all messages came,
+ *     or none
  *
- * A commit is noted after it has returned. So whoever reads the count of commits before it
- * enqueues knows that these were first, whatever happens at the same time.
+ * A commit is noted after it has returned. So whoever reads the count of commits before
+ * it enqueues knows that these were first, whatever happens at the same time.
  *
  * Threads  Any thread of any process that was forked after create(), but for judge().
  * Memory   Shared pages that are taken when they are first touched.
@@ -57,8 +60,8 @@ struct delivery_audit_verdict {
 
 struct delivery_audit;
 
-/* Room for so many messages; twice as many transactions as anybody will need. Ends the test when
- * there is no memory. Owes one destroy. */
+/* Room for so many messages; twice as many transactions as anybody will need. Ends the
+ * test when there is no memory. Owes one destroy. */
 struct delivery_audit *delivery_audit_create(size_t messages_max);
 void delivery_audit_destroy(struct delivery_audit *self);
 

@@ -1,5 +1,6 @@
 /*
- * dump.h - a database written to a file by the engine's own program, and read again elsewhere.
+ * dump.h - a database written to a file by the engine's own program, and read again
+ * elsewhere.
  *
  * Threads  The test's main thread.
  * Failure  Fails the running test.

@@ -1,6 +1,6 @@
 /*
- * effects.h - what transactional handlers write, by the driver's own calls, and how often it is
- * there.
+ * effects.h - what transactional handlers write, by the driver's own calls, and how
+ * often it is there.
  *
  *   effects_prepare(fixture);                         the table, in the test's database
  *   effects_write(connection, message)                in a handler: one row per message

@@ -1,9 +1,9 @@
 /*
  * engines.c - an empty database and a weir_db on it for each test.
  *
- * A check that fails leaves its test by longjmp(), and what the test held stays behind: the
- * next test finds its database and drops it, and the rest is leaked by a run that has failed
- * anyway.
+ * A check that fails leaves its test by longjmp(), and what the test held stays behind:
+ * the next test finds its database and drops it, and the rest is leaked by a run that
+ * has failed anyway.
  */
 #include "lib/engines.h"
 
@@ -257,8 +257,8 @@ static void open_fixture(enum weir_engine engine, const struct fixture_filling *
         (copied ? filling->adapt : filling->fill)(fixture);
 }
 
-/* Once for each server, whose programs run one after the other. It has its name when it is
- * complete. */
+/* Once for each server, whose programs run one after the other. It has its name when it
+ * is complete. */
 static void make_original(enum weir_engine engine, const struct fixture_filling *filling)
 {
     static const struct fixture_filling *made;

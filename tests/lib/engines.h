@@ -13,10 +13,11 @@
  *       fixture_give(fixture, connection);
  *   }
  *
- * makes three tests, `transaction__is_seen_by_others_once_committed_on_sqlite` and so on. Each
- * gets an empty database of its own, on the run's server or in a file, and a weir_db on it
- * whose heap counts: what the body leaves behind fails the test. SERVER_TEST makes the two
- * with a server, SQLITE_TEST, POSTGRESQL_TEST and MARIADB_TEST one each.
+ * makes three tests, `transaction__is_seen_by_others_once_committed_on_sqlite` and so
+ * on. Each gets an empty database of its own, on the run's server or in a file, and a
+ * weir_db on it whose heap counts: what the body leaves behind fails the test.
+ * SERVER_TEST makes the two with a server, SQLITE_TEST, POSTGRESQL_TEST and
+ * MARIADB_TEST one each.
  */
 #ifndef WEIR_TEST_ENGINES_H
 #define WEIR_TEST_ENGINES_H
@@ -82,8 +83,9 @@ typedef void (*fixture_fn)(struct fixture *fixture);
 
 void fixture_run(enum weir_engine engine, fixture_fn body);
 
-/* On a database that is not empty. PostgreSQL's is filled once for each server, for all programs
- * that use it, and a test gets a copy: that takes a fifth of the time. NULL: empty. */
+/* On a database that is not empty. PostgreSQL's is filled once for each server, for all
+ * programs that use it, and a test gets a copy: that takes a fifth of the time. NULL:
+ * empty. */
 struct fixture_filling {
     const char *name; /* of what is copied */
     fixture_fn fill;
@@ -107,8 +109,8 @@ struct weir_connection *fixture_take(struct fixture *self);
 void fixture_give(struct fixture *self, struct weir_connection *connection);
 
 /*
- * Run a text, which must work. `$integer`, `$real`, `$text`, `$bytes`, `$boolean` and `$time`
- * become the engine's types of value.h, `$key` a text that may be a key.
+ * Run a text, which must work. `$integer`, `$real`, `$text`, `$bytes`, `$boolean` and
+ * `$time` become the engine's types of value.h, `$key` a text that may be a key.
  */
 void fixture_execute(struct fixture *self, struct weir_connection *connection,
                      const char *text);
@@ -130,7 +132,8 @@ bool fixture_is_free(struct fixture *self, const char *sql);
 /* Nobody has an open transaction that wrote to the table; with a server, or read it. */
 bool fixture_is_unlocked(struct fixture *self, const char *table);
 
-/* Wait for a state that must come, asking again and again; fails the test after a minute. */
+/* Wait for a state that must come, asking again and again; fails the test after a
+ * minute. */
 #define wait_until(condition)                                                            \
     for (int64_t wait_end = fixture_deadline(); !(condition);)                           \
     fixture_wait(__FILE__, __LINE__, #condition, wait_end)

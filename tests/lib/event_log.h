@@ -1,8 +1,8 @@
 /*
  * event_log.h - what happened in a simulated world, for people.
  *
- * Keeps the last notes, a fingerprint of all of them, and the first violation. Two runs of the same
- * world have the same fingerprint.
+ * Keeps the last notes, a fingerprint of all of them, and the first violation. Two runs
+ * of the same world have the same fingerprint.
  */
 #ifndef WEIR_TEST_EVENT_LOG_H
 #define WEIR_TEST_EVENT_LOG_H

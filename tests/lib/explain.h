@@ -4,7 +4,8 @@
  *   explain_prepare(fixture, native, 7, &weir_pg_sql_load);
  *   explain(native, 7, "'{1,2}'", plan);
  *
- * Whether plans are made for the values or for any is set on the connection, with explain_execute().
+ * Whether plans are made for the values or for any is set on the connection, with
+ * explain_execute().
  */
 #ifndef WEIR_TEST_EXPLAIN_H
 #define WEIR_TEST_EXPLAIN_H

@@ -46,7 +46,7 @@ __attribute__((format(printf, 4, 5))) static void tell(struct audit *self,
     va_end(args);
 }
 
-/* ---- E1: submissions -------------------------------------------------------------------------- */
+/* ---- E1: submissions --------------------------------------------------------------- */
 
 static void audit_identity(struct inquiry *self)
 {
@@ -135,7 +135,7 @@ static void audit_submissions(struct audit *self)
     audit_file(self);
 }
 
-/* ---- E2: ends --------------------------------------------------------------------------------- */
+/* ---- E2: ends ---------------------------------------------------------------------- */
 
 static const struct flow_crash_try *last_try(const struct flow_crash_life *life)
 {
@@ -205,7 +205,7 @@ static void audit_end(struct inquiry *self)
              life->failure);
 }
 
-/* ---- E3: attempts ----------------------------------------------------------------------------- */
+/* ---- E3: attempts ------------------------------------------------------------------ */
 
 static enum weir_attempt_type type_after(const struct flow_crash_try *before)
 {
@@ -252,7 +252,7 @@ static void audit_tries(struct inquiry *self)
         audit_try(self, i);
 }
 
-/* ---- E4: events ------------------------------------------------------------------------------- */
+/* ---- E4: events -------------------------------------------------------------------- */
 
 static void audit_event(struct inquiry *self)
 {
@@ -273,7 +273,7 @@ static void audit_event(struct inquiry *self)
              life->epoch);
 }
 
-/* ---- E5, E6: claims --------------------------------------------------------------------------- */
+/* ---- E5, E6: claims ---------------------------------------------------------------- */
 
 /* The attempt that a claim was told to be of; NULL: there is none such. */
 static const struct flow_crash_try *try_of(const struct flow_crash_life *life,
@@ -289,7 +289,8 @@ static const struct flow_crash_try *try_of(const struct flow_crash_life *life,
                : NULL;
 }
 
-/* Is what was said of it there? A delay lets the attempt go on under a later claim, or expire. */
+/* Is what was said of it there? A delay lets the attempt go on under a later claim, or
+ * expire. */
 static bool took_effect(const struct flow_crash_life *life,
                         const struct flow_crash_try *its,
                         const struct flow_crash_claim *claim)
@@ -424,7 +425,7 @@ static void audit_author(struct inquiry *self, const struct flow_crash_try *its)
              weir_attempt_outcome_name(its->outcome));
 }
 
-/* ---- E7: policy ------------------------------------------------------------------------------- */
+/* ---- E7: policy -------------------------------------------------------------------- */
 
 static void audit_policy(struct inquiry *self)
 {
@@ -463,7 +464,7 @@ static void audit_policy(struct inquiry *self)
              life->failure, life->retries, life->reclaims);
 }
 
-/* ---- E8: times -------------------------------------------------------------------------------- */
+/* ---- E8: times --------------------------------------------------------------------- */
 
 static void audit_lease(struct inquiry *self, const struct flow_crash_try *its)
 {
@@ -519,7 +520,7 @@ static void audit_times(struct inquiry *self)
              life->ended_us - life->created_us);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------- */
 
 static void count_life(struct audit *self, const struct flow_crash_life *life)
 {

@@ -1,7 +1,7 @@
 /*
- * flow_crash_plant.c - what would be there if a promise had been broken: tables and notes are changed
- * before the audit, which must find it. Several may be planted one after the other; they choose their
- * victims so that none hides another.
+ * flow_crash_plant.c - what would be there if a promise had been broken: tables and
+ * notes are changed before the audit, which must find it. Several may be planted one
+ * after the other; they choose their victims so that none hides another.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define FIRST "(SELECT min(no) FROM {p}_execution)"
 #define FIRST_WITH_TWO "(SELECT min(no) FROM {p}_attempt WHERE number = 1)"
 
-/* ---- tables ---------------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------ */
 
 static const char *statement_of(enum flow_crash_plant plant)
 {
@@ -56,9 +56,10 @@ static const char *statement_of(enum flow_crash_plant plant)
     }
 }
 
-/* ---- notes ----------------------------------------------------------------------------------- */
+/* ---- notes ------------------------------------------------------------------------- */
 
-/* The first claim that was settled in this way; whatever the answer was, when it vanished. */
+/* The first claim that was settled in this way; whatever the answer was, when it
+ * vanished. */
 static struct flow_crash_claim *find_claim(struct flow_crash_shared *shared, uint8_t verb,
                                            bool repeated)
 {
@@ -151,7 +152,7 @@ static struct flow_crash_draft *find_draft(struct flow_crash_shared *shared)
     return &shared->drafts[i];
 }
 
-/* ---- events ---------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------ */
 
 /* Ended by an engine that tells nobody. */
 static void end_in_silence(struct flow_crash *self)
@@ -198,7 +199,7 @@ static void tell_again(struct flow_crash *self)
     weir_outbox_destroy(outbox);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------- */
 
 void flow_crash_tamper(struct flow_crash *self, enum flow_crash_plant plant)
 {

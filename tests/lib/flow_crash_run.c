@@ -1,6 +1,6 @@
 /*
- * flow_crash_run.c - see flow_crash.h. The test's process, which starts, strikes, replaces and ends the
- * others.
+ * flow_crash_run.c - see flow_crash.h. The test's process, which starts, strikes,
+ * replaces and ends the others.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -40,7 +40,7 @@ void flow_crash_options_init(struct flow_crash_options *self, uint64_t seed,
     };
 }
 
-/* ---- processes ------------------------------------------------------------------------------- */
+/* ---- processes --------------------------------------------------------------------- */
 
 static bool is_submitter(uint32_t process_slot)
 {
@@ -110,7 +110,7 @@ static void end(struct driver *self, uint32_t process_slot)
     process_set_await(&self->process_set, process_slot, "a process does not end");
 }
 
-/* ---- faults ---------------------------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------------------ */
 
 /* Then nobody reconciles, and the fence alone keeps out whoever has lost its lease. */
 static void stop_other_supervisors(struct driver *self)
@@ -125,7 +125,8 @@ static void stop_other_supervisors(struct driver *self)
     }
 }
 
-/* On SQLite one of them may be in the middle of writing, and then everybody waits for it: not for long.
+/* On SQLite one of them may be in the middle of writing, and then everybody waits for
+ * it: not for long.
  */
 static void let_lie(struct driver *self, uint32_t process_slot)
 {
@@ -212,7 +213,7 @@ static void end_somebody(struct driver *self)
     wait_until_ready(self, process_slot);
 }
 
-/* ---- a run ----------------------------------------------------------------------------------- */
+/* ---- a run ------------------------------------------------------------------------- */
 
 /* So that there is work until the last fault. */
 static void allow(struct driver *self, uint32_t left, uint32_t all)
@@ -275,7 +276,8 @@ struct wait {
     int64_t end_ns;
 };
 
-/* There is something left, and hope. A slow machine takes its time; what stands still never ends. */
+/* There is something left, and hope. A slow machine takes its time; what stands still
+ * never ends. */
 static bool goes_on(struct driver *self, struct wait *wait, int64_t left)
 {
     if (wait->end_ns == 0 || left < wait->least) {
@@ -413,7 +415,7 @@ void flow_crash_run(struct fixture *fixture, const struct flow_crash_options *op
     out->took_ns = weir_clock_now_ns() - begin_ns;
 }
 
-/* ---- figures --------------------------------------------------------------------------------- */
+/* ---- figures ----------------------------------------------------------------------- */
 
 static void print_faults(const struct fixture *fixture,
                          const struct flow_crash_options *options,

@@ -26,7 +26,7 @@ bool flow_crash_is_told_to_leave(struct flow_crash *self)
     return atomic_load(&self->shared->leave[self->process_slot]);
 }
 
-/* ---- trouble -------------------------------------------------------------------------------- */
+/* ---- trouble ----------------------------------------------------------------------- */
 
 void flow_crash_give_up(struct flow_crash *self, const char *format, ...)
 {
@@ -47,7 +47,7 @@ bool flow_crash_went_well(struct flow_crash *self, const char *what,
     return false;
 }
 
-/* ---- orders --------------------------------------------------------------------------------- */
+/* ---- orders ------------------------------------------------------------------------ */
 
 enum { ORDER_SIGNALS = 256 };
 
@@ -72,7 +72,7 @@ void flow_crash_pass(struct flow_crash *self)
     }
 }
 
-/* ---- an engine ------------------------------------------------------------------------------ */
+/* ---- an engine --------------------------------------------------------------------- */
 
 void flow_crash_open(struct flow_crash *self, struct flow_crash_client *out)
 {
@@ -108,7 +108,7 @@ void flow_crash_close(struct flow_crash_client *client)
     weir_db_destroy(client->db);
 }
 
-/* ---- drafts --------------------------------------------------------------------------------- */
+/* ---- drafts ------------------------------------------------------------------------ */
 
 enum { POLICIES = 6 };
 

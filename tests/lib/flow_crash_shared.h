@@ -1,7 +1,8 @@
 /*
  * flow_crash_shared.h - the inside of flow_crash.h: what the processes of a run share.
  *
- * The processes are a cast (process_set.h). Each has a number beside its seat, which nobody has again.
+ * The processes are a cast (process_set.h). Each has a number beside its seat, which
+ * nobody has again.
  */
 #ifndef WEIR_TEST_FLOW_CRASH_SHARED_H
 #define WEIR_TEST_FLOW_CRASH_SHARED_H
@@ -32,7 +33,7 @@ enum {
 
 extern const char *const FLOW_CRASH_LANE_NAMES[FLOW_CRASH_LANES];
 
-/* ---- what submitters were told ------------------------------------------------------------ */
+/* ---- what submitters were told ----------------------------------------------------- */
 
 enum flow_crash_fate {
     FLOW_CRASH_NOTHING, /* not committed: rolled back, refused, or never tried */
@@ -55,7 +56,7 @@ struct flow_crash_submission {
     uint32_t repeats; /* calls that were made after one in doubt */
 };
 
-/* ---- what workers were told ---------------------------------------------------------------- */
+/* ---- what workers were told -------------------------------------------------------- */
 
 enum { FLOW_CRASH_VANISH = WEIR_SETTLE_ABANDON + 1 }; /* says nothing */
 
@@ -85,7 +86,7 @@ struct flow_crash_claim {
     _Atomic bool renewing;    /* and it may be later: nobody has told */
 };
 
-/* ---- all ----------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------- */
 
 struct flow_crash_shared {
     struct process_set_board
@@ -125,13 +126,13 @@ struct flow_crash_work {
     char input[FLOW_CRASH_INPUT_SIZE_MAX];
 };
 
-/* ---- the life of a process, from fork to exit ---------------------------------------------- */
+/* ---- the life of a process, from fork to exit -------------------------------------- */
 
 void flow_crash_submit(struct flow_crash *self);
 void flow_crash_labour(struct flow_crash *self);
 void flow_crash_supervise(struct flow_crash *self);
 
-/* ---- what they have in common (flow_crash_shared.c) ----------------------------------------- */
+/* ---- what they have in common (flow_crash_shared.c) -------------------------------- */
 
 /* The engine of this process, with its events. */
 struct flow_crash_client {
@@ -145,7 +146,8 @@ void flow_crash_close(struct flow_crash_client *client);
 /* From 0 to below `n`. */
 uint32_t flow_crash_roll(struct flow_crash *self, uint32_t n);
 
-/* The draft of this number, and the number in an input. UINT32_MAX: it is none of ours. */
+/* The draft of this number, and the number in an input. UINT32_MAX: it is none of
+ * ours. */
 void flow_crash_write_draft(uint64_t seed, uint32_t number, struct flow_crash_work *out);
 bool flow_crash_has_identity(uint32_t number); /* a key, or an id of its own */
 uint32_t flow_crash_read_number(const void *input, size_t size);
@@ -155,8 +157,8 @@ void flow_crash_write_note(const struct flow_crash_claim *claim, char *out);
 
 bool flow_crash_is_told_to_leave(struct flow_crash *self);
 
-/* Leave, with the first trouble of all as text. The second does so unless the world is to blame, and
- * will be better; it returns whether all went well. */
+/* Leave, with the first trouble of all as text. The second does so unless the world is
+ * to blame, and will be better; it returns whether all went well. */
 __attribute__((noreturn, format(printf, 2, 3))) void
 flow_crash_give_up(struct flow_crash *self, const char *format, ...);
 bool flow_crash_went_well(struct flow_crash *self, const char *what,
@@ -168,14 +170,14 @@ uint32_t flow_crash_order(int signal_number, uint32_t statements);
 /* Somebody passes a point: obey if there is an order. */
 void flow_crash_pass(struct flow_crash *self);
 
-/* ---- before and after (flow_crash_audit.c, flow_crash_plant.c) ------------------------------ */
+/* ---- before and after (flow_crash_audit.c, flow_crash_plant.c) --------------------- */
 
 /* Subscriptions to completions, from now on, one for each of so many audits. */
 enum { FLOW_CRASH_AUDITS_MAX = 8 };
 void flow_crash_subscribe(struct flow_crash *self, uint32_t audits);
 
-/* When nobody runs any more, with the fixture's database open. An audit has the number of its
- * subscription. */
+/* When nobody runs any more, with the fixture's database open. An audit has the number
+ * of its subscription. */
 void flow_crash_tamper(struct flow_crash *self, enum flow_crash_plant plant);
 void flow_crash_audit(struct flow_crash *self, uint32_t audit);
 

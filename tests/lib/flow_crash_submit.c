@@ -1,10 +1,11 @@
 /*
- * flow_crash_submit.c - a process that submits executions, one transaction after the other, until it
- * is told to leave, or until it is killed in the middle of one.
+ * flow_crash_submit.c - a process that submits executions, one transaction after the
+ * other, until it is told to leave, or until it is killed in the middle of one.
  *
- * A transaction is a parcel: drafts with numbers in a row. Whether it has committed is noted before
- * and after; where that is in doubt it is submitted again, by the next process if this one is killed,
- * and the answer tells: when one of it was there before, all are.
+ * A transaction is a parcel: drafts with numbers in a row. Whether it has committed is
+ * noted before and after; where that is in doubt it is submitted again, by the next
+ * process if this one is killed, and the answer tells: when one of it was there before,
+ * all are.
  */
 #include <string.h>
 
@@ -32,7 +33,7 @@ static struct flow_crash_draft *draft_of(struct submitter *self, uint32_t number
     return &self->run->shared->drafts[number];
 }
 
-/* ---- a call ---------------------------------------------------------------------------------- */
+/* ---- a call ------------------------------------------------------------------------ */
 
 static void name_draft(struct submitter *self, uint32_t number)
 {
@@ -73,7 +74,7 @@ static void note_ids(struct submitter *self)
     }
 }
 
-/* ---- fates ----------------------------------------------------------------------------------- */
+/* ---- fates ------------------------------------------------------------------------- */
 
 static void set_fate(struct submitter *self, uint32_t number, enum flow_crash_fate fate)
 {
@@ -90,8 +91,8 @@ static void set_fates(struct submitter *self, enum flow_crash_fate fate)
         set_fate(self, self->submission->first + i, fate);
 }
 
-/* Some of it was there when it was submitted again, so all is, or none was; those without key and id
- * were not submitted again. */
+/* Some of it was there when it was submitted again, so all is, or none was; those
+ * without key and id were not submitted again. */
 static void conclude(struct submitter *self)
 {
     bool was_there = self->answers[0].duplicate;
@@ -103,7 +104,8 @@ static void conclude(struct submitter *self)
     set_fates(self, was_there ? FLOW_CRASH_COMMITTED : FLOW_CRASH_NOTHING);
 }
 
-/* Until there is an answer. After a second doubt nothing can be said of those without key and id. */
+/* Until there is an answer. After a second doubt nothing can be said of those without
+ * key and id. */
 static void find_out(struct submitter *self)
 {
     struct flow_crash_submission *submission = self->submission;
@@ -142,7 +144,7 @@ static void end_commit(struct submitter *self, const char *what, enum weir_statu
         set_fates(self, FLOW_CRASH_NOTHING);
 }
 
-/* ---- parcels --------------------------------------------------------------------------------- */
+/* ---- parcels ----------------------------------------------------------------------- */
 
 static void make_submission(struct submitter *self)
 {
@@ -173,8 +175,8 @@ static void submit_alone(struct submitter *self)
     end_commit(self, "submit", status);
 }
 
-/* In several calls. What they tell is true only if it is committed; it is learnt when it is told
- * again. */
+/* In several calls. What they tell is true only if it is committed; it is learnt when
+ * it is told again. */
 static enum weir_status submit_inside(struct submitter *self,
                                       struct weir_connection *connection)
 {
@@ -269,7 +271,7 @@ static void submit_again(struct submitter *self)
     atomic_fetch_add(&run->shared->resubmitted, 1);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------- */
 
 static bool is_in_doubt(struct submitter *self)
 {

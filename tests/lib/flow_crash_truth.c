@@ -24,7 +24,7 @@ static void *allocate(size_t count, size_t size)
     return memory;
 }
 
-/* ---- tables ---------------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------ */
 
 static const struct weir_sql SQL_LIVES = {
     .name = "read lives",
@@ -113,7 +113,7 @@ static void read_tables(struct fixture *fixture, struct flow_crash_truth *self)
     fixture_give(fixture, connection);
 }
 
-/* ---- events ---------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------ */
 
 /* The number behind a name in a JSON text that has no name inside of a value. */
 static int64_t number_of(const struct weir_message *message, const char *name)
@@ -221,7 +221,7 @@ static void read_events(struct flow_crash *run, uint32_t audit,
     check(self->event_count <= FLOW_CRASH_DRAFTS_MAX);
 }
 
-/* ---- putting it together --------------------------------------------------------------------- */
+/* ---- putting it together ----------------------------------------------------------- */
 
 static int by_claim(const void *left, const void *right)
 {

@@ -1,5 +1,6 @@
 /*
- * flow_crash_truth.h - what the tables and the events say at the end of a run of flow_crash.h.
+ * flow_crash_truth.h - what the tables and the events say at the end of a run of
+ * flow_crash.h.
  */
 #ifndef WEIR_TEST_FLOW_CRASH_TRUTH_H
 #define WEIR_TEST_FLOW_CRASH_TRUTH_H
@@ -63,7 +64,8 @@ struct flow_crash_truth {
     size_t strays; /* attempts, claims and events of no execution that is there */
 };
 
-/* All of it, each put to its execution; events by the subscription of this number. Owes one free. */
+/* All of it, each put to its execution; events by the subscription of this number. Owes
+ * one free. */
 void flow_crash_truth_read(struct flow_crash *run, uint32_t audit,
                            struct flow_crash_truth *out);
 void flow_crash_truth_free(struct flow_crash_truth *self);

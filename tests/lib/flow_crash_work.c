@@ -1,9 +1,9 @@
 /*
- * flow_crash_work.c - a process that claims executions and says of each what has become of it; and
- * one that supervises.
+ * flow_crash_work.c - a process that claims executions and says of each what has become
+ * of it; and one that supervises.
  *
- * What a worker is told is noted as soon as it knows. A call is noted before it is made, too: one that
- * was begun and not answered may have been done.
+ * What a worker is told is noted as soon as it knows. A call is noted before it is
+ * made, too: one that was begun and not answered may have been done.
  */
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static enum flow_crash_answer answer_of(struct worker *self, enum weir_status st
     flow_crash_give_up(self->run, "an answer is %s", weir_status_name(status));
 }
 
-/* ---- claiming -------------------------------------------------------------------------------- */
+/* ---- claiming ---------------------------------------------------------------------- */
 
 /* Of a hundred. */
 static void choose_verb(struct worker *self, struct flow_crash_claim *note)
@@ -123,7 +123,7 @@ static bool claim(struct worker *self)
     return self->count > 0;
 }
 
-/* ---- while it works --------------------------------------------------------------------------- */
+/* ---- while it works ---------------------------------------------------------------- */
 
 static void note_renewal(struct worker *self, size_t index,
                          const struct weir_renewal *renewal)
@@ -137,8 +137,8 @@ static void note_renewal(struct worker *self, size_t index,
     atomic_store(&note->renewing, false);
 }
 
-/* Without an answer nothing is known; it was not for less time than the claim, so the lease is not over
- * before what was told last. */
+/* Without an answer nothing is known; it was not for less time than the claim, so the
+ * lease is not over before what was told last. */
 static void renew(struct worker *self)
 {
     struct weir_renewal renewals[BATCH_MAX];
@@ -171,8 +171,8 @@ static void report(struct worker *self)
         (void)flow_crash_went_well(self->run, "report", status, &self->error);
 }
 
-/* Mostly for moments; for so long at times that whoever has lost it meets its next owner; and now and
- * then until about the end of the lease, without being stopped. */
+/* Mostly for moments; for so long at times that whoever has lost it meets its next
+ * owner; and now and then until about the end of the lease, without being stopped. */
 static uint32_t choose_us(struct worker *self)
 {
     enum { SHORT_US = 15000, LONG_US = 600000, EARLY_US = 10000, LATE_US = 300000 };
@@ -197,7 +197,7 @@ static void labour(struct worker *self)
     order_rest_us(us / 2);
 }
 
-/* ---- settling -------------------------------------------------------------------------------- */
+/* ---- settling ---------------------------------------------------------------------- */
 
 /* What is to be said of those from `begin` on. */
 static size_t write_settlements(struct worker *self, size_t begin, size_t end)
@@ -225,7 +225,8 @@ static size_t write_settlements(struct worker *self, size_t begin, size_t end)
     return count;
 }
 
-/* The notes of those from `begin` on that have something said of them, one after the other. */
+/* The notes of those from `begin` on that have something said of them, one after the
+ * other. */
 static struct flow_crash_claim *next_note(struct worker *self, size_t *begin)
 {
     while (self->notes[*begin]->verb == FLOW_CRASH_VANISH)
@@ -298,7 +299,7 @@ static void settle_all(struct worker *self)
     }
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------- */
 
 void flow_crash_labour(struct flow_crash *run)
 {
@@ -318,7 +319,7 @@ void flow_crash_labour(struct flow_crash *run)
     flow_crash_close(&self.client);
 }
 
-/* ---- supervising ------------------------------------------------------------------------------ */
+/* ---- supervising ------------------------------------------------------------------- */
 
 void flow_crash_supervise(struct flow_crash *run)
 {

@@ -25,7 +25,7 @@ struct flow_journal {
 /* Whom the functions ask; NULL: nobody is there. */
 static struct flow_journal *asked;
 
-/* ---- functions ----------------------------------------------------------------------------- */
+/* ---- functions --------------------------------------------------------------------- */
 
 static void tell_call(sqlite3_context *context, int count, sqlite3_value **values)
 {
@@ -63,7 +63,7 @@ static int add_functions(sqlite3 *db, char **error,
     return code;
 }
 
-/* ---- triggers ------------------------------------------------------------------------------ */
+/* ---- triggers ---------------------------------------------------------------------- */
 
 enum {
     WHAT_ROW = 1,
@@ -155,7 +155,7 @@ const char *flow_journal_template(void)
     return path;
 }
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static sqlite3_stmt *prepare(sqlite3 *db, const char *sql)
 {
@@ -267,7 +267,7 @@ int64_t flow_journal_orphans(struct flow_journal *self)
     return count;
 }
 
-/* ---- walking ------------------------------------------------------------------------------- */
+/* ---- walking ----------------------------------------------------------------------- */
 
 /* Columns of the journal, by place. */
 enum { SEQ, NS, CALL, WHAT, NO, BYTES, PART, KIND, INSTANCE, FAILURE, FIRST_COLUMN };

@@ -1,10 +1,11 @@
 /*
  * flow_journal.h - a database that writes down itself what becomes of its executions.
  *
- * Triggers write every row of executions, attempts, results and events into a table of their own,
- * in the transaction that changes them: so the journal has what was committed, in that order, and
- * nothing else. With each entry goes the virtual time and the number of the call that is being
- * made on the fiber at hand; SQLite asks for these by functions that every connection has.
+ * Triggers write every row of executions, attempts, results and events into a table of
+ * their own, in the transaction that changes them: so the journal has what was
+ * committed, in that order, and nothing else. With each entry goes the virtual time and
+ * the number of the call that is being made on the fiber at hand; SQLite asks for these
+ * by functions that every connection has.
  *
  * Threads  One journal at a time in a process.
  */

@@ -1,9 +1,9 @@
 /*
  * flow_model.c - see flow_model.h: the journal, step by step.
  *
- * A step is tried with each rule that whoever made it may use. A rule says what the row must be
- * afterwards, at what times it may be used, and what else must be written; the first that fits is
- * what happened.
+ * A step is tried with each rule that whoever made it may use. A rule says what the row
+ * must be afterwards, at what times it may be used, and what else must be written; the
+ * first that fits is what happened.
  */
 #include "lib/flow_model.h"
 
@@ -42,12 +42,13 @@ enum { SUCCESS = 1, RETRIED, FAILURE, INTERRUPTED, LEASE_LOST, CALLED_OFF, RAN_O
 #define BEGINNING_US INT64_C(1577836800000000) /* of simulations */
 #define KEY_US (INT64_C(24) * 3600 * 1000000)
 
-/* Since when a reconciler may have been at it: longer than any call of the database waits. */
+/* Since when a reconciler may have been at it: longer than any call of the database
+ * waits. */
 #define RECONCILER_NS WEIR_SECONDS(20)
 
 #define COL(row, name) ((row)->of[FLOW_##name])
 
-/* ---- life ---------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 static void *grow(void *memory, size_t count, size_t size)
 {
@@ -101,7 +102,7 @@ struct flow_call *flow_model_call(struct flow_model *self, enum flow_verb verb,
     return call;
 }
 
-/* ---- time ---------------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------------------- */
 
 void flow_model_clock(struct flow_model *self, int64_t now_ns, int64_t error_us)
 {
@@ -134,7 +135,7 @@ struct flow_moment flow_model_moment(const struct flow_model *self, int64_t from
     return moment;
 }
 
-/* ---- one step ------------------------------------------------------------------------------ */
+/* ---- one step ---------------------------------------------------------------------- */
 
 struct step {
     struct flow_model *model;
@@ -210,7 +211,7 @@ enum weir_public_state flow_row_public(const struct flow_row *row)
     }
 }
 
-/* ---- what rules have in common ------------------------------------------------------------- */
+/* ---- what rules have in common ----------------------------------------------------- */
 
 static void say(struct step *self, const char *failure)
 {
@@ -291,7 +292,7 @@ static bool may_try_again(const struct step *self)
     return COL(self->before, retries) < (int64_t)self->policy->retries_max;
 }
 
-/* ---- rules of workers ---------------------------------------------------------------------- */
+/* ---- rules of workers -------------------------------------------------------------- */
 
 bool flow_call_may_have(const struct flow_call *self, const struct flow_draft *draft)
 {
@@ -326,8 +327,9 @@ static bool is_better(const struct flow_execution *a, const struct flow_executio
     return a->no < b->no;
 }
 
-/* Those that are past their deadline do not count. Nor does what came after the call had begun: it
- * may want a lane or capabilities that nobody had heard of when the caller looked them up. */
+/* Those that are past their deadline do not count. Nor does what came after the call
+ * had begun: it may want a lane or capabilities that nobody had heard of when the
+ * caller looked them up. */
 static bool is_best(const struct step *self)
 {
     for (size_t i = 0; i < self->model->execution_count; i++) {
@@ -486,7 +488,7 @@ static bool suspend(struct step *self)
     return item->timeout_us == 0 || at(self, COL(self->after, due_us) - item->timeout_us);
 }
 
-/* ---- rules of the world ---------------------------------------------------------------------- */
+/* ---- rules of the world ------------------------------------------------------------ */
 
 /* M11 */
 static bool wake(struct step *self)
@@ -496,7 +498,7 @@ static bool wake(struct step *self)
                    self->execution->suspension.resume_delay_us);
 }
 
-/* ---- rules of operators -------------------------------------------------------------------- */
+/* ---- rules of operators ------------------------------------------------------------ */
 
 static bool cancel(struct step *self)
 {
@@ -557,7 +559,7 @@ static bool resume(struct step *self)
            pass_on(self, RESUME, HELD_BY_RESUMPTION, self->item->delay_us);
 }
 
-/* ---- rules of reconcilers ------------------------------------------------------------------ */
+/* ---- rules of reconcilers ---------------------------------------------------------- */
 
 /* Done because this time has come. */
 static bool due(struct step *self, int64_t time_us)
@@ -649,7 +651,7 @@ static bool let_in(struct step *self)
            pass_on(self, COL(self->before, pending), NOT_HELD, 0);
 }
 
-/* ---- choosing the rule --------------------------------------------------------------------- */
+/* ---- choosing the rule ------------------------------------------------------------- */
 
 enum { RULES_MAX = 6 };
 
@@ -674,8 +676,8 @@ static bool rows_equal(const struct flow_row *a, const struct flow_row *b)
            strcmp(a->instance, b->instance) == 0 && strcmp(a->failure, b->failure) == 0;
 }
 
-/* A new place in line for what becomes ready again, and for another priority: the time of that, minus
- * 2^63. */
+/* A new place in line for what becomes ready again, and for another priority: the time
+ * of that, minus 2^63. */
 static bool takes_its_turn(struct step *self)
 {
     bool again = COL(self->after, state) == READY &&
@@ -725,7 +727,7 @@ static struct flow_item *item_of(struct flow_call *call,
     return NULL;
 }
 
-/* ---- the journal --------------------------------------------------------------------------- */
+/* ---- the journal ------------------------------------------------------------------- */
 
 static struct event_log *book(const struct flow_model *self)
 {
@@ -828,7 +830,7 @@ void flow_execution_tell(const struct flow_execution *self, struct event_log *ev
     }
 }
 
-/* ---- keys (M5) ----------------------------------------------------------------------------- */
+/* ---- keys (M5) --------------------------------------------------------------------- */
 
 static void take_key(struct flow_model *self, const struct flow_execution *execution,
                      int64_t now_us)
@@ -855,7 +857,7 @@ void flow_model_key_forgotten(struct flow_model *self, const struct flow_entry *
         event_log_violate(book(self), "M5: a key was forgotten too early");
 }
 
-/* ---- new ones ------------------------------------------------------------------------------ */
+/* ---- new ones ---------------------------------------------------------------------- */
 
 static bool is_fresh(const struct flow_execution *self, const struct flow_row *row)
 {
@@ -926,7 +928,7 @@ static void begin(struct flow_model *self, const struct flow_entry *entry,
         take_key(self, made, COL(row, created_us));
 }
 
-/* ---- steps --------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------- */
 
 static void check_debt(struct flow_model *self, const struct flow_execution *execution)
 {
@@ -1154,7 +1156,7 @@ void flow_model_result(struct flow_model *self, const struct flow_entry *entry,
         execution->debt.has_result = false;
 }
 
-/* ---- events (M4) --------------------------------------------------------------------------- */
+/* ---- events (M4) ------------------------------------------------------------------- */
 
 static struct flow_execution *find_in(struct flow_model *self, const char *payload)
 {
@@ -1218,7 +1220,7 @@ void flow_model_event(struct flow_model *self, const struct flow_entry *entry,
         event_log_violate(book(self), "M4: told, and it was not so: %.120s", payload);
 }
 
-/* ---- the end ------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------- */
 
 void flow_model_judge(struct flow_model *self, bool healed, struct flow_stats *out)
 {

@@ -1,43 +1,50 @@
 /*
- * flow_model.h - a second account of executions: what may become of them, written from the
- * specification and not from src/flow.
+ * flow_model.h - a second account of executions: what may become of them, written from
+ * the specification and not from src/flow.
  *
- * It is told two things. Whoever calls the engine tells of each call what was asked and what was
- * answered. And the database keeps a journal of its own (flow_journal.h): every version of every row
- * that was committed, with the call that made it, or 0 when it was a reconciler. At the end the
- * journal is walked and each step must be one that the model allows; then the answers must fit:
+ * It is told two things. Whoever calls the engine tells of each call what was asked and
+ * what was answered. And the database keeps a journal of its own (flow_journal.h):
+ * every version of every row that was committed, with the call that made it, or 0 when
+ * it was a reconciler. At the end the journal is walked and each step must be one that
+ * the model allows; then the answers must fit:
  *
- *   M1  every version of a row follows from the one before by a rule of whoever made it, in all of
- *       its columns. So an execution ends once, and goes on only by a replay; the epoch grows and
- *       nothing but; retries, reclaims and replays keep to the policy; nothing is claimed before
- *       its time or after its deadline, and the best are claimed first
+ *   M1  every version of a row follows from the one before by a rule of whoever made
+ *       it, in all of its columns. So an execution ends once, and goes on only by a
+ *       replay; the epoch grows and nothing but; retries, reclaims and replays keep to
+ *       the policy; nothing is claimed before its time or after its deadline, and the
+ *       best are claimed first
  *   M2  who writes as a worker shows the epoch of the row, and its lease is not over
- *   M3  the attempts that have ended are numbered 0, 1, 2, ... as they end, and each that ends is
- *       there, with its outcome, its epoch and its times
+ *   M3  the attempts that have ended are numbered 0, 1, 2, ... as they end, and each
+ *       that ends is there, with its outcome, its epoch and its times
  *   M4  each step is told exactly once in each queue that it belongs to, as what it was
  *   M5  a key of idempotency stands for one execution as long as it counts
- *   M6  what was removed had ended, and long enough ago; nothing that belonged to it is left
- *   M7  a call that was refused has changed nothing; one that was done has done it, itself or
- *       before
- *   M8  whoever was refused was so for a reason that held at some moment of his call, and what he
- *       was told of the execution was so at some moment of his call; likewise whoever only read
+ *   M6  what was removed had ended, and long enough ago; nothing that belonged to it is
+ *       left
+ *   M7  a call that was refused has changed nothing; one that was done has done it,
+ *       itself or before
+ *   M8  whoever was refused was so for a reason that held at some moment of his call,
+ *       and what he was told of the execution was so at some moment of his call;
+ *       likewise whoever only read
  *   M9  the public state that was told is that of the row
- *   M11 a signal with a key is taken once, and only while its waitpoint waits; the one with which the
- *       condition holds resumes the execution, at once or after the delay that was asked for, and
- *       nothing else that is called a signal does. So a signal and a timeout have one winner, and
- *       what has ended stays so
- *   M12 what is used of a budget is what was reported, each key once, less what was given back, since
- *       the last reset, and what the ledger says; it never exceeds the hard limit. Nothing that is
- *       charged to a budget is claimed while the limit is reached
- *   M10 without faults of database, process or clock, what is due is done within the interval of its
- *       reconciler; and whoever claims in vain could not have had anything
+ *   M11 a signal with a key is taken once, and only while its waitpoint waits; the one
+ *       with which the condition holds resumes the execution, at once or after the
+ *       delay that was asked for, and nothing else that is called a signal does. So a
+ *       signal and a timeout have one winner, and what has ended stays so
+ *   M12 what is used of a budget is what was reported, each key once, less what was
+ *       given back, since the last reset, and what the ledger says; it never exceeds
+ *       the hard limit. Nothing that is charged to a budget is claimed while the limit
+ *       is reached
+ *   M10 without faults of database, process or clock, what is due is done within the
+ *       interval of its reconciler; and whoever claims in vain could not have had
+ *       anything
  *
- * The answer to a call may be lost. The model then allows what the call may have done and what it
- * would have left, and the journal says which of these it was.
+ * The answer to a call may be lost. The model then allows what the call may have done
+ * and what it would have left, and the journal says which of these it was.
  *
- * Times    The rule's clock is not in the journal, but the moment at which its row was written. So a
- *          rule has an interval of times, from the least to the greatest that the clock has shown
- *          since the call began; columns that say it exactly narrow it to one.
+ * Times    The rule's clock is not in the journal, but the moment at which its row was
+ *          written. So a rule has an interval of times, from the least to the greatest
+ *          that the clock has shown since the call began; columns that say it exactly
+ *          narrow it to one.
  */
 #ifndef WEIR_TEST_FLOW_MODEL_H
 #define WEIR_TEST_FLOW_MODEL_H
@@ -62,7 +69,7 @@ enum {
 
 #define FLOW_BUDGET "gold" /* the only one; its dimension is "tokens" */
 
-/* ---- what is submitted --------------------------------------------------------------------- */
+/* ---- what is submitted ------------------------------------------------------------- */
 
 struct flow_draft {
     uint32_t number; /* its kind is "k" and this, and its input too */
@@ -75,7 +82,7 @@ struct flow_draft {
     bool budgeted; /* charged to FLOW_BUDGET */
 };
 
-/* ---- rows ---------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------- */
 
 /* The columns of {p}_execution that change, in the order of the journal. */
 #define FLOW_COLUMNS(X)                                                                  \
@@ -113,7 +120,7 @@ struct flow_row {
     char failure[FLOW_TEXT_SIZE];
 };
 
-/* ---- calls --------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------- */
 
 enum flow_verb {
     FLOW_RECONCILE, /* no call: whoever has none */
@@ -204,7 +211,7 @@ struct flow_call {
     size_t spent;   /* changes of what is used */
 };
 
-/* ---- the model ----------------------------------------------------------------------------- */
+/* ---- the model --------------------------------------------------------------------- */
 
 struct flow_model;
 

@@ -1,9 +1,10 @@
 /*
- * flow_model_answers.c - whether what callers were told fits what the journal says (flow_model.h,
+ * flow_model_answers.c - whether what callers were told fits what the journal says
+ * (flow_model.h,
  * M7 to M9).
  *
- * A call saw the journal from `seen_from` on, when it began, up to `seen_to`. Whatever it was told
- * must have been so at one of these places.
+ * A call saw the journal from `seen_from` on, when it began, up to `seen_to`. Whatever
+ * it was told must have been so at one of these places.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -82,7 +83,7 @@ static bool did(const struct case_of *self)
     return false;
 }
 
-/* ---- reasons ------------------------------------------------------------------------------- */
+/* ---- reasons ----------------------------------------------------------------------- */
 
 static bool is_what_was_told(const struct case_of *self, const struct flow_row *row)
 {
@@ -202,7 +203,7 @@ static bool is_what_was_read(const struct case_of *self, const struct flow_row *
            info->deadline_us == COL(row, deadline_us);
 }
 
-/* ---- workers ------------------------------------------------------------------------------- */
+/* ---- workers ----------------------------------------------------------------------- */
 
 static void judge_worker(const struct case_of *self)
 {
@@ -291,7 +292,7 @@ static void judge_empty_claim(struct flow_model *self, const struct flow_call *c
     }
 }
 
-/* ---- submitters ---------------------------------------------------------------------------- */
+/* ---- submitters -------------------------------------------------------------------- */
 
 /* M5: did the key of a duplicate still count? One that has none is known by its id. */
 static bool key_counted(const struct case_of *self)
@@ -353,7 +354,7 @@ static size_t count_new(const struct flow_call *call)
     return count;
 }
 
-/* ---- operators and readers ----------------------------------------------------------------- */
+/* ---- operators and readers --------------------------------------------------------- */
 
 static void judge_revocation(const struct case_of *self)
 {
@@ -431,7 +432,7 @@ static void judge_operator(const struct case_of *self)
         complain(self, "not found, and it was there");
 }
 
-/* ---- the world ----------------------------------------------------------------------------- */
+/* ---- the world --------------------------------------------------------------------- */
 
 /* M11: what was told of a signal is what became of it. */
 static void judge_signal(const struct case_of *self)
@@ -486,7 +487,7 @@ static void judge_budget(const struct flow_model *model, const struct flow_call 
                           call->number, call->who);
 }
 
-/* ---- calls --------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------- */
 
 static const struct flow_execution *execution_of(const struct flow_model *self,
                                                  const struct flow_call *call,

@@ -1,5 +1,6 @@
 /*
- * flow_model_waits.c - see flow_model.h: signals (M11) and budgets (M12), as the journal tells of them.
+ * flow_model_waits.c - see flow_model.h: signals (M11) and budgets (M12), as the
+ * journal tells of them.
  *
  * Conditions are the few of enum flow_wait, judged here by themselves.
  */
@@ -41,7 +42,7 @@ static void *grow(void *memory, size_t count, size_t size)
     return memory;
 }
 
-/* ---- conditions ---------------------------------------------------------------------------- */
+/* ---- conditions -------------------------------------------------------------------- */
 
 static bool is(const char *text, const char *other)
 {
@@ -105,7 +106,7 @@ bool flow_suspension_wants(const struct flow_suspension *self,
     }
 }
 
-/* ---- signals ------------------------------------------------------------------------------- */
+/* ---- signals ----------------------------------------------------------------------- */
 
 /* M11: a key is taken once. */
 static void check_key(struct flow_model *self, const struct flow_entry *entry,
@@ -178,7 +179,7 @@ void flow_model_signal(struct flow_model *self, const struct flow_entry *entry,
                                                                   : "ignored";
 }
 
-/* ---- budgets ------------------------------------------------------------------------------- */
+/* ---- budgets ----------------------------------------------------------------------- */
 
 bool flow_model_budget_is_reached(const struct flow_model *self)
 {

@@ -48,7 +48,7 @@ static bool fine(const struct flow_sim *self)
     return self->event_log.violation[0] == '\0';
 }
 
-/* ---- what the library is told at its fault points ------------------------------------------ */
+/* ---- what the library is told at its fault points ---------------------------------- */
 
 static bool disturb(struct flow_process *who, const char *what)
 {
@@ -79,8 +79,8 @@ static void count_call(struct flow_process *who)
         who->crash = disturb(who, "crashes at a call of the database");
 }
 
-/* A call takes its time, and the process may end there; then it fails, as every call after it until
- * all is cut off. */
+/* A call takes its time, and the process may end there; then it fails, as every call
+ * after it until all is cut off. */
 static bool decide_call(struct flow_process *who)
 {
     struct flow_sim *sim = who->sim;
@@ -131,7 +131,7 @@ static bool decide(void *argument, const char *name)
     return false;
 }
 
-/* ---- a process ----------------------------------------------------------------------------- */
+/* ---- a process --------------------------------------------------------------------- */
 
 static enum weir_status open_flow(struct flow_process *self, struct weir_error *error)
 {
@@ -292,7 +292,7 @@ static uint32_t tell_call(void *state, int64_t *now_ns)
     return 0;
 }
 
-/* ---- processes come and go ----------------------------------------------------------------- */
+/* ---- processes come and go --------------------------------------------------------- */
 
 static void boot(struct flow_process *self)
 {
@@ -351,7 +351,7 @@ static void resume(struct flow_process *self)
     sim_process_jump(self->sim_process, self->sim->now_ns);
 }
 
-/* ---- time ---------------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------------------- */
 
 /* When something happens to this process, or in it. */
 static int64_t next_of(const struct flow_process *self)
@@ -459,7 +459,7 @@ static bool step(struct flow_sim *self, int64_t limit_ns)
     return true;
 }
 
-/* ---- the three phases ---------------------------------------------------------------------- */
+/* ---- the three phases -------------------------------------------------------------- */
 
 /* M12, at whatever moment. */
 static void check_balance(struct flow_sim *self)
@@ -553,7 +553,7 @@ static void end_all(struct flow_sim *self)
         event_log_violate(&self->event_log, "M6: something is left of what was removed");
 }
 
-/* ---- a whole world ------------------------------------------------------------------------- */
+/* ---- a whole world ----------------------------------------------------------------- */
 
 static struct flow_process *add_process(struct flow_sim *self, const char *name,
                                         uint32_t number, uint32_t actors)

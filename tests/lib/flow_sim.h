@@ -1,16 +1,18 @@
 /*
- * flow_sim.h - executions in virtual time: processes that submit, work, operate and reconcile, on one
- * database, and everything that can go wrong.
+ * flow_sim.h - executions in virtual time: processes that submit, work, operate and
+ * reconcile, on one database, and everything that can go wrong.
  *
- * A *plan*, made from a seed, says who there is and which kinds of faults happen. A world lives
- * through three phases:
+ * A *plan*, made from a seed, says who there is and which kinds of faults happen. A
+ * world lives through three phases:
  *
  *   chaos   all of them at work, faults happen
- *   heal    no faults any more, nobody submits, workers complete what they get, until all has ended
+ *   heal    no faults any more, nobody submits, workers complete what they get, until
+ *           all has ended
  *   end     everything is read once more, and every process stops in order
  *
- * What must hold is in flow_model.h; besides, healing takes a bounded time, every stop ends within
- * its grace, and no memory is left. The same plan gives the same world, step by step.
+ * What must hold is in flow_model.h; besides, healing takes a bounded time, every stop
+ * ends within its grace, and no memory is left. The same plan gives the same world,
+ * step by step.
  */
 #ifndef WEIR_TEST_FLOW_SIM_H
 #define WEIR_TEST_FLOW_SIM_H
@@ -21,7 +23,8 @@
 #include "lib/flow_model.h"
 
 enum flow_fault {
-    FLOW_ERRORS, /* calls of the database fail, connections are lost, locks are not to be had */
+    FLOW_ERRORS,  /* calls of the database fail, connections are lost, locks are not to be
+                     had */
     FLOW_DOUBTS,  /* a commit happens and its reply is lost */
     FLOW_CRASHES, /* a process ends in the middle of anything */
     FLOW_PAUSES,  /* a process stands still, also beyond its leases, and goes on */
@@ -43,9 +46,9 @@ struct flow_plan {
     uint32_t drafts;      /* different ones; some are submitted several times */
     uint32_t retention;   /* seconds; 0: for ever */
     uint32_t faults;      /* bits, by enum flow_fault */
-    uint32_t
-        crash_call; /* the process that makes this call of the database ends there; 0: none */
-    const char *bug; /* a fault point that always fires; NULL: none */
+    uint32_t crash_call;  /* the process that makes this call of the database ends there;
+                             0: none */
+    const char *bug;      /* a fault point that always fires; NULL: none */
 };
 
 struct flow_outcome {
@@ -59,7 +62,8 @@ struct flow_outcome {
 
 struct flow_plan flow_plan_of_seed(uint64_t seed);
 
-/* As text that flow_plan_parse() understands: "seed=7 submitters=2 ... faults=crashes,clocks". */
+/* As text that flow_plan_parse() understands: "seed=7 submitters=2 ...
+ * faults=crashes,clocks". */
 void flow_plan_format(const struct flow_plan *self, char *out, size_t size);
 bool flow_plan_parse(struct flow_plan *self, const char *text);
 
@@ -67,7 +71,8 @@ bool flow_plan_parse(struct flow_plan *self, const char *text);
 void flow_sim_run(const struct flow_plan *plan, bool loud, bool tell,
                   struct flow_outcome *out);
 
-/* A smaller plan that fails as well, found by leaving things out; up to `attempts` runs. */
+/* A smaller plan that fails as well, found by leaving things out; up to `attempts`
+ * runs. */
 struct flow_plan flow_plan_shrink(const struct flow_plan *plan, uint32_t attempts);
 
 #endif

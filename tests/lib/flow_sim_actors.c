@@ -1,5 +1,6 @@
 /*
- * flow_sim_actors.c - see flow_sim_private.h: whoever calls the engine, and tells the model.
+ * flow_sim_actors.c - see flow_sim_private.h: whoever calls the engine, and tells the
+ * model.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@ static const char *const LANES[FLOW_LANES] = {"a", "b"};
 static const char *const GPU = "gpu";
 static const char *const BUDGET = FLOW_BUDGET;
 
-/* ---- calls --------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------- */
 
 static struct flow_sim *sim_of(const struct flow_actor *self)
 {
@@ -60,7 +61,7 @@ void flow_actor_end(struct flow_actor *self, enum weir_status status)
                    (int)call->verb, call->item_count, weir_status_text(status));
 }
 
-/* ---- drafts -------------------------------------------------------------------------------- */
+/* ---- drafts ------------------------------------------------------------------------ */
 
 static void make_policy(struct flow_sim *self, struct weir_execution_policy *out)
 {
@@ -144,7 +145,7 @@ void flow_sim_make_drafts(struct flow_sim *self)
         make_draft(self, i);
 }
 
-/* ---- submitters ---------------------------------------------------------------------------- */
+/* ---- submitters -------------------------------------------------------------------- */
 
 static bool repeats_well(const struct flow_draft *draft)
 {
@@ -258,7 +259,7 @@ void flow_actor_submit(struct flow_actor *self)
     }
 }
 
-/* ---- workers ------------------------------------------------------------------------------- */
+/* ---- workers ----------------------------------------------------------------------- */
 
 static void remember(struct flow_sim *sim, const struct weir_claim *claim)
 {
@@ -503,7 +504,7 @@ void flow_actor_work(struct flow_actor *self)
     }
 }
 
-/* ---- operators ----------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------- */
 
 static enum weir_status revoke(struct flow_actor *self, struct flow_item *item)
 {
@@ -572,7 +573,7 @@ void flow_actor_operate(struct flow_actor *self)
     }
 }
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static void count_attempt(void *state, const struct weir_attempt_info *info)
 {

@@ -35,7 +35,7 @@ struct flow_plan flow_plan_of_seed(uint64_t seed)
     return plan;
 }
 
-/* ---- text ---------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------- */
 
 static void format_faults(uint32_t faults, char *out, size_t size)
 {
@@ -91,7 +91,7 @@ bool flow_plan_parse(struct flow_plan *self, const char *text)
            parse_faults(faults, &self->faults);
 }
 
-/* ---- smaller ------------------------------------------------------------------------------- */
+/* ---- smaller ----------------------------------------------------------------------- */
 
 static bool fails(const struct flow_plan *plan)
 {

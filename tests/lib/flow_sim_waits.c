@@ -1,6 +1,6 @@
 /*
- * flow_sim_waits.c - see flow_sim_private.h: executions that are suspended, whoever signals them, and what
- * is used of the budget.
+ * flow_sim_waits.c - see flow_sim_private.h: executions that are suspended, whoever
+ * signals them, and what is used of the budget.
  */
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static bool may_work_later(enum weir_status status)
     return weir_status_class(status) == WEIR_CLASS_RETRY;
 }
 
-/* ---- workers that wait --------------------------------------------------------------------- */
+/* ---- workers that wait ------------------------------------------------------------- */
 
 static size_t list_waitpoints(enum flow_wait wait, struct weir_waitpoint *out)
 {
@@ -102,7 +102,7 @@ void flow_actor_suspend(struct flow_actor *self, const struct weir_claim *claim)
     }
 }
 
-/* ---- the world answers --------------------------------------------------------------------- */
+/* ---- the world answers ------------------------------------------------------------- */
 
 static enum weir_status signal(struct flow_actor *self, const struct flow_item *asked)
 {
@@ -167,7 +167,7 @@ void flow_actor_signal(struct flow_actor *self)
     }
 }
 
-/* ---- the budget ---------------------------------------------------------------------------- */
+/* ---- the budget -------------------------------------------------------------------- */
 
 /* None, or a few seconds. */
 static int64_t period_of(const struct flow_plan *plan)
@@ -250,7 +250,7 @@ void flow_actor_spend(struct flow_actor *self, const struct weir_claim *claim)
         reset(self);
 }
 
-/* ---- the end ------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------- */
 
 static void resume(struct flow_actor *self, const struct weir_execution_id *id)
 {

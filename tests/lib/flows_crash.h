@@ -1,43 +1,52 @@
 /*
- * flows_crash.h - processes that build flows, work, suspend, signal, spend and reconcile, and are
- * killed, stopped and ended at random; and whether everything has come to the end that was promised.
+ * flows_crash.h - processes that build flows, work, suspend, signal, spend and
+ * reconcile, and are killed, stopped and ended at random; and whether everything has
+ * come to the end that was promised.
  *
- *   composers    two processes: flows of one to seven members with joins of all policies, in one or two
- *                calls, one with a fan of more than a transaction resolves; some are cancelled
- *   workers      three processes: claim, report usage, make waitpoints and suspend, release, and
- *                complete, fail, delay, abandon, or vanish
- *   signallers   two processes: signals to the same waitpoints, with keys, some of them twice; for whom
- *                no token is known they are operators. They reset budgets and rotate the key, too
+ *   composers    two processes: flows of one to seven members with joins of all
+ *                policies, in one or two calls, one with a fan of more than a
+ *                transaction resolves; some are cancelled
+ *   workers      three processes: claim, report usage, make waitpoints and suspend,
+ *                release, and complete, fail, delay, abandon, or vanish
+ *   signallers   two processes: signals to the same waitpoints, with keys, some of them
+ *                twice; for whom no token is known they are operators. They reset
+ *                budgets and rotate the key, too
  *   supervisors  two processes, with all reconcilers
- *   faults       SIGKILL; SIGSTOP for longer than a lease, then SIGCONT, of supervisors all together;
- *                the server is stopped at once and restarted. At any moment, or in front of a
- *                statement. And commits whose reply is lost. A call without reply is repeated, by the
- *                next process if need be.
+ *   faults       SIGKILL; SIGSTOP for longer than a lease, then SIGCONT, of supervisors
+ *                all together; the server is stopped at once and restarted. At any
+ *                moment, or in front of a statement. And commits whose reply is lost. A
+ *                call without reply is repeated, by the next process if need be.
  *
- * What each process was about to do and what it was told is in memory that they share. And triggers
- * note every change of states, signals and sums, in the transaction that makes it. At the end:
+ * What each process was about to do and what it was told is in memory that they share.
+ * And triggers note every change of states, signals and sums, in the transaction that
+ * makes it. At the end:
  *
- *   signals  Each whose call was answered came once; one that was late never; none that nobody sent.
- *   winner   What resumed a suspension was one signal, its timeout, or an operator, and not two of
- *            them; signals only when the condition held; a timeout not before its time, as was said.
- *   joins    A group is decided once, as its edges are, and these are as what they come from has ended.
- *            What is behind it can be claimed once, and only if it is satisfied. Attempts have numbers
- *            without gap, one after the other; each ends once, and stays so.
- *   stuck    What has not ended waits for something that is really missing. Nothing is left to be
- *            cancelled; no condition holds that nobody has noticed; no budget holds back anybody
- *            without being exceeded.
+ *   signals  Each whose call was answered came once; one that was late never; none that
+ *            nobody sent.
+ *   winner   What resumed a suspension was one signal, its timeout, or an operator, and
+ *            not two of them; signals only when the condition held; a timeout not
+ *            before its time, as was said.
+ *   joins    A group is decided once, as its edges are, and these are as what they come
+ *            from has ended. What is behind it can be claimed once, and only if it is
+ *            satisfied. Attempts have numbers without gap, one after the other; each
+ *            ends once, and stays so.
+ *   stuck    What has not ended waits for something that is really missing. Nothing is
+ *            left to be cancelled; no condition holds that nobody has noticed; no
+ *            budget holds back anybody without being exceeded.
  *   flows    They ended as their members did, and count them rightly.
- *   data     A member is given its own input; or the result that is passed to it; or, of several, all that
- *            were in time, each under the name of the member that it comes from, and of all of its edges
- *            all of them. Each attempt is given the same. Nothing is passed that is no result.
- *   ledger   Sums are those of the ledger; each report is counted once, or not at all if so told; what
- *            was released is gone.
- *   limits   No hard limit was ever exceeded; who was admitted beyond one ran at the same time.
- *   told     What was told to be done is there: members, edges, results, cancels; and each end and
- *            each signal is told in one event.
+ *   data     A member is given its own input; or the result that is passed to it; or,
+ *            of several, all that were in time, each under the name of the member that
+ *            it comes from, and of all of its edges all of them. Each attempt is given
+ *            the same. Nothing is passed that is no result.
+ *   ledger   Sums are those of the ledger; each report is counted once, or not at all
+ *            if so told; what was released is gone.
+ *   limits   No hard limit was ever exceeded; who was admitted beyond one ran at the
+ *            same time.
+ *   told     What was told to be done is there: members, edges, results, cancels; and
+ *            each end and each signal is told in one event.
  *
- * All choices come from the seed. What happens at the same time does not: a seed makes a violation
- * likely to come again, not sure.
+ * All choices come from the seed. What happens at the same time does not: a seed makes
+ * a violation likely to come again, not sure.
  *
  * Threads  The test's main thread, without any other: it forks.
  */
@@ -77,8 +86,8 @@ struct flows_crash_options {
 struct flows_crash_result {
     uint32_t kills;
     uint32_t stops;
-    uint32_t
-        brief_stops; /* of them, shorter than a lease: they would have stopped everybody */
+    uint32_t brief_stops; /* of them, shorter than a lease: they would have stopped
+                             everybody */
     uint32_t outages;
     uint32_t at_statements; /* kills and stops in front of a statement */
     int64_t members;
@@ -111,8 +120,9 @@ struct flows_crash_result {
 void flows_crash_options_init(struct flows_crash_options *self, uint64_t seed,
                               enum weir_engine engine, uint32_t flows, uint32_t faults);
 
-/* The fixture's database has the tables of the outbox. Fails the test only when something else goes
- * wrong than what was promised: a process that does not start or end. */
+/* The fixture's database has the tables of the outbox. Fails the test only when
+ * something else goes wrong than what was promised: a process that does not start or
+ * end. */
 void flows_crash_run(struct fixture *fixture, const struct flows_crash_options *options,
                      struct flows_crash_result *out);
 

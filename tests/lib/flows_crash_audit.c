@@ -48,7 +48,7 @@ __attribute__((format(printf, 4, 5))) static void tell(struct audit *self,
     va_end(args);
 }
 
-/* ---- signals -------------------------------------------------------------------------------- */
+/* ---- signals ----------------------------------------------------------------------- */
 
 /* The answer plus 1 is stored: 0 is none. */
 static bool is_effect(uint8_t answer, enum weir_signal_effect effect)
@@ -107,7 +107,7 @@ static void audit_signals(struct inquiry *self)
         audit_signal(self, i);
 }
 
-/* ---- winner --------------------------------------------------------------------------------- */
+/* ---- winner ------------------------------------------------------------------------ */
 
 static struct flows_crash_word word_of(const struct inquiry *self, uint32_t index)
 {
@@ -232,7 +232,7 @@ static void audit_winner(struct inquiry *self)
     self->audit->result->suspensions += life->resumed + life->timed_out;
 }
 
-/* ---- told ----------------------------------------------------------------------------------- */
+/* ---- told -------------------------------------------------------------------------- */
 
 static void audit_events(struct inquiry *self)
 {
@@ -370,7 +370,7 @@ static void audit_claims(struct audit *self)
     free(claims);
 }
 
-/* ---- ledger --------------------------------------------------------------------------------- */
+/* ---- ledger ------------------------------------------------------------------------ */
 
 static bool is_spending(uint8_t answer, enum weir_spending spending)
 {
@@ -421,7 +421,8 @@ static void audit_sums(struct audit *self)
     }
 }
 
-/* Everything was reported before it was released. A stale worker may report later: it is not fenced. */
+/* Everything was reported before it was released. A stale worker may report later: it
+ * is not fenced. */
 static bool is_released(const struct audit *self, uint32_t number)
 {
     const struct flows_crash_shared *shared = self->run->shared;
@@ -450,7 +451,7 @@ static void audit_ledger(struct audit *self)
     }
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- all of it --------------------------------------------------------------------- */
 
 static void tell_check(void *state, const struct flows_crash_check *check, int64_t count)
 {

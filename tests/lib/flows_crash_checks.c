@@ -1,6 +1,7 @@
 /*
- * flows_crash_checks.c - what must be true of the tables alone: questions to the database whose answer
- * is how many rows break a rule of flows_crash.h. They share nothing with the engine but the tables.
+ * flows_crash_checks.c - what must be true of the tables alone: questions to the
+ * database whose answer is how many rows break a rule of flows_crash.h. They share
+ * nothing with the engine but the tables.
  */
 #include "lib/flows_crash_checks.h"
 
@@ -9,7 +10,8 @@
 
 #define INPUT "{input}"
 
-/* What really lacks: who was forgotten; and those behind somebody who has not ended either. */
+/* What really lacks: who was forgotten; and those behind somebody who has not ended
+ * either. */
 #define OPEN                                                                             \
     "SELECT count(*) FROM weir_execution e WHERE e.state < 10"                           \
     " AND NOT (e.state = 5 AND e.kind LIKE 'x%')"                                        \

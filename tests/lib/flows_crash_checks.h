@@ -1,5 +1,6 @@
 /*
- * flows_crash_checks.h - what must be true of the tables alone, at the end of a run of flows_crash.h.
+ * flows_crash_checks.h - what must be true of the tables alone, at the end of a run of
+ * flows_crash.h.
  */
 #ifndef WEIR_TEST_FLOWS_CRASH_CHECKS_H
 #define WEIR_TEST_FLOWS_CRASH_CHECKS_H
@@ -8,7 +9,8 @@
 
 #include "lib/flows_crash_shared.h"
 
-/* Who may be admitted when a limit is reached: whatever was being claimed, by all workers. */
+/* Who may be admitted when a limit is reached: whatever was being claimed, by all
+ * workers. */
 #define FLOWS_CRASH_TOGETHER "24"
 _Static_assert(FLOWS_CRASH_WORKERS *FLOWS_CRASH_BATCH == 24, "FLOWS_CRASH_TOGETHER");
 

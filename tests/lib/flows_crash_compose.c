@@ -1,9 +1,9 @@
 /*
- * flows_crash_compose.c - a process that builds flows, one after the other, and cancels some, until it
- * is told to leave, or until it is killed in the middle of one.
+ * flows_crash_compose.c - a process that builds flows, one after the other, and cancels
+ * some, until it is told to leave, or until it is killed in the middle of one.
  *
- * Ids are noted before anything is sent, so that whoever comes next builds the same flow again, from the
- * beginning: what is there already is fine.
+ * Ids are noted before anything is sent, so that whoever comes next builds the same
+ * flow again, from the beginning: what is there already is fine.
  */
 #include <string.h>
 
@@ -36,7 +36,7 @@ static const struct weir_execution_id *id_of(struct composer *self, uint32_t exe
     return &self->run->shared->members[flow_of(self, executions)->first + member].id;
 }
 
-/* ---- what is to be there -------------------------------------------------------------------- */
+/* ---- what is to be there ----------------------------------------------------------- */
 
 /* As long as there is hope: only workers end it. */
 static void init_policy(struct weir_execution_policy *policy)
@@ -105,7 +105,7 @@ static void write_extension(struct composer *self, uint32_t executions, uint32_t
     }
 }
 
-/* ---- calls ---------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------- */
 
 static void answer(struct composer *self, const char *what, enum weir_status status)
 {
@@ -183,7 +183,7 @@ static void cancel_one(struct composer *self)
         cancel(self, number, policy);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- all of it --------------------------------------------------------------------- */
 
 static void mint(struct composer *self, uint32_t number,
                  struct flows_crash_flow *executions)
@@ -206,8 +206,8 @@ static void mint(struct composer *self, uint32_t number,
     }
 }
 
-/* It is in our hands when all that it consists of is noted; a number may be lost, then nothing of it
- * was sent. */
+/* It is in our hands when all that it consists of is noted; a number may be lost, then
+ * nothing of it was sent. */
 static uint32_t take_next(struct composer *self)
 {
     struct flows_crash_shared *shared = self->run->shared;

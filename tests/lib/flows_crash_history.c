@@ -1,12 +1,13 @@
 /*
- * flows_crash_history.c - what the database itself notes while a run of flows_crash.h goes on, and what is
- * told of it.
+ * flows_crash_history.c - what the database itself notes while a run of flows_crash.h
+ * goes on, and what is told of it.
  *
- * Triggers write in the transaction that makes the change, so what they have noted was committed. They
- * see what no table shows in the end: how often something changed, and what has been removed since.
+ * Triggers write in the transaction that makes the change, so what they have noted was
+ * committed. They see what no table shows in the end: how often something changed, and
+ * what has been removed since.
  *
- *   story_member  a change of state or reason: from what, to what; and the budget that was exceeded when
- *                 it was claimed all the same, with its era
+ *   story_member  a change of state or reason: from what, to what; and the budget that
+ *                 was exceeded when it was claimed all the same, with its era
  *   story_group   a change of state
  *   story_signal  one that came
  *   story_usage   what was added to a sum, or taken away
@@ -21,7 +22,7 @@
 
 #define SUBSCRIPTION "audit"
 
-/* ---- triggers ------------------------------------------------------------------------------- */
+/* ---- triggers ---------------------------------------------------------------------- */
 
 static const char *const TABLES[] = {
     "CREATE TABLE story_member (seq $key_number, no $integer, was $integer,"
@@ -110,7 +111,7 @@ static void add_triggers(struct fixture *fixture)
         add_trigger(fixture, &TRIGGERS[i]);
 }
 
-/* ---- budgets -------------------------------------------------------------------------------- */
+/* ---- budgets ----------------------------------------------------------------------- */
 
 /* Reached again and again, and reset about once a second. */
 static void add_budgets(struct fixture *fixture, struct weir_executions *executions)
@@ -132,7 +133,7 @@ static void add_budgets(struct fixture *fixture, struct weir_executions *executi
     }
 }
 
-/* ---- events --------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------ */
 
 struct listener {
     struct flows_crash *run;
@@ -245,7 +246,7 @@ void flows_crash_read_events(struct flows_crash *run)
     free(listener.members);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- all of it --------------------------------------------------------------------- */
 
 void flows_crash_prepare(struct flows_crash *run)
 {

@@ -1,5 +1,6 @@
 /*
- * flows_crash_plan.c - what is to be done, by the numbers of flows and members; see flows_crash_shared.h.
+ * flows_crash_plan.c - what is to be done, by the numbers of flows and members; see
+ * flows_crash_shared.h.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,7 +45,7 @@ uint32_t flows_crash_plan_count(uint64_t seed, uint32_t executions)
     return 1 + (uint32_t)(ask(seed, COUNT, executions, 0) % FLOWS_CRASH_SMALL);
 }
 
-/* ---- members -------------------------------------------------------------------------------- */
+/* ---- members ----------------------------------------------------------------------- */
 
 static enum flows_crash_role role_of(uint64_t seed, uint32_t executions, uint32_t member)
 {
@@ -90,7 +91,7 @@ struct flows_crash_plan flows_crash_plan(uint64_t seed, uint32_t executions,
     return plan;
 }
 
-/* ---- flows --------------------------------------------------------------------------------- */
+/* ---- flows ------------------------------------------------------------------------- */
 
 static bool is_fan_edge(uint32_t from, uint32_t to)
 {
@@ -147,7 +148,7 @@ bool flows_crash_plan_cancel(uint64_t seed, uint32_t executions,
     return !is_fan(executions) && luck % 100 < 8;
 }
 
-/* ---- signals -------------------------------------------------------------------------------- */
+/* ---- signals ----------------------------------------------------------------------- */
 
 struct flows_crash_word flows_crash_plan_word(enum flows_crash_condition condition,
                                               uint32_t index)
@@ -191,7 +192,7 @@ struct flows_crash_word flows_crash_plan_word(enum flows_crash_condition conditi
                                             : OPERATORS[index - FLOWS_CRASH_SIGNALS_SENT];
 }
 
-/* ---- names ---------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------- */
 
 void flows_crash_write_kind(uint64_t seed, uint32_t executions, uint32_t member,
                             char *out)

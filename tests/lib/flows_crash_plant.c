@@ -1,7 +1,7 @@
 /*
- * flows_crash_plant.c - what would be there if a promise had been broken: tables and notes are changed,
- * one after the other, and each time the audit must find more than before that breaks the rule. What was
- * planted stays.
+ * flows_crash_plant.c - what would be there if a promise had been broken: tables and
+ * notes are changed, one after the other, and each time the audit must find more than
+ * before that breaks the rule. What was planted stays.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "execution/state.h"
 #include "lib/flows_crash_truth.h"
 
-/* ---- notes ---------------------------------------------------------------------------------- */
+/* ---- notes ------------------------------------------------------------------------- */
 
 /* The first member for which it is so, of which *no is the number; NULL: none. */
 typedef bool (*member_fn)(const struct flows_crash_member *member,
@@ -289,7 +289,7 @@ static void forget_resets(struct flows_crash *run)
     atomic_fetch_add(&run->shared->resets, 1000000);
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/* ---- all of them ------------------------------------------------------------------- */
 
 struct plant {
     enum flows_crash_rule rule;

@@ -1,6 +1,6 @@
 /*
- * flows_crash_run.c - see flows_crash.h. The test's process, which starts, strikes, replaces and ends the
- * others.
+ * flows_crash_run.c - see flows_crash.h. The test's process, which starts, strikes,
+ * replaces and ends the others.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -44,7 +44,7 @@ void flows_crash_options_init(struct flows_crash_options *self, uint64_t seed,
     };
 }
 
-/* ---- processes ------------------------------------------------------------------------------ */
+/* ---- processes --------------------------------------------------------------------- */
 
 static bool is_supervisor(uint32_t process_slot)
 {
@@ -104,7 +104,7 @@ static void end_from(struct driver *self, uint32_t first, uint32_t behind)
         process_set_await(&self->process_set, i, "a process does not end");
 }
 
-/* ---- faults --------------------------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------------------ */
 
 static void stop_other_supervisors(struct driver *self)
 {
@@ -117,7 +117,8 @@ static void stop_other_supervisors(struct driver *self)
     }
 }
 
-/* On SQLite one of them may be in the middle of writing, and then everybody waits for it: not for long.
+/* On SQLite one of them may be in the middle of writing, and then everybody waits for
+ * it: not for long.
  */
 static void let_lie(struct driver *self, uint32_t process_slot)
 {
@@ -232,7 +233,7 @@ static void strike_all(struct driver *self)
     atomic_store(&run->shared->allowed, run->options->flows);
 }
 
-/* ---- afterwards ----------------------------------------------------------------------------- */
+/* ---- afterwards -------------------------------------------------------------------- */
 
 /* How many are left of what is waited for, and until when it must get less. */
 struct wait {
@@ -240,7 +241,8 @@ struct wait {
     int64_t end_ns;
 };
 
-/* There is something left, and hope. A slow machine takes its time; what stands still never ends. */
+/* There is something left, and hope. A slow machine takes its time; what stands still
+ * never ends. */
 static bool goes_on(struct driver *self, struct wait *wait, int64_t left)
 {
     if (wait->end_ns == 0 || left < wait->least) {
@@ -273,7 +275,7 @@ static void end_all(struct driver *self)
     end_from(self, FLOWS_CRASH_FIRST_WORKER, FLOWS_CRASH_PROCESS_SLOTS);
 }
 
-/* ---- a run ---------------------------------------------------------------------------------- */
+/* ---- a run ------------------------------------------------------------------------- */
 
 /* Asked at each point that is not armed: in front of each statement. */
 static bool pass(void *argument, const char *name)
@@ -334,7 +336,7 @@ void flows_crash_run(struct fixture *fixture, const struct flows_crash_options *
     out->took_ns = weir_clock_now_ns() - begin_ns;
 }
 
-/* ---- figures -------------------------------------------------------------------------------- */
+/* ---- figures ----------------------------------------------------------------------- */
 
 static void print_work(const struct flows_crash_result *result)
 {

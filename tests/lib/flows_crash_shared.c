@@ -24,7 +24,7 @@ bool flows_crash_is_told_to_leave(struct flows_crash *self)
     return atomic_load(&self->shared->leave[self->process_slot]);
 }
 
-/* ---- calls ---------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------- */
 
 void flows_crash_give_up(struct flows_crash *self, const char *format, ...)
 {
@@ -67,7 +67,7 @@ bool flows_crash_again(struct flows_crash *self, struct flows_crash_call *call,
     return true;
 }
 
-/* ---- orders --------------------------------------------------------------------------------- */
+/* ---- orders ------------------------------------------------------------------------ */
 
 enum { ORDER_SIGNALS = 256 };
 
@@ -92,7 +92,7 @@ void flows_crash_pass(struct flows_crash *self)
     }
 }
 
-/* ---- an engine ------------------------------------------------------------------------------ */
+/* ---- an engine --------------------------------------------------------------------- */
 
 void flows_crash_open(struct flows_crash *self, struct flows_crash_client *out)
 {
@@ -128,7 +128,7 @@ void flows_crash_close(struct flows_crash_client *client)
     weir_db_destroy(client->db);
 }
 
-/* ---- members -------------------------------------------------------------------------------- */
+/* ---- members ----------------------------------------------------------------------- */
 
 uint32_t flows_crash_find(const struct flows_crash *self, const char *kind)
 {
@@ -173,9 +173,10 @@ void flows_crash_write_note(const struct flows_crash_claim *claim, char *out)
                    claim->epoch, claim->process);
 }
 
-/* ---- usage ---------------------------------------------------------------------------------- */
+/* ---- usage ------------------------------------------------------------------------- */
 
-/* Until it is answered; what was refused may be tried with the same key later, and is not here. */
+/* Until it is answered; what was refused may be tried with the same key later, and is
+ * not here. */
 static void report(struct flows_crash *self, struct flows_crash_client *client,
                    struct flows_crash_report *note, const char *key, bool again)
 {

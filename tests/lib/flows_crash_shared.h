@@ -1,9 +1,9 @@
 /*
  * flows_crash_shared.h - the inside of flows_crash.h: what the processes of a run share.
  *
- * The processes are a cast (process_set.h). What is to be done follows from the seed and numbers
- * (flows_crash_plan.c): of flows, and of members, counted over all flows. What was done is noted here,
- * by whoever does it, before and after each call.
+ * The processes are a cast (process_set.h). What is to be done follows from the seed
+ * and numbers (flows_crash_plan.c): of flows, and of members, counted over all flows.
+ * What was done is noted here, by whoever does it, before and after each call.
  */
 #ifndef WEIR_TEST_FLOWS_CRASH_SHARED_H
 #define WEIR_TEST_FLOWS_CRASH_SHARED_H
@@ -47,7 +47,7 @@ enum {
     FLOWS_CRASH_NAME_SIZE = 32
 };
 
-/* ---- plans (flows_crash_plan.c) ------------------------------------------------------------- */
+/* ---- plans (flows_crash_plan.c) ---------------------------------------------------- */
 
 enum flows_crash_role {
     FLOWS_CRASH_PLAIN,
@@ -101,17 +101,18 @@ bool flows_crash_plan_join(uint64_t seed, uint32_t executions, uint32_t to,
 bool flows_crash_plan_cancel(uint64_t seed, uint32_t executions,
                              enum weir_flow_cancel_policy *policy);
 
-/* Number `index` of a member that waits so: the first ones are sent with tokens, the others by
- * operators, and those alone suffice. */
+/* Number `index` of a member that waits so: the first ones are sent with tokens, the
+ * others by operators, and those alone suffice. */
 struct flows_crash_word flows_crash_plan_word(enum flows_crash_condition condition,
                                               uint32_t index);
 
-/* Kinds name members, whatever becomes of their inputs: "w12.3" is number 3 of flow 12, which waits. */
+/* Kinds name members, whatever becomes of their inputs: "w12.3" is number 3 of flow 12,
+ * which waits. */
 void flows_crash_write_kind(uint64_t seed, uint32_t executions, uint32_t member,
                             char *out);
 bool flows_crash_read_kind(const char *kind, uint32_t *executions, uint32_t *member);
 
-/* ---- notes ---------------------------------------------------------------------------------- */
+/* ---- notes ------------------------------------------------------------------------- */
 
 /* A call: begun, answered, and how often its reply was lost before. */
 struct flows_crash_call {
@@ -220,14 +221,14 @@ struct flows_crash {
     uint32_t process;
 };
 
-/* ---- the life of a process, from fork to exit ---------------------------------------------- */
+/* ---- the life of a process, from fork to exit -------------------------------------- */
 
 void flows_crash_compose(struct flows_crash *self);
 void flows_crash_labour(struct flows_crash *self);
 void flows_crash_tell(struct flows_crash *self);
 void flows_crash_supervise(struct flows_crash *self);
 
-/* ---- what they have in common (flows_crash_shared.c) ---------------------------------------- */
+/* ---- what they have in common (flows_crash_shared.c) ------------------------------- */
 
 /* The engine of this process, with its events. */
 struct flows_crash_client {
@@ -242,15 +243,16 @@ void flows_crash_close(struct flows_crash_client *client);
 uint32_t flows_crash_roll(struct flows_crash *self, uint32_t n);
 bool flows_crash_is_told_to_leave(struct flows_crash *self);
 
-/* Leave, with the first trouble of all as text. The second does so unless the world is to blame, and
- * will be better; it returns whether all went well, and counts lost replies. */
+/* Leave, with the first trouble of all as text. The second does so unless the world is
+ * to blame, and will be better; it returns whether all went well, and counts lost
+ * replies. */
 __attribute__((noreturn, format(printf, 2, 3))) void
 flows_crash_give_up(struct flows_crash *self, const char *format, ...);
 bool flows_crash_went_well(struct flows_crash *self, const char *what,
                            enum weir_status status, const struct weir_error *error);
 
-/* After a status of a call that is to be made until it is answered: must it be made again? Waits a
- * moment then. Any status that is no `RETRY` is an answer. */
+/* After a status of a call that is to be made until it is answered: must it be made
+ * again? Waits a moment then. Any status that is no `RETRY` is an answer. */
 bool flows_crash_again(struct flows_crash *self, struct flows_crash_call *call,
                        enum weir_status status);
 void flows_crash_begin(struct flows_crash_call *call);
@@ -264,27 +266,31 @@ uint32_t flows_crash_find(const struct flows_crash *self, const char *kind);
 struct flows_crash_plan flows_crash_plan_of(const struct flows_crash *self,
                                             uint32_t member);
 
-/* What a worker was given; its digest, if it is long. `out` has FLOWS_CRASH_NOTE_SIZE bytes. */
+/* What a worker was given; its digest, if it is long. `out` has FLOWS_CRASH_NOTE_SIZE
+ * bytes. */
 void flows_crash_write_given(struct weir_str given, char *out);
 
 /* What a worker gives as result or reason: it tells of whom it is. */
 void flows_crash_write_note(const struct flows_crash_claim *claim, char *out);
 
-/* An order: this signal to yourself in front of so many statements from now on. And somebody passes a
- * point: obey if there is an order. */
+/* An order: this signal to yourself in front of so many statements from now on. And
+ * somebody passes a point: obey if there is an order. */
 uint32_t flows_crash_order(int signal_number, uint32_t statements);
 void flows_crash_pass(struct flows_crash *self);
 
-/* ---- before and after ----------------------------------------------------------------------- */
+/* ---- before and after -------------------------------------------------------------- */
 
-/* Tables, budgets, triggers, and subscriptions to events from now on (flows_crash_history.c). */
+/* Tables, budgets, triggers, and subscriptions to events from now on
+ * (flows_crash_history.c). */
 void flows_crash_prepare(struct flows_crash *self);
 
-/* How many have not ended and wait for nothing that really lacks; what is to be cancelled, too. */
+/* How many have not ended and wait for nothing that really lacks; what is to be
+ * cancelled, too. */
 int64_t flows_crash_count_open(struct flows_crash *self);
 
-/* When nobody runs any more, with the fixture's database open: events, once; an audit of everything;
- * and then each rule is broken in each way that is known, with an audit that must find it. */
+/* When nobody runs any more, with the fixture's database open: events, once; an audit
+ * of everything; and then each rule is broken in each way that is known, with an audit
+ * that must find it. */
 void flows_crash_read_events(struct flows_crash *self);
 void flows_crash_count(struct flows_crash *self); /* figures that no rule needs */
 void flows_crash_audit(struct flows_crash *self);

@@ -1,9 +1,10 @@
 /*
- * flows_crash_tell.c - a process that signals, and looks after what nobody has a token for, after budgets
- * and after the key of tokens.
+ * flows_crash_tell.c - a process that signals, and looks after what nobody has a token
+ * for, after budgets and after the key of tokens.
  *
- * Of each suspension one signaller sends every other signal: two race for it, and both race its timeout.
- * A signal has a key by its number, so that whoever comes after one who was killed sends the same again.
+ * Of each suspension one signaller sends every other signal: two race for it, and both
+ * race its timeout. A signal has a key by its number, so that whoever comes after one
+ * who was killed sends the same again.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static struct flows_crash_member *member_of(struct teller *self, uint32_t number
     return &self->run->shared->members[number];
 }
 
-/* ---- one signal ----------------------------------------------------------------------------- */
+/* ---- one signal -------------------------------------------------------------------- */
 
 static enum weir_status call(struct teller *self, uint32_t number, uint32_t index,
                              enum weir_signal_effect *effect)
@@ -93,7 +94,7 @@ static void send(struct teller *self, uint32_t number, uint32_t index)
     atomic_store(&note->call.answered, true);
 }
 
-/* ---- those with tokens ---------------------------------------------------------------------- */
+/* ---- those with tokens ------------------------------------------------------------- */
 
 static bool is_mine(const struct teller *self, uint32_t number, uint32_t index)
 {
@@ -145,7 +146,7 @@ static void tell_all(struct teller *self)
     }
 }
 
-/* ---- those without -------------------------------------------------------------------------- */
+/* ---- those without ----------------------------------------------------------------- */
 
 static void note_patient(void *state, const struct weir_execution_info *info)
 {
@@ -218,15 +219,15 @@ static void look_after_some(struct teller *self)
     } while (next != 0);
 }
 
-/* ---- budgets and the key -------------------------------------------------------------------- */
+/* ---- budgets and the key ----------------------------------------------------------- */
 
 static void note_waiting(void *state, const struct weir_budget_info *info)
 {
     *(bool *)state = info->waiting > 0;
 }
 
-/* One of those that have no period, when somebody waits for it: so it is reached on any machine. At
- * times for no reason. */
+/* One of those that have no period, when somebody waits for it: so it is reached on any
+ * machine. At times for no reason. */
 static void reset_one(struct teller *self)
 {
     const char *name =
@@ -244,7 +245,8 @@ static void reset_one(struct teller *self)
         atomic_fetch_add(&self->run->shared->resets, 1);
 }
 
-/* Tokens of the one before stay good. Its secret follows from its name, so it may be made again. */
+/* Tokens of the one before stay good. Its secret follows from its name, so it may be
+ * made again. */
 static void rotate(struct teller *self)
 {
     uint32_t number = atomic_fetch_add(&self->run->shared->keys, 1);

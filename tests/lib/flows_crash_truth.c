@@ -57,9 +57,10 @@ static struct flows_crash_life *life_of(struct reader *self, struct weir_rows *r
     return &self->current->lives[self->by_no[no] - 1];
 }
 
-/* ---- what is passed ------------------------------------------------------------------------- */
+/* ---- what is passed ---------------------------------------------------------------- */
 
-/* None of the texts here is JSON, or has something in it that would have to be escaped. */
+/* None of the texts here is JSON, or has something in it that would have to be
+ * escaped. */
 static void join_results(struct reader *self, struct weir_buf *out)
 {
     weir_buf_append_format(out, "{\"input\": \"%s\", \"results\": {%s}",
@@ -120,7 +121,7 @@ static void read_passed(struct reader *self, struct weir_rows *rows)
                            self->encodings.size > 0 ? ", " : "", name);
 }
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------- */
 
 static const struct weir_sql SQL_MEMBERS = {
     .name = "read members",
@@ -279,7 +280,7 @@ static void read_resets(struct reader *self, struct weir_rows *rows)
     self->current->resets = weir_rows_integer(rows, 0);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- all of it --------------------------------------------------------------------- */
 
 static void read_all(struct reader *self, const struct weir_sql *sql,
                      void (*row)(struct reader *self, struct weir_rows *rows))

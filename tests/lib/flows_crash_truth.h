@@ -1,5 +1,6 @@
 /*
- * flows_crash_truth.h - what the tables say at the end of a run of flows_crash.h, of each member.
+ * flows_crash_truth.h - what the tables say at the end of a run of flows_crash.h, of
+ * each member.
  */
 #ifndef WEIR_TEST_FLOWS_CRASH_TRUTH_H
 #define WEIR_TEST_FLOWS_CRASH_TRUTH_H

@@ -1,9 +1,9 @@
 /*
- * flows_crash_work.c - a process that claims members of flows, spends, suspends, and says of each what
- * has become of it; and one that supervises.
+ * flows_crash_work.c - a process that claims members of flows, spends, suspends, and
+ * says of each what has become of it; and one that supervises.
  *
- * What a worker is told is noted as soon as it knows. A call is noted before it is made, too: one that
- * was begun and not answered may have been done.
+ * What a worker is told is noted as soon as it knows. A call is noted before it is
+ * made, too: one that was begun and not answered may have been done.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static struct flows_crash_member *member_of(struct worker *self, uint32_t number
     return &self->run->shared->members[number];
 }
 
-/* ---- claiming ------------------------------------------------------------------------------- */
+/* ---- claiming ---------------------------------------------------------------------- */
 
 static void choose_verb(struct worker *self, struct flows_crash_claim *note)
 {
@@ -102,7 +102,7 @@ static bool claim(struct worker *self)
     return self->count > 0;
 }
 
-/* ---- suspending ----------------------------------------------------------------------------- */
+/* ---- suspending -------------------------------------------------------------------- */
 
 /* Everybody may use it from now on. */
 static void publish(struct worker *self, uint32_t number, uint32_t slot,
@@ -198,7 +198,7 @@ static bool suspend(struct worker *self, size_t index,
     return false;
 }
 
-/* ---- ending --------------------------------------------------------------------------------- */
+/* ---- ending ------------------------------------------------------------------------ */
 
 static void release(struct worker *self, uint32_t number, uint32_t budget)
 {
@@ -242,7 +242,8 @@ static void settle(struct worker *self, size_t index)
     atomic_store(&note->call.answered, true);
 }
 
-/* Most for a moment; some until the lease is over, and then others of the batch lose theirs, too. */
+/* Most for a moment; some until the lease is over, and then others of the batch lose
+ * theirs, too. */
 static void labour(struct worker *self)
 {
     uint32_t luck = flows_crash_roll(self->run, 100);
@@ -272,7 +273,7 @@ static void work(struct worker *self, size_t index)
         settle(self, index);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- all of it --------------------------------------------------------------------- */
 
 void flows_crash_labour(struct flows_crash *run)
 {

@@ -136,8 +136,8 @@ static struct graph_link *find_link(struct graph_model *self, int from, int to)
     return NULL;
 }
 
-/* What came too late for a join that had been decided is in time for it now, in the order of those it
- * comes from. */
+/* What came too late for a join that had been decided is in time for it now, in the
+ * order of those it comes from. */
 void graph_model_replay(struct graph_model *self, int node)
 {
     struct graph_node *it = &self->nodes[node];

@@ -1,21 +1,24 @@
 /*
- * graph_model.h - what becomes of a flow, told a second time: a reference of a hundred lines.
+ * graph_model.h - what becomes of a flow, told a second time: a reference of a hundred
+ * lines.
  *
- * Written from weir/flow.h and not from src/flow: no tables, no locks, no batches, only what the
- * definitions say. It is told what happens, in the order in which it was committed, and knows then
- * the state of every execution, edge, group and of the flow.
+ * Written from weir/flow.h and not from src/flow: no tables, no locks, no batches, only
+ * what the definitions say. It is told what happens, in the order in which it was
+ * committed, and knows then the state of every execution, edge, group and of the flow.
  *
  *   policy    satisfied when             impossible when
  *   all       every one has succeeded    one has ended otherwise
  *   any       one has succeeded          all have ended otherwise
  *   quorum k  k have succeeded           fewer than k can still
  *
- * What ends together is counted together, before any group is decided; what is skipped by that ends
- * together, and so on. Groups are judged when an edge of theirs is over, and decided once.
+ * What ends together is counted together, before any group is decided; what is skipped
+ * by that ends together, and so on. Groups are judged when an edge of theirs is over,
+ * and decided once.
  *
- * Replays  One that had been let go before is ready at once. One that never was waits again, for the
- *          edges that had not succeeded: for those whose upstream has succeeded since, not any more;
- *          for the others until their upstream ends once more.
+ * Replays  One that had been let go before is ready at once. One that never was waits
+ *          again, for the edges that had not succeeded: for those whose upstream has
+ *          succeeded since, not any more; for the others until their upstream ends once
+ *          more.
  */
 #ifndef WEIR_TEST_GRAPH_MODEL_H
 #define WEIR_TEST_GRAPH_MODEL_H
@@ -88,7 +91,8 @@ uint32_t graph_model_count(const struct graph_model *self, int node,
 void graph_model_end(struct graph_model *self, const struct graph_set *ended,
                      enum graph_node_state state);
 
-/* The links from `first` on are new: what they lead to waits, unless what they come from has ended. */
+/* The links from `first` on are new: what they lead to waits, unless what they come
+ * from has ended. */
 void graph_model_extend(struct graph_model *self, int first);
 
 void graph_model_replay(struct graph_model *self, int node);
@@ -96,8 +100,8 @@ void graph_model_replay(struct graph_model *self, int node);
 /* A worker that has it fails: again, or for good. */
 void graph_model_fail(struct graph_model *self, int node, bool permanent);
 
-/* Siblings of these groups are cancelled, together; each for the sake of the first that it leads to.
- * False: there were none. */
+/* Siblings of these groups are cancelled, together; each for the sake of the first that
+ * it leads to. False: there were none. */
 bool graph_model_dispatch(struct graph_model *self, const int *groups, int count);
 
 /* Groups all of whose siblings have ended have none to cancel. */

@@ -36,7 +36,7 @@ static bool fine(const struct graph_run *self)
     return self->event_log.violation[0] == '\0';
 }
 
-/* ---- faults --------------------------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------------------ */
 
 static bool strikes(struct graph_run *self, enum graph_fault fault)
 {
@@ -66,7 +66,8 @@ bool graph_run_decides(void *run, const char *point)
     return strcmp(point, "db.fail") == 0 && strikes(self, REFUSAL);
 }
 
-/* A reconciler that is refused a call works on one by one, which comes out differently. */
+/* A reconciler that is refused a call works on one by one, which comes out
+ * differently. */
 static void arm(struct graph_run *self, bool reconciles)
 {
     self->struck = false;
@@ -102,10 +103,10 @@ static void begin_again(struct graph_run *self)
     open_flow(self);
 }
 
-/* ---- one step ------------------------------------------------------------------------------- */
+/* ---- one step ---------------------------------------------------------------------- */
 
-/* Claims of what was taken from its worker are of no use any more, and neither are those that were
- * settled. */
+/* Claims of what was taken from its worker are of no use any more, and neither are
+ * those that were settled. */
 static void forget_claims(struct graph_run *self, const struct graph_action *action,
                           bool done)
 {
@@ -236,7 +237,7 @@ static void step(struct graph_run *self, struct graph_action *action, bool safe)
     self->outcome.steps++;
 }
 
-/* ---- the two phases ------------------------------------------------------------------------- */
+/* ---- the two phases ---------------------------------------------------------------- */
 
 static void turn_clock(struct graph_run *self)
 {
@@ -291,7 +292,7 @@ static void heal(struct graph_run *self)
         event_log_violate(&self->event_log, "the flow has not ended");
 }
 
-/* ---- a whole run ---------------------------------------------------------------------------- */
+/* ---- a whole run ------------------------------------------------------------------- */
 
 struct graph_run *graph_run_create(const struct graph_plan *plan, bool loud)
 {

@@ -1,19 +1,21 @@
 /*
  * graph_run.h - a random flow: what the engine makes of it, and what graph_model.h says.
  *
- * A *plan*, made from a seed, says how large it is and what may happen. Step by step something is
- * done to the flow: members and edges are added, claimed, settled, cancelled, replayed, reconcilers
- * look; and the database fails at a call, or its reply is lost, and the process begins again. After
- * each step every execution, edge, group and the flow itself must be as the model says. What was in
- * doubt has happened or not, as a whole, and may be repeated.
+ * A *plan*, made from a seed, says how large it is and what may happen. Step by step
+ * something is done to the flow: members and edges are added, claimed, settled,
+ * cancelled, replayed, reconcilers look; and the database fails at a call, or its reply
+ * is lost, and the process begins again. After each step every execution, edge, group
+ * and the flow itself must be as the model says. What was in doubt has happened or not,
+ * as a whole, and may be repeated.
  *
  *   chaos   steps as the dice fall
- *   heal    nothing fails; whoever can be claimed is claimed and completed, siblings are cancelled,
- *           until nothing is left to do: then all have ended, and no join has siblings to cancel
+ *   heal    nothing fails; whoever can be claimed is claimed and completed, siblings
+ *           are cancelled, until nothing is left to do: then all have ended, and no
+ *           join has siblings to cancel
  *
- * One step after the other: on SQLite, where transactions come one after the other, there is no more
- * to see. Of what depends on the order in which groups are dispatched the model takes the order that
- * is committed.
+ * One step after the other: on SQLite, where transactions come one after the other,
+ * there is no more to see. Of what depends on the order in which groups are dispatched
+ * the model takes the order that is committed.
  */
 #ifndef WEIR_TEST_GRAPH_RUN_H
 #define WEIR_TEST_GRAPH_RUN_H

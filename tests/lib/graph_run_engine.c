@@ -1,6 +1,6 @@
 /*
- * graph_run_engine.c - see graph_run_inside.h: the engine, by its public calls; members are read from
- * their table, since all of them are wanted after each step.
+ * graph_run_engine.c - see graph_run_inside.h: the engine, by its public calls; members
+ * are read from their table, since all of them are wanted after each step.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ enum {
 
 #define LATER_NS WEIR_SECONDS(2 * 3600)
 
-/* ---- texts ---------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------- */
 
 /* A number as input or result; 0: none. */
 static size_t format_text(int number, char *out, size_t size)
@@ -54,7 +54,7 @@ static int node_of(const struct graph_run *self, const uint8_t *uuid)
     return -1;
 }
 
-/* ---- what is there -------------------------------------------------------------------------- */
+/* ---- what is there ----------------------------------------------------------------- */
 
 static const struct weir_sql SQL_MEMBERS = {
     .name = "members",
@@ -287,7 +287,7 @@ void graph_run_list_groups(struct graph_run *self, struct graph_action *action)
     visit_rows(self, &SQL_CANCELLING, weir_integer(GRAPH_NODES_MAX), note_group, action);
 }
 
-/* ---- what is done --------------------------------------------------------------------------- */
+/* ---- what is done ------------------------------------------------------------------ */
 
 static enum weir_status extend(struct graph_run *self, const struct graph_action *action)
 {

@@ -1,5 +1,6 @@
 /*
- * graph_run_expect.c - see graph_run_inside.h: what is done to the flow, done to the model.
+ * graph_run_expect.c - see graph_run_inside.h: what is done to the flow, done to the
+ * model.
  */
 #include <string.h>
 
@@ -104,8 +105,8 @@ static int list_cancelling(const struct graph_model *model, int *out)
     return count;
 }
 
-/* Round after round, each a transaction: what is cancelled may decide other joins. Those that are
- * decided together come in the order of their members. */
+/* Round after round, each a transaction: what is cancelled may decide other joins.
+ * Those that are decided together come in the order of their members. */
 int graph_run_dispatch(struct graph_model *model, const struct graph_action *action,
                        int rounds)
 {

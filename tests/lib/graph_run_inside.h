@@ -105,7 +105,8 @@ enum weir_status graph_run_perform(struct graph_run *self, struct graph_action *
 /* The groups with siblings to cancel, in the order in which a dispatcher finds them. */
 void graph_run_list_groups(struct graph_run *self, struct graph_action *action);
 
-/* Whether all is as the model says; if not, *difference (of EVENT_LOG_TEXT_SIZE) says why. */
+/* Whether all is as the model says; if not, *difference (of EVENT_LOG_TEXT_SIZE) says
+ * why. */
 bool graph_run_looks_like(struct graph_run *self, const struct graph_model *model,
                           char *difference);
 
@@ -115,7 +116,8 @@ bool graph_run_looks_like(struct graph_run *self, const struct graph_model *mode
 enum weir_status graph_run_expect(const struct graph_run *self, struct graph_model *model,
                                   struct graph_action *action);
 
-/* A dispatcher that works for so many rounds, each a transaction; returns how many it takes. */
+/* A dispatcher that works for so many rounds, each a transaction; returns how many it
+ * takes. */
 int graph_run_dispatch(struct graph_model *model, const struct graph_action *action,
                        int rounds);
 

@@ -3,11 +3,13 @@
  *
  *   struct held_dump *dump = held_dump_begin(server, database);   as pg_dump begins
  *   ...                                                           anything may happen
- *   held_dump_restore(dump, copy);                                it takes its locks, reads, ends
+ *   held_dump_restore(dump, copy);                                it takes its locks,
+ *                                                                 reads, ends
  *
- * pg_dump takes its snapshot first, then locks every table, then reads them and the sequences.
- * Here the three are apart: rows are those of the snapshot, sequences and tables that were
- * truncated are what they are at the second step. The copy is a database that has the schema.
+ * pg_dump takes its snapshot first, then locks every table, then reads them and the
+ * sequences. Here the three are apart: rows are those of the snapshot, sequences and
+ * tables that were truncated are what they are at the second step. The copy is a
+ * database that has the schema.
  *
  * Threads  The test's main thread, and calls of points.
  * Failure  Fails the running test.

@@ -94,7 +94,7 @@ void history_destroy(struct history *self)
     free(self);
 }
 
-/* ---- notes -------------------------------------------------------------------------------- */
+/* ---- notes ------------------------------------------------------------------------- */
 
 void history_note(struct history *self, const char *who, const char *format, ...)
 {
@@ -133,7 +133,7 @@ uint64_t history_fingerprint(const struct history *self)
     return self->event_log.fingerprint;
 }
 
-/* ---- producers ---------------------------------------------------------------------------- */
+/* ---- producers --------------------------------------------------------------------- */
 
 uint32_t history_begin(struct history *self)
 {
@@ -180,7 +180,7 @@ uint32_t history_transactions(const struct history *self)
     return self->transaction_count;
 }
 
-/* ---- handlers ----------------------------------------------------------------------------- */
+/* ---- handlers ---------------------------------------------------------------------- */
 
 void history_disturbed(struct history *self)
 {
@@ -284,7 +284,7 @@ void history_answered(struct history *self, int stream, uint32_t message,
         self->messages[message].rejected[stream] = true;
 }
 
-/* ---- the end ------------------------------------------------------------------------------ */
+/* ---- the end ----------------------------------------------------------------------- */
 
 static bool was_seen(const struct history *self, const struct message *it, int streams)
 {

@@ -1,21 +1,24 @@
 /*
  * history.h - what happened in a simulated world, and whether it may happen.
  *
- * Producers tell of their transactions and messages, handlers of what they are given and what they
- * answer. What must hold is checked as soon as it can be, and the rest by history_judge():
+ * Producers tell of their transactions and messages, handlers of what they are given
+ * and what they answer. What must hold is checked as soon as it can be, and the rest by
+ * history_judge():
  *
- *   V1  a message of a committed transaction is delivered; one that was rolled back never is; of
- *       one whose outcome nobody knows all messages are, or none
- *   V2  numbers are 1, 2, 3, ... in each partition; a number is always the same message, also
- *       from a process that has lost the partition and does not know it yet; a message comes for
- *       the first time only when the one before it was done or rejected
- *   V3  in each partition: the messages of a transaction in their order, and nothing before a
- *       message that was committed before it was enqueued
- *   V4  without a disturbance nothing that was done comes again; with them at most what was under
- *       way in each partition
- *   V5  an epoch belongs to one process; once a later epoch was seen, at most one more call of an
- *       earlier one begins: the one that was on its way
- *   V6  an effect in the database that is part of the acknowledgement is there exactly once
+ *   V1  a message of a committed transaction is delivered; one that was rolled back
+ *       never is; of one whose outcome nobody knows all messages are, or none
+ *   V2  numbers are 1, 2, 3, ... in each partition; a number is always the same
+ *       message, also from a process that has lost the partition and does not know it
+ *       yet; a message comes for the first time only when the one before it was done or
+ *       rejected
+ *   V3  in each partition: the messages of a transaction in their order, and nothing
+ *       before a message that was committed before it was enqueued
+ *   V4  without a disturbance nothing that was done comes again; with them at most what
+ *       was under way in each partition
+ *   V5  an epoch belongs to one process; once a later epoch was seen, at most one more
+ *       call of an earlier one begins: the one that was on its way
+ *   V6  an effect in the database that is part of the acknowledgement is there exactly
+ *       once
  *
  * The first violation is kept, with the last things that happened.
  */
@@ -31,7 +34,8 @@ enum { HISTORY_STREAMS = 3, HISTORY_PARTITIONS = 8, HISTORY_TEXT_SIZE = 200 };
 
 struct history;
 
-/* Room for so many messages and transactions. `clock` is the world's time, for the notes. */
+/* Room for so many messages and transactions. `clock` is the world's time, for the
+ * notes. */
 struct history *history_create(uint32_t message_max, const int64_t *clock_ns, bool loud);
 void history_destroy(struct history *self);
 
@@ -44,7 +48,7 @@ const char *history_violation(const struct history *self); /* ""; the first */
 void history_print(const struct history *self);            /* the last notes */
 uint64_t history_fingerprint(const struct history *self);
 
-/* ---- producers ---------------------------------------------------------------------------- */
+/* ---- producers --------------------------------------------------------------------- */
 
 uint32_t history_begin(struct history *self);
 
@@ -60,19 +64,19 @@ void history_doubted(struct history *self, uint32_t transaction);
 
 uint32_t history_transactions(const struct history *self); /* begun */
 
-/* ---- handlers ----------------------------------------------------------------------------- */
+/* ---- handlers ---------------------------------------------------------------------- */
 
 /* Something that excuses a repetition: a crash, a pause, an error of the database. */
 void history_disturbed(struct history *self);
 
-/* A handler of process number `process` was given a message; `begins`: it is the first of a call.
- * Returns the message's number. */
+/* A handler of process number `process` was given a message; `begins`: it is the first
+ * of a call. Returns the message's number. */
 uint32_t history_delivered(struct history *self, int stream, uint32_t process,
                            const struct weir_message *message, bool begins);
 void history_answered(struct history *self, int stream, uint32_t message,
                       enum weir_outcome outcome);
 
-/* ---- the end ------------------------------------------------------------------------------ */
+/* ---- the end ----------------------------------------------------------------------- */
 
 struct history_stats {
     uint32_t messages;  /* committed, for sure or as it turned out */
@@ -89,8 +93,8 @@ void history_judge(struct history *self, int streams, uint32_t batch_max,
 void history_rejected(const struct history *self, int stream, int64_t *least,
                       int64_t *most);
 
-/* An effect of a message was found; and when all were: each of a stream's messages has one if it was
- * done, and none if it was rejected (V6). */
+/* An effect of a message was found; and when all were: each of a stream's messages has
+ * one if it was done, and none if it was rejected (V6). */
 void history_effect(struct history *self, uint32_t message);
 void history_judge_effects(struct history *self, int stream);
 

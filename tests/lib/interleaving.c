@@ -1,9 +1,10 @@
 /*
  * interleaving.c - see interleaving.h.
  *
- * One thread for each strand; a lock and a condition let one of them run at a time. Whether a
- * strand that does not come back waits for a lock is asked of pg_blocking_pids(); one that waits
- * is looked at again after every turn, until it is ready or still found waiting.
+ * One thread for each strand; a lock and a condition let one of them run at a time.
+ * Whether a strand that does not come back waits for a lock is asked of
+ * pg_blocking_pids(); one that waits is looked at again after every turn, until it is
+ * ready or still found waiting.
  */
 #include "lib/interleaving.h"
 
@@ -28,7 +29,7 @@ struct interleaving {
     pthread_cond_t moved; /* a strand has come to the end of its step */
 };
 
-/* ---- in the strand ------------------------------------------------------------------------- */
+/* ---- in the strand ----------------------------------------------------------------- */
 
 static void enter_phase(struct interleaved_session *self, int phase)
 {
@@ -73,7 +74,7 @@ void interleaved_session_arm(struct interleaved_session *self,
     point->once = false; /* every pass */
 }
 
-/* ---- in the test --------------------------------------------------------------------------- */
+/* ---- in the test ------------------------------------------------------------------- */
 
 /* Give it a moment to come to the end of its step. */
 static int phase_soon(struct interleaving *self,
@@ -114,9 +115,10 @@ static bool is_waiting(struct interleaving *self,
     return waits;
 }
 
-/* Until it is at the end of its step, or waits for somebody; which is asked ever more seldom, since
- * the server is what a slow step is waiting for. One that waited is asked about at once: whoever
- * gives a lock back takes the next one out of its queue, and answers after that. */
+/* Until it is at the end of its step, or waits for somebody; which is asked ever more
+ * seldom, since the server is what a slow step is waiting for. One that waited is asked
+ * about at once: whoever gives a lock back takes the next one out of its queue, and
+ * answers after that. */
 static void settle(struct interleaving *self,
                    struct interleaved_session *interleaved_session)
 {
@@ -221,7 +223,7 @@ void interleaving_run(struct interleaved_session *interleaved_sessions, size_t c
     }
 }
 
-/* ---- orders -------------------------------------------------------------------------------- */
+/* ---- orders ------------------------------------------------------------------------ */
 
 static bool want_long(void)
 {
@@ -281,8 +283,8 @@ static bool commute(const struct interleaving_touch *a,
 }
 
 /*
- * Of the orders that are the same, the first by the alphabet is the one in which no step can go
- * back, past steps it commutes with, to before one of a later strand.
+ * Of the orders that are the same, the first by the alphabet is the one in which no
+ * step can go back, past steps it commutes with, to before one of a later strand.
  */
 static bool is_first_of_its_kind(const struct interleaved_session *interleaved_sessions,
                                  const uint8_t *order, size_t turns)

@@ -4,29 +4,32 @@
  *   static void write(struct interleaved_session *self)           what one session does
  *   {
  *       pg_run(..., "BEGIN");
- *       interleaved_session_step(self);                           between two of its steps
+ *       interleaved_session_step(self);                           between two of its
+ *                                                                 steps
  *       pg_run(..., "COMMIT");
  *   }
  *   static const struct interleaving_part WRITER = {write, 2, {...}};
  *
- * An order says whose turn is next: 0 0 1 0 1. A strand that has its turn runs to its next step,
- * alone. When it has to wait for a lock that another strand holds (the server says so), the
- * others go on and it finishes its step when it can; turns that fall to it meanwhile are skipped.
- * After the order all strands run to their ends in turn. So the same order gives the same
- * run, and nothing depends on time.
+ * An order says whose turn is next: 0 0 1 0 1. A strand that has its turn runs to its
+ * next step, alone. When it has to wait for a lock that another strand holds (the
+ * server says so), the others go on and it finishes its step when it can; turns that
+ * fall to it meanwhile are skipped. After the order all strands run to their ends in
+ * turn. So the same order gives the same run, and nothing depends on time.
  *
- * Steps may be places in product code: interleaved_session_arm() makes a fault point of base/fault_point.h one.
+ * Steps may be places in product code: interleaved_session_arm() makes a fault point of
+ * base/fault_point.h one.
  *
- * Orders that are the same. A part says of each step what it reads, what it adds to and what it
- * changes, as bits whose meaning is the test's. Two steps of different strands *commute* when
- * neither changes what the other touches, and neither adds to what the other reads: whichever
- * of them comes first, both do the same and leave the same. Orders that become one another by
- * swapping neighbours that commute are one run, and only the first of them by the alphabet is
- * made. (An order with a step that would have to wait cannot happen as it is written. Waiting is
- * touching the lock, so no swap makes it one that can.) With WEIR_LONG=1 all are made.
+ * Orders that are the same. A part says of each step what it reads, what it adds to and
+ * what it changes, as bits whose meaning is the test's. Two steps of different strands
+ * *commute* when neither changes what the other touches, and neither adds to what the
+ * other reads: whichever of them comes first, both do the same and leave the same.
+ * Orders that become one another by swapping neighbours that commute are one run, and
+ * only the first of them by the alphabet is made. (An order with a step that would have
+ * to wait cannot happen as it is written. Waiting is touching the lock, so no swap
+ * makes it one that can.) With WEIR_LONG=1 all are made.
  *
- * Failure  When nobody can go on, or somebody neither ends its step nor waits, for a minute, the
- *          test fails.
+ * Failure  When nobody can go on, or somebody neither ends its step nor waits, for a
+ *          minute, the test fails.
  */
 #ifndef WEIR_TEST_INTERLEAVING_H
 #define WEIR_TEST_INTERLEAVING_H
@@ -59,8 +62,8 @@ struct interleaving_touch {
 /* What a session does. */
 struct interleaving_part {
     interleaved_session_fn body;
-    size_t
-        steps; /* turns in an order; one more than it has interleaved_session_step()s on its way */
+    size_t steps; /* turns in an order; one more than it has interleaved_session_step()s
+                     on its way */
     struct interleaving_touch touches[INTERLEAVING_STEPS_MAX];
 };
 
@@ -97,13 +100,13 @@ void interleaving_run(struct interleaved_session *interleaved_sessions, size_t c
 /* Called with each order; false: no more of them. */
 typedef bool (*interleaving_fn)(void *state, const uint8_t *order, size_t turns);
 
-/* All orders of the strands' steps, but for those that are the same (see above). Returns how
- * many were made. */
+/* All orders of the strands' steps, but for those that are the same (see above).
+ * Returns how many were made. */
 size_t interleaving_all(const struct interleaved_session *interleaved_sessions,
                         size_t count, interleaving_fn run, void *state);
 
-/* So many of all orders, the same for the same seed; when WEIR_LONG is set, one of each that are
- * the same. */
+/* So many of all orders, the same for the same seed; when WEIR_LONG is set, one of each
+ * that are the same. */
 size_t interleaving_some(const struct interleaved_session *interleaved_sessions,
                          size_t count, size_t samples, uint64_t seed, interleaving_fn run,
                          void *state);

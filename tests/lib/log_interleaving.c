@@ -34,7 +34,7 @@ static void must(const struct log_interleaving_session *self, const char *what,
         weir_test_fail(__FILE__, __LINE__, "%s: %s", what, self->error.text);
 }
 
-/* ---- life ---------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 /* A server that keeps nothing, and knows transactions in two phases. */
 static struct server *quick_server(void)
@@ -150,7 +150,7 @@ void log_interleaving_use(struct log_interleaving *self,
         .part = part, .state = session, .backend = PQbackendPID(session->bare)};
 }
 
-/* ---- notes --------------------------------------------------------------------------------- */
+/* ---- notes ------------------------------------------------------------------------- */
 
 static void note_problem(struct log_interleaving *self, const char *problem)
 {
@@ -199,7 +199,7 @@ void log_interleaving_payload(struct log_interleaving_session *self, int t, char
     pthread_mutex_unlock(&log_interleaving->lock);
 }
 
-/* ---- in strands ---------------------------------------------------------------------------- */
+/* ---- in strands -------------------------------------------------------------------- */
 
 void log_interleaving_append(struct log_interleaving_session *self, int t)
 {
@@ -294,7 +294,7 @@ void log_interleaving_sweep(struct log_interleaving_session *self, uint32_t leaf
     (void)sweep_on(self, &(struct weir_sweep_state){.leaf = leaf});
 }
 
-/* ---- owners -------------------------------------------------------------------------------- */
+/* ---- owners ------------------------------------------------------------------------ */
 
 static bool take(struct log_interleaving_session *self, int64_t who,
                  struct log_interleaving_owner *out)
@@ -395,7 +395,7 @@ void log_interleaving_own(struct log_interleaving *self)
     check(move_position(control, &self->first, next));
 }
 
-/* ---- judging ------------------------------------------------------------------------------- */
+/* ---- judging ----------------------------------------------------------------------- */
 
 static size_t count_of(const struct log_interleaving_reading *got, size_t before, int t)
 {
@@ -458,7 +458,8 @@ static bool agrees(const struct log_interleaving *self,
     return at == got->count;
 }
 
-/* Everything, as owners get it: what they have passed, and what is behind the position. */
+/* Everything, as owners get it: what they have passed, and what is behind the
+ * position. */
 static const char *read_everything(struct log_interleaving *self,
                                    struct log_interleaving_reading *all)
 {
@@ -476,8 +477,8 @@ static const char *read_everything(struct log_interleaving *self,
     return NULL;
 }
 
-/* Who begins at the start again, and those who read meanwhile and now go on to the end. Without an
- * owner everything was read from the start just now. */
+/* Who begins at the start again, and those who read meanwhile and now go on to the end.
+ * Without an owner everything was read from the start just now. */
 static const char *judge_readers(struct log_interleaving *self,
                                  const struct log_interleaving_reading *all)
 {
@@ -516,7 +517,7 @@ static const char *judge(struct log_interleaving *self)
     return problem;
 }
 
-/* ---- orders -------------------------------------------------------------------------------- */
+/* ---- orders ------------------------------------------------------------------------ */
 
 static void reset(struct log_interleaving *self)
 {

@@ -1,16 +1,19 @@
 /*
- * log_interleaving.h - a log on PostgreSQL that sessions work on step by step (interleaving.h), and what must hold.
+ * log_interleaving.h - a log on PostgreSQL that sessions work on step by step
+ * (interleaving.h), and what must hold.
  *
- * One database serves all orders of a test: each goes on where the one before has ended, begins
- * at a place of its own, and is judged by its own messages. Whatever the order of steps:
+ * One database serves all orders of a test: each goes on where the one before has
+ * ended, begins at a place of its own, and is judged by its own messages. Whatever the
+ * order of steps:
  *
- *   - each committed message is delivered once, and none of a transaction that was rolled back;
+ *   - each committed message is delivered once, and none of a transaction that was
+ *     rolled back;
  *   - messages of one transaction come in their order;
- *   - a message that was enqueued after a transaction had committed comes after that one's
- *     messages;
+ *   - a message that was enqueued after a transaction had committed comes after that
+ *     one's messages;
  *   - who reads from the start again gets the same messages in the same order;
- *   - what owners of the lease have passed, and what is behind their position, is that same
- *     list: `seq` has no gap, and nothing was passed twice;
+ *   - what owners of the lease have passed, and what is behind their position, is that
+ *     same list: `seq` has no gap, and nothing was passed twice;
  *   - an ack of an owner that lost its lease is refused.
  *
  * A payload is "order t k seen": the k-th message of transaction t, enqueued when so many
@@ -19,10 +22,10 @@
  * Everything is done by the product's own functions; the pace of cuts is taken out of the
  * database by a trigger, since a run takes less time than is between two cuts.
  *
- * Threads  Strands work with their own session each, and with the notes of the loom, which have a
- *          lock. All else is the test's thread's.
- * Failure  A call that fails fails the test. What does not hold is reported with the order, unless
- *          a bug is planted: then it must come.
+ * Threads  Strands work with their own session each, and with the notes of the loom,
+ *          which have a lock. All else is the test's thread's.
+ * Failure  A call that fails fails the test. What does not hold is reported with the
+ *          order, unless a bug is planted: then it must come.
  */
 #ifndef WEIR_TEST_LOG_INTERLEAVING_H
 #define WEIR_TEST_LOG_INTERLEAVING_H
@@ -112,8 +115,8 @@ struct log_interleaving {
 
 /* ---- life and orders ---- */
 
-/* A database with one queue of one partition and one subscription. Each order begins with a
- * message that is in no cut. */
+/* A database with one queue of one partition and one subscription. Each order begins
+ * with a message that is in no cut. */
 struct log_interleaving *log_interleaving_open(void);
 void log_interleaving_close(struct log_interleaving *self);
 
@@ -121,14 +124,15 @@ void log_interleaving_close(struct log_interleaving *self);
 void log_interleaving_use(struct log_interleaving *self,
                           const struct interleaving_part *part);
 
-/* Run and judge all orders of the strands, or a sample; interleaving.h. With a plant: until something
- * does not hold, which it must not do in the end. */
+/* Run and judge all orders of the strands, or a sample; interleaving.h. With a plant:
+ * until something does not hold, which it must not do in the end. */
 void log_interleaving_all(struct log_interleaving *self);
 void log_interleaving_some(struct log_interleaving *self, size_t samples, uint64_t seed);
 
 /* ---- preparing ---- */
 
-/* The first owner takes the lease, and its position is where the order before has ended. */
+/* The first owner takes the lease, and its position is where the order before has
+ * ended. */
 void log_interleaving_own(struct log_interleaving *self);
 
 /* Make a cut, as whole. */
@@ -136,15 +140,18 @@ void log_interleaving_cut(struct log_interleaving_session *self);
 
 /* ---- in strands ---- */
 
-/* A new transaction's number; and that it has committed. BEGIN and COMMIT are the strand's. */
+/* A new transaction's number; and that it has committed. BEGIN and COMMIT are the
+ * strand's. */
 int log_interleaving_begin(struct log_interleaving_session *self);
 void log_interleaving_end(struct log_interleaving_session *self, int t);
 
-/* One more message of a transaction, by the product's append; and its last one is undone. */
+/* One more message of a transaction, by the product's append; and its last one is
+ * undone. */
 void log_interleaving_append(struct log_interleaving_session *self, int t);
 void log_interleaving_undo(struct log_interleaving_session *self, int t);
 
-/* The payload of the next message of a transaction, for statements of the strand's own. */
+/* The payload of the next message of a transaction, for statements of the strand's
+ * own. */
 void log_interleaving_payload(struct log_interleaving_session *self, int t, char *out,
                               size_t size);
 
@@ -154,7 +161,8 @@ bool log_interleaving_read_page(struct log_interleaving_session *self,
 void log_interleaving_read(struct log_interleaving_session *self,
                            struct log_interleaving_reading *got, uint32_t rows);
 
-/* Arm a point of the session: every pass is the end of a step. log_interleaving_disarm(): of all of them. */
+/* Arm a point of the session: every pass is the end of a step.
+ * log_interleaving_disarm(): of all of them. */
 void log_interleaving_arm(struct interleaved_session *interleaved_session,
                           const char *name);
 void log_interleaving_disarm(struct log_interleaving_session *self);
@@ -163,8 +171,8 @@ void log_interleaving_disarm(struct log_interleaving_session *self);
 void log_interleaving_ack(struct log_interleaving_session *self,
                           struct log_interleaving_owner *owner, uint32_t rows);
 
-/* The lease runs out and another one takes it, if it can; false: it could not. Its position is
- * not read yet. */
+/* The lease runs out and another one takes it, if it can; false: it could not. Its
+ * position is not read yet. */
 void log_interleaving_expire(struct log_interleaving_session *self);
 bool log_interleaving_take_over(struct log_interleaving_session *self,
                                 struct log_interleaving_owner *out);

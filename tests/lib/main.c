@@ -164,8 +164,9 @@ void weir_test_check_in_range(const char *file, int line, const char *text, intm
         weir_test_fail(file, line, "%s: got %jd, want %jd to %jd", text, got, lo, hi);
 }
 
-/* What cmocka calls for every test. It takes its own handlers back afterwards. In front of the
- * line of a test that passes stands its time, for whoever wonders where that of the run went. */
+/* What cmocka calls for every test. It takes its own handlers back afterwards. In front
+ * of the line of a test that passes stands its time, for whoever wonders where that of
+ * the run went. */
 static void run_registered(void **state)
 {
     const struct weir_test *test = *state;

@@ -12,7 +12,8 @@ struct reader {
     int stream;
 };
 
-/* Slow for a while, and once in a while it fails, before or after it has done its work. */
+/* Slow for a while, and once in a while it fails, before or after it has done its
+ * work. */
 static bool handle(const struct reader *self, const struct weir_message *message)
 {
     struct order_run *run = self->run;

@@ -1,5 +1,6 @@
 /*
- * order_run.c - see order_run.h. The test's process, which starts, disturbs and ends the others.
+ * order_run.c - see order_run.h. The test's process, which starts, disturbs and ends
+ * the others.
  */
 #include "lib/order_run.h"
 
@@ -121,8 +122,8 @@ static void await(struct order_run *self, pid_t *pids, uint32_t count,
     }
 }
 
-/* Triggers, where nobody counts for us. On MariaDB by a table that knows no transactions, so that
- * it has no locks that we would not have without it. */
+/* Triggers, where nobody counts for us. On MariaDB by a table that knows no
+ * transactions, so that it has no locks that we would not have without it. */
 static void prepare_tally(struct fixture *fixture, uint32_t outages)
 {
     if (fixture->engine == WEIR_POSTGRESQL || outages > 0)
@@ -140,8 +141,8 @@ static void prepare_tally(struct fixture *fixture, uint32_t outages)
                     " BEGIN UPDATE {p}_tally SET aside = aside + 1; END");
 }
 
-/* Before anything is there that the sweep could remove once "default" has it: the process that
- * serves "audit" may be late. */
+/* Before anything is there that the sweep could remove once "default" has it: the
+ * process that serves "audit" may be late. */
 static void subscribe(struct fixture *fixture)
 {
     static const char *const NAMES[DELIVERY_AUDIT_STREAMS] = {"default", "audit"};

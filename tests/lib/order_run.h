@@ -1,13 +1,14 @@
 /*
- * order_run.h - a queue under load: writers, deliverers and disturbances, and the verdict.
+ * order_run.h - a queue under load: writers, deliverers and disturbances, and the
+ * verdict.
  *
- *   writers        processes with one connection each: short, long, late-inserting, rolled-back
- *                  and very large transactions
- *   deliverers     two processes that share the subscription "default"; one of them also serves
- *                  "audit", which gets everything too
- *   disturbances   handlers that are slow or fail, deliverers that stop and start again or are
- *                  killed and replaced, lulls in which everything is delivered and swept; or the
- *                  server is killed and restarted
+ *   writers        processes with one connection each: short, long, late-inserting,
+ *                  rolled-back and very large transactions
+ *   deliverers     two processes that share the subscription "default"; one of them
+ *                  also serves "audit", which gets everything too
+ *   disturbances   handlers that are slow or fail, deliverers that stop and start again
+ *                  or are killed and replaced, lulls in which everything is delivered
+ *                  and swept; or the server is killed and restarted
  *
  * All choices come from the seed. What happens at the same time does not: a seed makes a
  * violation likely to come again, not sure.
@@ -59,12 +60,13 @@ struct order_result {
 /* `messages` of 8 writers, with all disturbances. Some seeds have a sweeper too. */
 void order_options_init(struct order_options *self, uint64_t seed, int64_t messages);
 
-/* The fixture's database is migrated and its queue does not exist yet. Fails the test only when
- * something else than the order goes wrong. */
+/* The fixture's database is migrated and its queue does not exist yet. Fails the test
+ * only when something else than the order goes wrong. */
 void order_run(struct fixture *fixture, const struct order_options *options,
                struct order_result *out);
 
-/* One line of figures, and the first violation if there is one, as comments of the test. */
+/* One line of figures, and the first violation if there is one, as comments of the
+ * test. */
 void order_print(const struct fixture *fixture, const struct order_options *options,
                  const struct order_result *result);
 

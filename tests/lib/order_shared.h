@@ -1,9 +1,10 @@
 /*
  * order_shared.h - the inside of order_run.h: what the processes of a run share.
  *
- * The test's process (order_run.c) forks all others and has no connection open while it does:
- * neither a server's nor SQLite's locks would survive that. What they share is in pages mapped
- * beforehand. Nobody but the test's process may fail a check; the others leave a text and go.
+ * The test's process (order_run.c) forks all others and has no connection open while it
+ * does: neither a server's nor SQLite's locks would survive that. What they share is in
+ * pages mapped beforehand. Nobody but the test's process may fail a check; the others
+ * leave a text and go.
  */
 #ifndef WEIR_TEST_ORDER_SHARED_H
 #define WEIR_TEST_ORDER_SHARED_H
@@ -52,14 +53,14 @@ struct order_run {
     pid_t helpers[ORDER_HELPERS_MAX]; /* cutters, then sweepers */
 };
 
-/* ---- the life of a process, from fork to exit ------------------------------------------- */
+/* ---- the life of a process, from fork to exit -------------------------------------- */
 
 void order_write(struct order_run *run, uint32_t number);
 void order_deliver(struct order_run *run, uint32_t number);
 void order_cut(struct order_run *run, uint32_t number);
 void order_sweep(struct order_run *run, uint32_t number);
 
-/* ---- what they have in common (order_shared.c) ------------------------------------------- */
+/* ---- what they have in common (order_shared.c) ------------------------------------- */
 
 uint64_t order_mix(uint64_t x);
 
@@ -69,8 +70,8 @@ uint32_t order_roll_between(struct order_run *self, uint32_t low, uint32_t high)
 
 void order_rest_us(uint32_t us);
 
-/* Somebody else was in the way, or the database is too busy; or it was away, in a run with outages:
- * it did not happen, or it is in doubt whether it did. */
+/* Somebody else was in the way, or the database is too busy; or it was away, in a run
+ * with outages: it did not happen, or it is in doubt whether it did. */
 bool order_is_passing(const struct order_run *self, enum weir_status status);
 
 /* Leave, with the first trouble of all as text. */
@@ -79,8 +80,8 @@ order_give_up(struct order_run *self, const char *format, ...);
 void order_must(struct order_run *self, const char *what, enum weir_status status,
                 const struct weir_error *error);
 
-/* A database handle of this process, with the stage's points. WEIR_VERBOSE=1: what the library
- * has to say goes to the error output. */
+/* A database handle of this process, with the stage's points. WEIR_VERBOSE=1: what the
+ * library has to say goes to the error output. */
 struct weir_db *order_open_db(struct order_run *self);
 
 #endif

@@ -13,7 +13,8 @@ static void migrate(struct fixture *fixture)
     check_db(weir_outbox_migrate(fixture->db, &fixture->error), WEIR_OK);
 }
 
-/* The tables know which database they were made in, and would not deliver from another. */
+/* The tables know which database they were made in, and would not deliver from
+ * another. */
 static void adopt(struct fixture *fixture)
 {
     fixture_prepare(fixture, "UPDATE {p}_meta SET value = split_part(value, '/', 1) ||"

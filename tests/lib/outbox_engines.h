@@ -60,14 +60,15 @@
 /* fixture_run() with a migrated database. */
 void outbox_fixture_run(enum weir_engine engine, fixture_fn body);
 
-/* On a server of the test's own, with these settings, to be killed, or to be asked what all that
- * was done on it has cost. `options` may be NULL. */
+/* On a server of the test's own, with these settings, to be killed, or to be asked what
+ * all that was done on it has cost. `options` may be NULL. */
 void outbox_fixture_run_own(enum weir_engine engine, const struct server_options *options,
                             fixture_fn body);
 
 /*
- * PostgreSQL: segments of 2^bits ids instead of 2^20, so that a test can fill and empty them.
- * Before anything is in the log, and before weir_outbox_log_open(). Nothing on SQLite.
+ * PostgreSQL: segments of 2^bits ids instead of 2^20, so that a test can fill and empty
+ * them. Before anything is in the log, and before weir_outbox_log_open(). Nothing on
+ * SQLite.
  */
 void outbox_small_segments(struct fixture *fixture, unsigned bits);
 

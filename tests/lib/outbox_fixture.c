@@ -1,8 +1,8 @@
 /*
  * outbox_fixture.c - see outbox_fixture.h.
  *
- * Recorders are static: a test that fails leaves its handlers behind, and those must not write
- * into the stack of the next one.
+ * Recorders are static: a test that fails leaves its handlers behind, and those must
+ * not write into the stack of the next one.
  */
 #include "lib/outbox_fixture.h"
 
@@ -151,7 +151,7 @@ bool recorder_in_order(struct recorder *self, int32_t partition, int64_t count)
     return in_order && highest == count;
 }
 
-/* ---- handlers ------------------------------------------------------------------------------ */
+/* ---- handlers ---------------------------------------------------------------------- */
 
 /* With the lock. */
 static void note(struct recorder *self, const struct weir_message *message)
@@ -268,7 +268,7 @@ enum weir_outcome recorder_on_batch(struct weir_context *context, void *state,
     return WEIR_DONE;
 }
 
-/* ---- outboxes ------------------------------------------------------------------------------ */
+/* ---- outboxes ---------------------------------------------------------------------- */
 
 struct weir_tuning outbox_fixture_tuning(void)
 {
@@ -447,7 +447,7 @@ void outbox_fixture_send_text(struct fixture *fixture, struct weir_outbox *outbo
     check_db(weir_enqueue(outbox, NULL, queue, &draft, NULL, &fixture->error), WEIR_OK);
 }
 
-/* ---- what an operator sees ----------------------------------------------------------------- */
+/* ---- what an operator sees --------------------------------------------------------- */
 
 struct search {
     const char *subscription;

@@ -12,12 +12,13 @@
  *       outbox_fixture_start(fixture, outbox);
  *       outbox_fixture_send(fixture, outbox, "orders", 0, 3);
  *
- *       wait_until(outbox_fixture_partition(fixture, outbox, "orders", "default", 0).seq == 3);
- *       outbox_fixture_close(outbox);
+ *       wait_until(outbox_fixture_partition(fixture, outbox, "orders", "default",
+ *       0).seq == 3); outbox_fixture_close(outbox);
  *   }
  *
- * Several outboxes on one database stand for several processes. One that "crashes" is one whose
- * handler does not come back in time: its lease runs out and somebody else takes the partition.
+ * Several outboxes on one database stand for several processes. One that "crashes" is
+ * one whose handler does not come back in time: its lease runs out and somebody else
+ * takes the partition.
  */
 #ifndef WEIR_TEST_OUTBOX_FIXTURE_H
 #define WEIR_TEST_OUTBOX_FIXTURE_H
@@ -31,7 +32,7 @@
 #include "weir/inspect.h"
 #include "weir/outbox.h"
 
-/* ---- handlers that keep notes ------------------------------------------------------------ */
+/* ---- handlers that keep notes ------------------------------------------------------ */
 
 enum { DELIVERIES_MAX = 4096, LINES_MAX = 16, ALWAYS = 0 };
 
@@ -80,8 +81,8 @@ struct delivery recorder_delivery(struct recorder *self, size_t index);
 size_t recorder_count_of(struct recorder *self, int32_t partition);
 size_t recorder_times(struct recorder *self, int32_t partition, int64_t seq);
 
-/* The numbers of a partition came as 1, 2, ..., count: each at least once, and none before its
- * predecessor. */
+/* The numbers of a partition came as 1, 2, ..., count: each at least once, and none
+ * before its predecessor. */
 bool recorder_in_order(struct recorder *self, int32_t partition, int64_t count);
 
 /* The handlers. The batch one takes and acks message by message. */
@@ -94,7 +95,7 @@ enum weir_outcome recorder_on_batch(struct weir_context *context, void *state,
 /* For handlers of a test's own: write a message down. */
 void recorder_note(struct recorder *self, const struct weir_message *message);
 
-/* ---- outboxes ---------------------------------------------------------------------------- */
+/* ---- outboxes ---------------------------------------------------------------------- */
 
 /* Quick to retry; all else as by default. */
 struct weir_outbox_options outbox_fixture_options(struct fixture *fixture,
@@ -109,7 +110,8 @@ struct weir_outbox *outbox_fixture_sweeping(struct fixture *fixture, const char 
 void outbox_fixture_queue(struct fixture *fixture, struct weir_outbox *outbox,
                           const char *name, int32_t partitions);
 
-/* A handler for single messages, and for batches, to be changed before outbox_fixture_add(). */
+/* A handler for single messages, and for batches, to be changed before
+ * outbox_fixture_add(). */
 struct weir_handler_options outbox_fixture_handler(const char *queue,
                                                    struct recorder *recorder);
 struct weir_handler_options outbox_fixture_batch_handler(const char *queue,
@@ -147,7 +149,7 @@ void outbox_fixture_send_text(struct fixture *fixture, struct weir_outbox *outbo
 /* The draft of a text. */
 struct weir_draft outbox_fixture_draft(int32_t partition, const char *payload);
 
-/* ---- what an operator sees --------------------------------------------------------------- */
+/* ---- what an operator sees --------------------------------------------------------- */
 
 struct partition_view {
     bool found;
@@ -186,8 +188,8 @@ struct queue_view outbox_fixture_queue_view(struct fixture *fixture,
 int64_t outbox_fixture_seq(struct fixture *fixture, struct weir_outbox *outbox,
                            const char *queue, int32_t partition);
 
-/* Everything that is still kept of a queue, in the eyes of somebody new: how many messages a
- * subscription that is made now gets from the beginning. */
+/* Everything that is still kept of a queue, in the eyes of somebody new: how many
+ * messages a subscription that is made now gets from the beginning. */
 int64_t outbox_fixture_kept(struct fixture *fixture, struct weir_outbox *outbox,
                             const char *queue, const char *newcomer);
 

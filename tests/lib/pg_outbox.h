@@ -1,10 +1,10 @@
 /*
  * pg_outbox.h - the outbox on PostgreSQL from outside, statement by statement.
  *
- * What producers, dispatchers and owners write, as plain SQL on connections of the bare driver,
- * so that a test can stop between any two statements; and a reader that finds the order of
- * messages the slow way, straight from its definition (temp_dir.h): the cut of a message is
- * the first whose snapshot sees its transaction.
+ * What producers, dispatchers and owners write, as plain SQL on connections of the bare
+ * driver, so that a test can stop between any two statements; and a reader that finds
+ * the order of messages the slow way, straight from its definition (temp_dir.h): the
+ * cut of a message is the first whose snapshot sees its transaction.
  *
  * Failure  A statement that fails fails the test.
  */
@@ -45,7 +45,8 @@ void pg_outbox_ack(PGconn *connection, int64_t subscription, int64_t pid,
 struct weir_log_position pg_outbox_place(PGconn *connection, int64_t subscription,
                                          int64_t pid);
 
-/* "cut:id cut:id ...": the messages of one partition behind a place, that a cut has, in order. */
+/* "cut:id cut:id ...": the messages of one partition behind a place, that a cut has, in
+ * order. */
 void pg_outbox_list(PGconn *connection, int64_t pid, struct weir_log_position after,
                     char out[PG_OUTBOX_LIST_SIZE]);
 

@@ -1,10 +1,10 @@
 /*
  * pooler.c - see pooler.h.
  *
- * Passwords come from the server (`auth_query`), but for those of the two users that every
- * server has: so a login asks nobody as long as the server is away. The console has a user of
- * its own, named after this program, and is what must answer: on the same port another
- * program's pooler or server may have been quicker.
+ * Passwords come from the server (`auth_query`), but for those of the two users that
+ * every server has: so a login asks nobody as long as the server is away. The console
+ * has a user of its own, named after this program, and is what must answer: on the same
+ * port another program's pooler or server may have been quicker.
  */
 #include "lib/pooler.h"
 
@@ -77,8 +77,8 @@ static void make_folder(const char *path)
         check_int(chown(path, user->pw_uid, user->pw_gid), 0);
 }
 
-/* The session's settings are not cleaned up between two clients (`server_reset_query`): in
- * transaction mode that is so, and what somebody leaves behind shall be seen. */
+/* The session's settings are not cleaned up between two clients (`server_reset_query`):
+ * in transaction mode that is so, and what somebody leaves behind shall be seen. */
 static void write_settings(const struct pooler_options *options, const char *console)
 {
     write_file(options, "pooler.ini",

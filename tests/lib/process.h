@@ -25,8 +25,8 @@ void process_run(const struct process_options *options, const char *const *argum
 /* It has ended by itself, and is forgotten. */
 bool process_has_ended(pid_t pid);
 
-/* Send a signal and wait for the end, which must come within a minute. Returns how it ended, as
- * waitpid() says it. */
+/* Send a signal and wait for the end, which must come within a minute. Returns how it
+ * ended, as waitpid() says it. */
 int process_end(pid_t pid, int signal_number);
 
 /* The end of a folder's log, as comments of the test. */

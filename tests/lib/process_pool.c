@@ -26,7 +26,7 @@ static void serve(struct pool_process *self, const struct process_pool_joining *
 static void dismiss(struct pool_process *self);
 static void nap(int64_t ns);
 
-/* ---- what a handler does ----------------------------------------------------------------- */
+/* ---- what a handler does ----------------------------------------------------------- */
 
 int64_t process_pool_now_us(void)
 {
@@ -119,7 +119,7 @@ enum weir_outcome process_pool_handle(struct weir_context *context, void *state,
     return WEIR_DONE;
 }
 
-/* ---- the other process ------------------------------------------------------------------- */
+/* ---- the other process ------------------------------------------------------------- */
 
 static void kill_myself(void *argument)
 {
@@ -238,7 +238,7 @@ void process_pool_end(struct process_pool *self, pid_t pid)
     }
 }
 
-/* ---- members ------------------------------------------------------------------------------ */
+/* ---- members ----------------------------------------------------------------------- */
 
 void process_pool_name(uint32_t process, char *out, size_t size)
 {
@@ -339,7 +339,7 @@ void process_pool_leave(struct pool_process *member)
     free(member);
 }
 
-/* ---- the ledger --------------------------------------------------------------------------- */
+/* ---- the ledger -------------------------------------------------------------------- */
 
 static struct process_pool_ledger *map_ledger(const char *path)
 {
@@ -464,7 +464,7 @@ int64_t process_pool_done(const struct process_pool *self)
     return sum;
 }
 
-/* ---- what is stored ----------------------------------------------------------------------- */
+/* ---- what is stored ---------------------------------------------------------------- */
 
 struct reading {
     int32_t partition; /* -1: all */
@@ -536,7 +536,7 @@ int process_pool_quota_of(struct process_pool *self, const struct pool_process *
     return process_pool_quota(self, name);
 }
 
-/* ---- audit -------------------------------------------------------------------------------- */
+/* ---- audit ------------------------------------------------------------------------- */
 
 const struct process_pool_record *process_pool_next(const struct process_pool *self,
                                                     int32_t partition, size_t *from)

@@ -1,9 +1,12 @@
 /*
- * process_pool.h - processes that share a queue, and a ledger of everything their handlers were given.
+ * process_pool.h - processes that share a queue, and a ledger of everything their
+ * handlers were given.
  *
- *   process_pool_open(&crew, fixture, &options);           a queue, an outbox to enqueue with
+ *   process_pool_open(&crew, fixture, &options);           a queue, an outbox to
+ *                                                          enqueue with
  *   pid_t one = process_pool_start(&crew);                 a process of its own, or
- *   struct pool_process *two = process_pool_join(&crew);    an outbox of its own in this process
+ *   struct pool_process *two = process_pool_join(&crew);    an outbox of its own in
+ *                                                           this process
  *   process_pool_enqueue(&crew, 0, 100);
  *   wait_until(process_pool_done(&crew) == 100);
  *   process_pool_audit(&crew);
@@ -11,9 +14,9 @@
  *   process_pool_leave(two);
  *   process_pool_close(&crew);
  *
- * The ledger is a file that all of them map, so what a process has written stays when it is
- * killed. The test tells handlers through it what to do: hold a partition, fail, be slow, kill
- * the process at a message or at a named point.
+ * The ledger is a file that all of them map, so what a process has written stays when
+ * it is killed. The test tells handlers through it what to do: hold a partition, fail,
+ * be slow, kill the process at a message or at a named point.
  *
  * A process is this program once more, called with `--crew`; it never comes to main().
  *
@@ -145,10 +148,11 @@ enum weir_outcome process_pool_handle(struct weir_context *context, void *state,
                                       struct weir_reason *reason);
 
 /*
- * The transactional handler: writes one effect (effects.h) for each message, and keeps no record.
- * Numbers that PROCESS_POOL_REJECTED divides are rejected, `poison` kills. With `mischief` it fails in every way that a
- * handler can: it asks for a retry, panics, has a statement that fails and says done or retry,
- * rolls back, tries to commit (SQLite), leaves a statement unread, kills its own connection.
+ * The transactional handler: writes one effect (effects.h) for each message, and keeps
+ * no record. Numbers that PROCESS_POOL_REJECTED divides are rejected, `poison` kills.
+ * With `mischief` it fails in every way that a handler can: it asks for a retry,
+ * panics, has a statement that fails and says done or retry, rolls back, tries to
+ * commit (SQLite), leaves a statement unread, kills its own connection.
  */
 enum { PROCESS_POOL_REJECTED = 97 };
 enum weir_outcome process_pool_book(struct weir_context *context, void *state,
@@ -194,9 +198,9 @@ int64_t process_pool_stored(struct process_pool *self); /* sum of seq */
 void process_pool_note_stored(struct process_pool *self);
 
 /*
- * Each partition was given everything, in order: seq without gap, the same seq is the same
- * message and the message of that number, a later owner has a larger epoch and begins not later
- * than its predecessor ended.
+ * Each partition was given everything, in order: seq without gap, the same seq is the
+ * same message and the message of that number, a later owner has a larger epoch and
+ * begins not later than its predecessor ended.
  */
 void process_pool_audit(struct process_pool *self);
 
@@ -204,8 +208,9 @@ void process_pool_audit(struct process_pool *self);
 const struct process_pool_record *process_pool_next(const struct process_pool *self,
                                                     int32_t partition, size_t *from);
 
-/* How many partitions are stored as this process's. A member is woken by being asked about: with
- * its point "keeper.eager" armed it looks at once for what it should have, and not in seconds. */
+/* How many partitions are stored as this process's. A member is woken by being asked
+ * about: with its point "keeper.eager" armed it looks at once for what it should have,
+ * and not in seconds. */
 int process_pool_quota(struct process_pool *self, const char *owner);
 int process_pool_quota_of(struct process_pool *self, const struct pool_process *member);
 

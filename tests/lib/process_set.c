@@ -20,7 +20,7 @@
 /* An order that is not obeyed by then is withdrawn. */
 enum { ORDER_MS_MAX = 1500 };
 
-/* ---- beginning and end -------------------------------------------------------------------- */
+/* ---- beginning and end ------------------------------------------------------------- */
 
 void process_set_start(struct process_set *self, uint32_t process_slot)
 {
@@ -121,7 +121,7 @@ void process_set_rest(struct process_set *self, uint32_t ms)
     } while (weir_clock_now_ns() < end_ns);
 }
 
-/* ---- those who lie ------------------------------------------------------------------------ */
+/* ---- those who lie ----------------------------------------------------------------- */
 
 void process_set_lay(struct process_set *self, uint32_t process_slot, int64_t ms)
 {
@@ -173,7 +173,7 @@ bool process_set_blocks_everybody(struct process_set *self)
     return true;
 }
 
-/* ---- striking ----------------------------------------------------------------------------- */
+/* ---- striking ---------------------------------------------------------------------- */
 
 /* It has ended or stopped, by this signal and no other. */
 static bool is_struck(struct process_set *self,
@@ -231,7 +231,7 @@ void process_set_strike(struct process_set *self, uint32_t number, int signal_nu
     }
 }
 
-/* ---- any process -------------------------------------------------------------------------- */
+/* ---- any process ------------------------------------------------------------------- */
 
 int64_t process_set_now_us(void)
 {

@@ -1,17 +1,19 @@
 /*
- * process_set.h - processes that a test forks, kills, stops, ends and replaces, at random.
+ * process_set.h - processes that a test forks, kills, stops, ends and replaces, at
+ * random.
  *
  *   process_set_start --> runs --SIGKILL--> gone (start the next one)
  *                   ^ |
  *                   | +---SIGSTOP--> lies, for a time
  *                   +----------------+
  *
- * A process has a *seat*, which its successor takes over. It is struck at once, or when it obeys an
- * order: a number on the board, whose meaning is its own, that it takes off and then strikes itself.
+ * A process has a *seat*, which its successor takes over. It is struck at once, or when
+ * it obeys an order: a number on the board, whose meaning is its own, that it takes off
+ * and then strikes itself.
  *
- * The test's process has no connection open while it forks: neither a server's nor SQLite's locks
- * would survive that. What all share is in pages mapped beforehand. Nobody but the test's process may
- * fail a check; the others leave a text and go.
+ * The test's process has no connection open while it forks: neither a server's nor
+ * SQLite's locks would survive that. What all share is in pages mapped beforehand.
+ * Nobody but the test's process may fail a check; the others leave a text and go.
  *
  * Threads  The test's main thread, without any other.
  * Failure  Fails the running test, and leaves nobody behind.
@@ -58,7 +60,7 @@ struct process_set {
     struct process_set_process_slot process_slots[PROCESS_SET_PROCESS_SLOTS_MAX];
 };
 
-/* ---- the test's process ------------------------------------------------------------------- */
+/* ---- the test's process ------------------------------------------------------------ */
 
 /* Whoever had the seat is gone. */
 void process_set_start(struct process_set *self, uint32_t process_slot);
@@ -68,9 +70,10 @@ void process_set_close_fixture(struct process_set *self);
 void process_set_open_fixture(struct process_set *self);
 
 /*
- * Strike a process that runs, and return when it has ended or stopped. With an `order`, when it obeys
- * that; it has no occasion to: at once. *at_order says which, and *begin_us since when it may have been
- * struck. After SIGKILL the seat is empty; after SIGSTOP it lies until process_set_lay() says for how long.
+ * Strike a process that runs, and return when it has ended or stopped. With an `order`,
+ * when it obeys that; it has no occasion to: at once. *at_order says which, and
+ * *begin_us since when it may have been struck. After SIGKILL the seat is empty; after
+ * SIGSTOP it lies until process_set_lay() says for how long.
  */
 void process_set_strike(struct process_set *self, uint32_t process_slot,
                         int signal_number, uint32_t order, bool *at_order,
@@ -97,7 +100,7 @@ void process_set_rest(struct process_set *self, uint32_t ms);
 __attribute__((noreturn)) void process_set_fail(struct process_set *self,
                                                 const char *text);
 
-/* ---- any process -------------------------------------------------------------------------- */
+/* ---- any process ------------------------------------------------------------------- */
 
 /* Microseconds since 1970: the clock of the databases too, which are on this machine. */
 int64_t process_set_now_us(void);
@@ -106,9 +109,9 @@ int64_t process_set_now_us(void);
 __attribute__((noreturn, format(printf, 2, 0))) void
 process_set_give_up(struct process_set_board *board, const char *format, va_list args);
 
-/* A database handle of this process, with these points. WEIR_VERBOSE=1: what the library has to say
- * goes to the error output, with the time and the process's number, which is borrowed. NULL, with a
- * text, when it cannot be made. */
+/* A database handle of this process, with these points. WEIR_VERBOSE=1: what the
+ * library has to say goes to the error output, with the time and the process's number,
+ * which is borrowed. NULL, with a text, when it cannot be made. */
 struct weir_db *process_set_open_db(const struct fixture *fixture,
                                     struct weir_fault_points *points, uint32_t *process,
                                     struct weir_error *error);

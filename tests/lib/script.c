@@ -190,7 +190,8 @@ int64_t script_now(const struct script *self)
     return weir_executor_now(self->executor) - self->opened_ns;
 }
 
-/* The worker backstage: one cue per execution would pace it, so it gives them all in one. */
+/* The worker backstage: one cue per execution would pace it, so it gives them all in
+ * one. */
 static enum weir_status give_cues(struct weir_context *context, void *state,
                                   struct weir_directive *out, struct weir_error *error)
 {

@@ -1,20 +1,21 @@
 /*
- * script.h - a runtime, a few scripted workers, and a script of cues, played in virtual time
- * or on threads.
+ * script.h - a runtime, a few scripted workers, and a script of cues, played in virtual
+ * time or on threads.
  *
  *   struct script stage;
  *   struct actor actor = {.acts = ACTS(act_idle())};
  *
  *   script_open(&stage, IN_SIMULATION);
  *   bell = script_notifier(&stage);
- *   script_add_worker(&stage, &actor, &bell, 1);          options in actor.options if need be
+ *   script_add_worker(&stage, &actor, &bell, 1);          options in actor.options if
+ *                                                         need be
  *   script_play(&stage, CUES(at(MS(50), notify, bell), at(MS(500), cancel, NULL)));
  *   check_int(actor.calls, 2);
  *   script_close(&stage);
  *
- * The cues are given by a worker of a second ward, which sleeps on the stage's own clock, so
- * the same script runs on both kinds of executors. play() returns when the last cue was given
- * and, if one of them was `cancel`, when every actor has ended.
+ * The cues are given by a worker of a second ward, which sleeps on the stage's own
+ * clock, so the same script runs on both kinds of executors. play() returns when the
+ * last cue was given and, if one of them was `cancel`, when every actor has ended.
  */
 #ifndef WEIR_TEST_SCRIPT_H
 #define WEIR_TEST_SCRIPT_H

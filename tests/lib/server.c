@@ -13,9 +13,9 @@
  *   pooler.shared/       its folder
  *   1234/                the folder of program 1234: its tests' files, its own servers
  *
- * A server's folder has data/, log and the socket. Ports are taken from below the range that
- * the kernel uses for outgoing connections, so that nobody is given a killed server's port
- * before it comes back.
+ * A server's folder has data/, log and the socket. Ports are taken from below the range
+ * that the kernel uses for outgoing connections, so that nobody is given a killed
+ * server's port before it comes back.
  */
 #include "lib/server.h"
 
@@ -50,8 +50,8 @@ enum { ANSWER_MS_MAX = 60000, POLL_MS = 5, PORT_TRIES_MAX = 20 };
 enum { PORT_FIRST = 20000, PORT_COUNT = 12000 };
 enum { ARGUMENTS_MAX = 48 };
 
-/* Fewer than an outbox has connections, and enough for the transactions of a test that wait for
- * one another. */
+/* Fewer than an outbox has connections, and enough for the transactions of a test that
+ * wait for one another. */
 enum { POOL_SIZE = 8 };
 
 #define FAIL(...) weir_test_fail(__FILE__, __LINE__, __VA_ARGS__)
@@ -147,7 +147,7 @@ static void write_file(const char *path, const char *text, ...)
 static void add(struct command *self, const char *text, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 struct server *server_shared(enum weir_engine engine)
 {
@@ -267,7 +267,7 @@ void server_refill(struct server *self, server_fill_fn make, void *argument)
     fill(self, make, argument);
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------- */
 
 enum weir_engine server_engine(const struct server *self)
 {
@@ -342,7 +342,7 @@ const char *server_folder(void)
     return temp_dir_of_program();
 }
 
-/* ---- statements --------------------------------------------------------------------------- */
+/* ---- statements -------------------------------------------------------------------- */
 
 /* Ends the connection. */
 static int64_t ask_postgresql(PGconn *handle, const char *sql)
@@ -408,7 +408,8 @@ void server_create_database(const struct server *self, const char *name)
     server_execute(self, NULL, sql);
 }
 
-/* File by file, which is quicker than through the log and before version 15 the only way. */
+/* File by file, which is quicker than through the log and before version 15 the only
+ * way. */
 void server_copy_database(const struct server *self, const char *from, const char *name)
 {
     PGconn *handle = connect_postgresql(self, NULL);
@@ -463,7 +464,7 @@ void server_name_database(char *out, size_t size)
     format(out, size, "w_%d_%d", (int)getpid(), ++count);
 }
 
-/* ---- finding and starting ----------------------------------------------------------------- */
+/* ---- finding and starting ---------------------------------------------------------- */
 
 static const struct kind *kind_of(enum weir_engine engine)
 {
@@ -914,7 +915,7 @@ static MYSQL *connect_mariadb(const struct server *self, const char *database)
     return handle;
 }
 
-/* ---- texts -------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------- */
 
 /* printf() into a fixed place; what does not fit fails the test. */
 static void format(char *out, size_t size, const char *text, ...)

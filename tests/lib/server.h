@@ -1,24 +1,26 @@
 /*
  * server.h - real database servers for tests: PostgreSQL and MariaDB.
  *
- *   server_shared(WEIR_POSTGRESQL)         the run's server, started when first asked for;
- *                                          never stopped or killed by a test
- *   server_create(WEIR_MARIADB, NULL)      one of the test's own, to stop, kill and restart
+ *   server_shared(WEIR_POSTGRESQL)         the run's server, started when first asked
+ *                                          for; never stopped or killed by a test
+ *   server_create(WEIR_MARIADB, NULL)      one of the test's own, to stop, kill and
+ *                                          restart
  *
- * A server keeps everything in one folder, in memory if the machine lets it (/dev/shm), and
- * listens on a loopback port and on a socket in that folder. It runs as a user without
- * privileges: `postgres` or `mysql` when the tests are root's, else the tests' own user. Its
- * settings are the engine's defaults but for sizes, so that commits are durable; only
- * `deadlock_timeout` is shorter.
+ * A server keeps everything in one folder, in memory if the machine lets it (/dev/shm),
+ * and listens on a loopback port and on a socket in that folder. It runs as a user
+ * without privileges: `postgres` or `mysql` when the tests are root's, else the tests'
+ * own user. Its settings are the engine's defaults but for sizes, so that commits are
+ * durable; only `deadlock_timeout` is shorter.
  *
- * script/test gives all programs of a run one folder (temp_dir.h). The first program that needs an
- * engine starts its server there and leaves it running for the others; script/test ends it. A
- * program that is started by hand has the run to itself and ends everything when it ends.
- * Servers of a test's own die with the program, however that ends.
+ * script/test gives all programs of a run one folder (temp_dir.h). The first program
+ * that needs an engine starts its server there and leaves it running for the others;
+ * script/test ends it. A program that is started by hand has the run to itself and ends
+ * everything when it ends. Servers of a test's own die with the program, however that
+ * ends.
  *
- * With WEIR_POOLER=1 in the environment a PgBouncer in transaction mode (pooler.h) stands in front
- * of each PostgreSQL server, and URLs lead through it: they say `pooler=transaction`. What this
- * file itself does on a server goes past it.
+ * With WEIR_POOLER=1 in the environment a PgBouncer in transaction mode (pooler.h)
+ * stands in front of each PostgreSQL server, and URLs lead through it: they say
+ * `pooler=transaction`. What this file itself does on a server goes past it.
  *
  * Threads  The test's main thread.
  * Failure  Whatever goes wrong, a missing program included, fails the running test.
@@ -59,8 +61,8 @@ struct server_options {
     int pool_size; /* PostgreSQL: sessions of a pooler in front; 0: as WEIR_POOLER says */
 };
 
-/* PostgreSQL: a cluster of its own. All others begin as copies of one, and so have the same system
- * identifier. It has no SERVER_GUEST. */
+/* PostgreSQL: a cluster of its own. All others begin as copies of one, and so have the
+ * same system identifier. It has no SERVER_GUEST. */
 void server_fill_anew(const struct process_options *place, void *argument);
 
 /* Where a program of the engine's is, such as `pg_dump`. */
@@ -69,19 +71,20 @@ void server_program(enum weir_engine engine, const char *name, char *out, size_t
 /* Borrowed; the same for all callers. */
 struct server *server_shared(enum weir_engine engine);
 
-/* A server of the test's own, running. `options` may be NULL. Owes one destroy, which the end
- * of the program pays otherwise. */
+/* A server of the test's own, running. `options` may be NULL. Owes one destroy, which
+ * the end of the program pays otherwise. */
 struct server *server_create(enum weir_engine engine,
                              const struct server_options *options);
 
 /* End it at once and remove its folder. NULL is fine. */
 void server_destroy(struct server *self);
 
-/* End it in order: clients are thrown out, everything is on disk. Returns when it is gone. */
+/* End it in order: clients are thrown out, everything is on disk. Returns when it is
+ * gone. */
 void server_stop(struct server *self);
 
-/* End it as a crash would: PostgreSQL's immediate shutdown, SIGKILL for MariaDB. Returns when
- * it is gone and its port is free. */
+/* End it as a crash would: PostgreSQL's immediate shutdown, SIGKILL for MariaDB.
+ * Returns when it is gone and its port is free. */
 void server_kill(struct server *self);
 
 /* Start it again after stop or kill: same port, same data. Returns when it answers. */
@@ -117,7 +120,8 @@ bool server_is_pooled(const struct server *self);
 /* Wait until the other end of a connection has closed it: within a minute. */
 void server_await_hangup(int socket);
 
-/* Run statements as SERVER_USER on a connection of their own; NULL: no database of ours. */
+/* Run statements as SERVER_USER on a connection of their own; NULL: no database of
+ * ours. */
 void server_execute(const struct server *self, const char *database, const char *sql);
 
 /* An integer asked in the same way. */

@@ -93,7 +93,7 @@ static bool happens(struct sim *self, enum sim_fault fault, uint32_t one_in_so_m
     return (self->faults & (1U << fault)) != 0 && one_in(self, one_in_so_many);
 }
 
-/* ---- what the library is told at its fault points ----------------------------------------- */
+/* ---- what the library is told at its fault points ---------------------------------- */
 
 static bool disturb(struct consumer *who, const char *what)
 {
@@ -112,8 +112,8 @@ static void wait_long(struct consumer *who, struct weir_context *context)
         weir_sleep_through(context, WEIR_MILLISECONDS(5));
 }
 
-/* A call of the database takes its time, and the process may end there; then it fails, as every
- * call after it until all is cut off. */
+/* A call of the database takes its time, and the process may end there; then it fails,
+ * as every call after it until all is cut off. */
 static bool decide_call(struct consumer *who)
 {
     struct sim *sim = who->sim;
@@ -160,7 +160,7 @@ static bool decide(void *argument, const char *name)
     return is_rare(name) && happens(sim, SIM_RARE, 6);
 }
 
-/* ---- producers ---------------------------------------------------------------------------- */
+/* ---- producers --------------------------------------------------------------------- */
 
 /* Tell those who deliver, or not: they look by themselves, too. */
 static void spread_the_word(struct sim *self)
@@ -258,7 +258,7 @@ static void produce(struct sim_process *sim_process, struct weir_context *contex
     weir_outbox_destroy(outbox);
 }
 
-/* ---- handlers ----------------------------------------------------------------------------- */
+/* ---- handlers ---------------------------------------------------------------------- */
 
 static enum weir_outcome choose_answer(struct sim *self, struct weir_context *context,
                                        struct weir_reason *reason)
@@ -358,7 +358,7 @@ static enum weir_outcome on_message_tx(struct weir_context *context, void *state
     return outcome;
 }
 
-/* ---- consumers ---------------------------------------------------------------------------- */
+/* ---- consumers --------------------------------------------------------------------- */
 
 static struct weir_outbox_options outbox_options(struct consumer *self)
 {
@@ -506,7 +506,7 @@ static void consume(struct sim_process *sim_process, struct weir_context *contex
     weir_outbox_destroy(outbox);
 }
 
-/* ---- processes come and go ---------------------------------------------------------------- */
+/* ---- processes come and go --------------------------------------------------------- */
 
 static void boot(struct consumer *self)
 {
@@ -566,7 +566,7 @@ static void resume(struct consumer *self)
     self->stood_ns = 0;
 }
 
-/* ---- time --------------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------------------- */
 
 static struct consumer *everybody(struct sim *self, uint32_t index)
 {
@@ -625,8 +625,8 @@ static void pause_somebody(struct sim *self, struct consumer *who)
     (void)disturb(who, "stands still");
 }
 
-/* A virtual machine is paused: neither clock of the process sees it. Or a host was suspended for
- * less than a moment of the others, and only the clock for leases tells. */
+/* A virtual machine is paused: neither clock of the process sees it. Or a host was
+ * suspended for less than a moment of the others, and only the clock for leases tells. */
 static void suspend_somebody(struct sim *self, struct consumer *who)
 {
     int64_t duration_ns = up_to_ms(self, (uint32_t)(3 * LEASE_NS / 1000000));
@@ -704,7 +704,7 @@ static bool all_ended(const struct sim *self)
     return true;
 }
 
-/* ---- the three phases --------------------------------------------------------------------- */
+/* ---- the three phases -------------------------------------------------------------- */
 
 static bool fine(const struct sim *self)
 {
@@ -760,7 +760,7 @@ static void end_all(struct sim *self)
         history_violate(self->history, "a process does not stop");
 }
 
-/* ---- the database ------------------------------------------------------------------------- */
+/* ---- the database ------------------------------------------------------------------ */
 
 /* Migrated once; each world begins with a copy. */
 static const char *template_path(void)
@@ -794,7 +794,7 @@ static void make_database(struct sim *self)
     sqlite_file_copy(template_path(), self->path);
 }
 
-/* ---- effects ------------------------------------------------------------------------------ */
+/* ---- effects ----------------------------------------------------------------------- */
 
 static int count_effect(void *state, int columns, char **values, char **names)
 {
@@ -816,7 +816,7 @@ static void read_effects(struct sim *self)
     history_judge_effects(self->history, STREAM_TRANSACTIONAL);
 }
 
-/* ---- a whole world ------------------------------------------------------------------------ */
+/* ---- a whole world ----------------------------------------------------------------- */
 
 static void make_processes(struct sim *self)
 {

@@ -1,15 +1,17 @@
 /*
- * sim.h - an outbox with several processes in virtual time, and everything that can go wrong.
+ * sim.h - an outbox with several processes in virtual time, and everything that can go
+ * wrong.
  *
- * A *plan*, made from a seed, says how many processes there are, what they write, and which kinds
- * of faults happen. A world lives through three phases:
+ * A *plan*, made from a seed, says how many processes there are, what they write, and
+ * which kinds of faults happen. A world lives through three phases:
  *
  *   chaos   producers write, consumers deliver, faults happen
  *   heal    no faults any more, all consumers run, until nothing waits
  *   end     every process stops in order, and nothing is left over
  *
- * What must hold is in history.h; besides, healing takes a bounded time, every stop ends within its
- * grace, and no memory is left. The same plan gives the same world, step by step.
+ * What must hold is in history.h; besides, healing takes a bounded time, every stop
+ * ends within its grace, and no memory is left. The same plan gives the same world,
+ * step by step.
  */
 #ifndef WEIR_TEST_SIM_H
 #define WEIR_TEST_SIM_H
@@ -27,9 +29,11 @@ enum sim_fault {
     SIM_CLOCKS,   /* a wall clock jumps */
     SIM_WAKES,    /* nobody is told of a commit */
     SIM_HANDLERS, /* retry, reject, panic, hang */
-    SIM_RARE, /* the library does the unusual: tiny pages and batches, forgets what it read */
-    SIM_SLOW,        /* some calls of the database take very long */
-    SIM_SUSPENSIONS, /* a process stands still and so does its clock for leases; or that jumps */
+    SIM_RARE,     /* the library does the unusual: tiny pages and batches, forgets what it
+                     read */
+    SIM_SLOW,     /* some calls of the database take very long */
+    SIM_SUSPENSIONS, /* a process stands still and so does its clock for leases; or that
+                        jumps */
     SIM_FAULTS
 };
 
@@ -53,14 +57,16 @@ struct sim_outcome {
 
 struct plan plan_of_seed(uint64_t seed);
 
-/* As text that plan_parse() understands: "seed=7 producers=2 ... faults=crashes,clocks". */
+/* As text that plan_parse() understands: "seed=7 producers=2 ...
+ * faults=crashes,clocks". */
 void plan_format(const struct plan *self, char *out, size_t size);
 bool plan_parse(struct plan *self, const char *text);
 
 /* `loud` prints what happens; `tell` the last of it if there is a violation. */
 void sim_run(const struct plan *plan, bool loud, bool tell, struct sim_outcome *out);
 
-/* A smaller plan that fails as well, found by leaving things out; up to `attempts` runs. */
+/* A smaller plan that fails as well, found by leaving things out; up to `attempts`
+ * runs. */
 struct plan plan_shrink(const struct plan *plan, uint32_t attempts);
 
 #endif

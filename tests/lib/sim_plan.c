@@ -32,7 +32,7 @@ struct plan plan_of_seed(uint64_t seed)
     return plan;
 }
 
-/* ---- text --------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------- */
 
 static void format_faults(uint32_t faults, char *out, size_t size)
 {
@@ -83,7 +83,7 @@ bool plan_parse(struct plan *self, const char *text)
            parse_faults(faults, &self->faults);
 }
 
-/* ---- smaller ------------------------------------------------------------------------------ */
+/* ---- smaller ----------------------------------------------------------------------- */
 
 static bool fails(const struct plan *plan)
 {

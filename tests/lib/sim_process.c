@@ -1,8 +1,8 @@
 /*
  * sim_process.c - see sim_process.h.
  *
- * Memory comes from a heap that knows all its blocks, so that a crash can give back what nobody
- * will.
+ * Memory comes from a heap that knows all its blocks, so that a crash can give back
+ * what nobody will.
  */
 #include "lib/sim_process.h"
 
@@ -18,7 +18,8 @@
 #include "weir/ward.h"
 #include "weir/worker.h"
 
-/* What a host that dies may take to get out of SQLite: its longest wait between two looks. */
+/* What a host that dies may take to get out of SQLite: its longest wait between two
+ * looks. */
 #define DYING_NS WEIR_MILLISECONDS(25)
 
 struct block {
@@ -46,7 +47,7 @@ struct sim_process {
     bool dying;
 };
 
-/* ---- memory ------------------------------------------------------------------------------ */
+/* ---- memory ------------------------------------------------------------------------ */
 
 static struct block *block_of(void *memory)
 {
@@ -82,7 +83,7 @@ static void drop_memory(struct sim_process *self)
         free(WEIR_CONTAINER_OF(link, struct block, link));
 }
 
-/* ---- life -------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 static enum weir_status run_main(struct weir_context *context, void *state,
                                  struct weir_directive *out, struct weir_error *error)
@@ -181,7 +182,7 @@ void sim_process_crash(struct sim_process *self)
     free_sim_process(self);
 }
 
-/* ---- asking ------------------------------------------------------------------------------ */
+/* ---- asking ------------------------------------------------------------------------ */
 
 bool sim_process_is_dying(const struct sim_process *self)
 {

@@ -1,22 +1,25 @@
 /*
- * sim_process.h - a process of a simulation: executor, memory and database handle of its own.
+ * sim_process.h - a process of a simulation: executor, memory and database handle of
+ * its own.
  *
- * All hosts live in this one thread, each in a simulation of its own (weir/sim.h), and a database
- * file is all that they share, as processes on one machine would. Whoever drives them runs the one
- * whose next event is the earliest, so that they have one time.
+ * All hosts live in this one thread, each in a simulation of its own (weir/sim.h), and
+ * a database file is all that they share, as processes on one machine would. Whoever
+ * drives them runs the one whose next event is the earliest, so that they have one
+ * time.
  *
- * A host begins with a few workers, its *mains*, which do whatever a program would: open the
- * database, make an outbox, start it. It ends in one of two ways: all mains have returned and
- * sim_process_end() finds that nothing is left over; or sim_process_crash(), after which nothing that it was
- * about to do ever happens.
+ * A host begins with a few workers, its *mains*, which do whatever a program would:
+ * open the database, make an outbox, start it. It ends in one of two ways: all mains
+ * have returned and sim_process_end() finds that nothing is left over; or
+ * sim_process_crash(), after which nothing that it was about to do ever happens.
  *
- * Every fault point of the library asks the host's oracle. At "db.lose", which every call of the
- * database passes, the oracle may let time pass: that is where hosts overtake each other.
+ * Every fault point of the library asks the host's oracle. At "db.lose", which every
+ * call of the database passes, the oracle may let time pass: that is where hosts
+ * overtake each other.
  *
- * Crashing in the middle of SQLite would leave its mutexes locked, and its files open. So a host
- * that is to crash is *dying* first: for a moment of its time the oracle, which asks
- * sim_process_is_dying(), makes every call of the database fail and lets nobody wait for a lock. Then
- * everything is cut off.
+ * Crashing in the middle of SQLite would leave its mutexes locked, and its files open.
+ * So a host that is to crash is *dying* first: for a moment of its time the oracle,
+ * which asks sim_process_is_dying(), makes every call of the database fail and lets
+ * nobody wait for a lock. Then everything is cut off.
  *
  * Failure  Out of memory ends the program.
  */
@@ -51,7 +54,8 @@ struct sim_process_options {
 
 struct sim_process *sim_process_boot(const struct sim_process_options *options);
 
-/* All mains have returned: free everything. Returns the blocks of memory that nobody gave back. */
+/* All mains have returned: free everything. Returns the blocks of memory that nobody
+ * gave back. */
 int64_t sim_process_end(struct sim_process *self);
 
 /* Cut it off; see above. */
@@ -60,7 +64,8 @@ bool sim_process_is_dying(const struct sim_process *self);
 
 bool sim_process_is_done(const struct sim_process *self); /* all mains have returned */
 
-/* When something happens in it next (WEIR_FOREVER: never by itself), and run it up to then. */
+/* When something happens in it next (WEIR_FOREVER: never by itself), and run it up to
+ * then. */
 int64_t sim_process_next_ns(const struct sim_process *self);
 void sim_process_run_until(struct sim_process *self, int64_t time_ns);
 

@@ -1,5 +1,6 @@
 /*
- * sqlite_file.h - a database of SQLite as files: each world of a simulation begins with a copy.
+ * sqlite_file.h - a database of SQLite as files: each world of a simulation begins with
+ * a copy.
  *
  * Failure  Fails the running test.
  */

@@ -1,8 +1,8 @@
 /*
  * standby.c - see standby.h.
  *
- * That commits wait is set after the base backup, so that the copy does not have it: a standby that
- * is promoted must not wait for one of its own, which is not there yet.
+ * That commits wait is set after the base backup, so that the copy does not have it: a
+ * standby that is promoted must not wait for one of its own, which is not there yet.
  */
 #include "lib/standby.h"
 

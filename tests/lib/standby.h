@@ -1,15 +1,19 @@
 /*
- * standby.h - two PostgreSQL servers: a primary, and a standby that every commit waits for.
+ * standby.h - two PostgreSQL servers: a primary, and a standby that every commit waits
+ * for.
  *
  *   struct pair *pair = pair_create();
- *   pair_url(pair, "app", url, sizeof url);      both, of which a client takes the one it can write to
- *   pair_fail_over(pair);                        the primary is killed, the other one promoted, and
- *                                                the one that was killed becomes its standby
+ *   pair_url(pair, "app", url, sizeof url);      both, of which a client takes the one
+ *                                                it can write to
+ *   pair_fail_over(pair);                        the primary is killed, the other one
+ *                                                promoted, and the one that was killed
+ *                                                becomes its standby
  *   pair_destroy(pair);
  *
- * Ports stay, so the URL does. A commit that was acknowledged is on both servers; so is what
- * anybody has seen, since a transaction is visible only when it need not wait any more. The one time
- * that there is but one server is between a promotion and the end of pair_fail_over().
+ * Ports stay, so the URL does. A commit that was acknowledged is on both servers; so is
+ * what anybody has seen, since a transaction is visible only when it need not wait any
+ * more. The one time that there is but one server is between a promotion and the end of
+ * pair_fail_over().
  *
  * Threads  The test's main thread.
  * Failure  Fails the running test.

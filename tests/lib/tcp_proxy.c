@@ -1,5 +1,6 @@
 /*
- * tcp_proxy.c - see tcp_proxy.h. One thread polls all sockets and copies from one to the other.
+ * tcp_proxy.c - see tcp_proxy.h. One thread polls all sockets and copies from one to
+ * the other.
  */
 #include "lib/tcp_proxy.h"
 

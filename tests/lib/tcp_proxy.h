@@ -3,12 +3,14 @@
  *
  *   client --- wire ---> server
  *
- * The wire listens on a port of its own and hands everything on, until it is told to lose the
- * next request or the next answer: those bytes disappear and both ends are closed. So a commit
- * that never arrived and a commit whose answer never arrived can both be had for real.
+ * The wire listens on a port of its own and hands everything on, until it is told to
+ * lose the next request or the next answer: those bytes disappear and both ends are
+ * closed. So a commit that never arrived and a commit whose answer never arrived can
+ * both be had for real.
  *
- * It may also lead elsewhere from a moment on, as a proxy does after a switchover: whoever is
- * connected stays where it is. Or carry nothing any more, without anybody being told.
+ * It may also lead elsewhere from a moment on, as a proxy does after a switchover:
+ * whoever is connected stays where it is. Or carry nothing any more, without anybody
+ * being told.
  *
  * Threads  The test's; the wire has one of its own.
  * Failure  Fails the running test.

@@ -1,10 +1,10 @@
 /*
  * temp_dir.h - folders for tests, gone when the tests are.
  *
- * script/test makes a folder for all programs of a run and names it in WEIR_RUN_DIR. A program
- * that is started by hand makes one of its own, in memory if the machine lets it (/dev/shm).
- * That one is removed when the program ends, and by a small process that waits for its end
- * when it cannot do so itself.
+ * script/test makes a folder for all programs of a run and names it in WEIR_RUN_DIR. A
+ * program that is started by hand makes one of its own, in memory if the machine lets
+ * it (/dev/shm). That one is removed when the program ends, and by a small process that
+ * waits for its end when it cannot do so itself.
  *
  * Failure  Fails the running test.
  */
@@ -21,8 +21,8 @@ const char *temp_dir_of_run(void);
 /* This program's folder inside of it, made when first asked for. */
 const char *temp_dir_of_program(void);
 
-/* A folder on disk, for what must be as durable as in earnest: in TMPDIR, or in /var/tmp. Made
- * when first asked for and removed like the others. */
+/* A folder on disk, for what must be as durable as in earnest: in TMPDIR, or in
+ * /var/tmp. Made when first asked for and removed like the others. */
 const char *temp_dir_on_disk(void);
 
 /* No script/test around: the run ends with this program. */

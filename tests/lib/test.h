@@ -10,11 +10,11 @@
  *       check_status(weir_gate_enter(gate), WEIR_OK);
  *   }
  *
- * A test registers itself under `gate__lets_the_oldest_waiter_in_first`; the tests of
- * a program run in the order of their definition, in one process. `main` is provided:
- * `test_gate` runs them all, `test_gate oldest` those whose name contains the word, `test_gate
- * oldest -first` of these the ones whose name does not contain the other. `--list` in front only
- * prints the names.
+ * A test registers itself under `gate__lets_the_oldest_waiter_in_first`; the tests of a
+ * program run in the order of their definition, in one process. `main` is provided:
+ * `test_gate` runs them all, `test_gate oldest` those whose name contains the word,
+ * `test_gate oldest -first` of these the ones whose name does not contain the other.
+ * `--list` in front only prints the names.
  *
  * Failure  The first failing check ends its test and the next test runs. A check that
  *          fails on another thread or on a fiber's stack cannot unwind the test and

@@ -1,39 +1,43 @@
 /*
- * torture.h - processes that produce and deliver, and are killed, stopped and ended at random; and
- * whether everything that was promised has held.
+ * torture.h - processes that produce and deliver, and are killed, stopped and ended at
+ * random; and whether everything that was promised has held.
  *
- *   producers   three processes: transactions of one to many messages for two queues, some of
- *               them rolled back, some on connections of the application's own, some still open
- *               when their process is killed
- *   consumers   three processes; each serves both queues, one with leased handlers, one with
- *               transactional ones, per message ("single") and per batch ("batch")
- *   faults      SIGKILL; SIGSTOP for longer than a lease, then SIGCONT; the server is killed and
- *               restarted. Of a process at any moment, or at a named point. And processes are ended
- *               in good order, which is no fault and must repeat nothing.
+ *   producers   three processes: transactions of one to many messages for two queues,
+ *               some of them rolled back, some on connections of the application's own,
+ *               some still open when their process is killed
+ *   consumers   three processes; each serves both queues, one with leased handlers, one
+ *               with transactional ones, per message ("single") and per batch ("batch")
+ *   faults      SIGKILL; SIGSTOP for longer than a lease, then SIGCONT; the server is
+ *               killed and restarted. Of a process at any moment, or at a named point.
+ *               And processes are ended in good order, which is no fault and must
+ *               repeat nothing.
  *
- * All that handlers are given and all faults are noted in memory that the processes share, outside of the
- * database; each move of a position by a trigger, so in the transaction that moves it. When
- * everything is delivered the two are compared:
+ * All that handlers are given and all faults are noted in memory that the processes
+ * share, outside of the database; each move of a position by a trigger, so in the
+ * transaction that moves it. When everything is delivered the two are compared:
  *
- *   T1  Nothing that was committed is lost, nothing comes that was not, order and numbers are as
- *       delivery_audit.h has them. Each number has the same uid whenever it comes. SQLite's file is whole.
- *   T2  Positions: version, epoch and number never go back, and what a position was moved over
- *       was given to a handler by the owner of that very epoch.
+ *   T1  Nothing that was committed is lost, nothing comes that was not, order and
+ *       numbers are as delivery_audit.h has them. Each number has the same uid whenever
+ *       it comes. SQLite's file is whole.
+ *   T2  Positions: version, epoch and number never go back, and what a position was
+ *       moved over was given to a handler by the owner of that very epoch.
  *   T3  An epoch is one process's.
- *   T4  Nothing comes that was acknowledged: not under a later epoch what an earlier one has
- *       acknowledged, and not under the same epoch.
- *   T5  Leased: what comes again comes after a fault of the process that had it, of the one that
- *       gets it, or of the server, or while any process may stand inside a transaction of the library
- *       (WEIR_IDLE_MS_MAX, longer than the leases here); at most a batch for each fault and partition.
+ *   T4  Nothing comes that was acknowledged: not under a later epoch what an earlier
+ *       one has acknowledged, and not under the same epoch.
+ *   T5  Leased: what comes again comes after a fault of the process that had it, of the
+ *       one that gets it, or of the server, or while any process may stand inside a
+ *       transaction of the library (WEIR_IDLE_MS_MAX, longer than the leases here); at
+ *       most a batch for each fault and partition.
  *   T6  Transactional: each message has its effect once.
  *   T7  Nothing that a handler has answered makes a dead letter.
- *   T8  While a process stands still, at whatever place, the others deliver in every partition within
- *       a lease and 3 s. Not on SQLite, where it may have the only write lock there is.
- *   T9  No dead letter by deaths without attempts_max marks of a call alone (mark.h), each of another
- *       epoch. attempts_max is so large that chance does not make one.
+ *   T8  While a process stands still, at whatever place, the others deliver in every
+ *       partition within a lease and 3 s. Not on SQLite, where it may have the only
+ *       write lock there is.
+ *   T9  No dead letter by deaths without attempts_max marks of a call alone (mark.h),
+ *       each of another epoch. attempts_max is so large that chance does not make one.
  *
- * All choices come from the seed. What happens at the same time does not: a seed makes a violation
- * likely to come again, not sure.
+ * All choices come from the seed. What happens at the same time does not: a seed makes
+ * a violation likely to come again, not sure.
  *
  * Threads  The test's main thread, without any other: it forks.
  */
@@ -98,8 +102,8 @@ struct torture_result {
     struct delivery_audit_verdict verdict; /* T1 */
     uint32_t kills;
     uint32_t stops;
-    uint32_t
-        brief_stops; /* of them, shorter than a lease: they would have stopped everybody */
+    uint32_t brief_stops; /* of them, shorter than a lease: they would have stopped
+                             everybody */
     uint32_t outages;
     uint32_t ends;
     uint32_t at_places;   /* kills and stops at a named point */
@@ -122,8 +126,9 @@ struct torture_result {
 void torture_options_init(struct torture_options *self, uint64_t seed,
                           enum weir_engine engine, uint32_t faults);
 
-/* The fixture's database is migrated and has no queues yet. Fails the test only when something
- * else goes wrong than what was promised: a process that does not start or end. */
+/* The fixture's database is migrated and has no queues yet. Fails the test only when
+ * something else goes wrong than what was promised: a process that does not start or
+ * end. */
 void torture_run(struct fixture *fixture, const struct torture_options *options,
                  struct torture_result *out);
 

@@ -86,7 +86,7 @@ static void *allocate(size_t count, size_t size)
     return memory;
 }
 
-/* ---- moves of positions ------------------------------------------------------------------- */
+/* ---- moves of positions ------------------------------------------------------------ */
 
 #define HEAR                                                                             \
     "INSERT INTO heard (subscription, pid, version, epoch, seq, trying, at_us)"          \
@@ -165,12 +165,13 @@ static void read_moves(struct audit *self)
     self->result->moves = (int64_t)self->move_count;
 }
 
-/* ---- a lane ------------------------------------------------------------------------------- */
+/* ---- a lane ------------------------------------------------------------------------ */
 
 /*
- * Whether `move` repeats one of the first `count` of `moves`. The sweep on PostgreSQL copies the newest
- * ack of a leaf it sees, version included, possibly behind an ack that commits meanwhile. The highest
- * version counts wherever it stands, so such a copy moves nothing.
+ * Whether `move` repeats one of the first `count` of `moves`. The sweep on PostgreSQL
+ * copies the newest ack of a leaf it sees, version included, possibly behind an ack
+ * that commits meanwhile. The highest version counts wherever it stands, so such a copy
+ * moves nothing.
  */
 static bool is_copy(const struct move *moves, size_t count, const struct move *move)
 {
@@ -297,9 +298,10 @@ static void audit_move(struct walk *self, const struct move *before,
     }
 }
 
-/* ---- T5 ----------------------------------------------------------------------------------- */
+/* ---- T5 ---------------------------------------------------------------------------- */
 
-/* What else happened then, for people: faults, and what came and was acknowledged in the lane. */
+/* What else happened then, for people: faults, and what came and was acknowledged in
+ * the lane. */
 static void print_history(const struct walk *self, int64_t from_us, int64_t to_us)
 {
     static const char *const KINDS[] = {"kill", "stop", "outage", "held up"};
@@ -364,7 +366,7 @@ static void audit_repeats(struct walk *self)
     }
 }
 
-/* ---- T1, T3, T4 of a record --------------------------------------------------------------- */
+/* ---- T1, T3, T4 of a record -------------------------------------------------------- */
 
 static void audit_record(struct walk *self, size_t i)
 {
@@ -424,7 +426,7 @@ static int64_t audit_lane(struct audit *audit, int lane)
     return before.seq;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------- */
 
 /* A file that processes were killed on in the middle of writing. */
 static void audit_file(struct audit *self)

@@ -43,8 +43,8 @@ void torture_blame_add(struct torture_blame *self, const struct torture_record *
     self->repeats[self->repeat_count++] = (struct torture_repeat){before, record, false};
 }
 
-/* It hit whoever had the message. Or whoever gets it, if that one lives on: it had it in its hands
- * already when somebody else became the owner. */
+/* It hit whoever had the message. Or whoever gets it, if that one lives on: it had it
+ * in its hands already when somebody else became the owner. */
 static bool hits(const struct torture_fault *fault, const struct torture_repeat *repeat)
 {
     return fault->process == TORTURE_EVERYBODY ||

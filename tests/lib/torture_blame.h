@@ -1,9 +1,10 @@
 /*
- * torture_blame.h - T5 of torture.h: which fault is to blame for each message that came again.
+ * torture_blame.h - T5 of torture.h: which fault is to blame for each message that came
+ * again.
  *
- * A fault explains a batch for each partition, at most. Where several faults explain a message they are
- * shared out so that as many messages as possible are explained: who takes the first that fits may use
- * up the only one that explains another.
+ * A fault explains a batch for each partition, at most. Where several faults explain a
+ * message they are shared out so that as many messages as possible are explained: who
+ * takes the first that fits may use up the only one that explains another.
  *
  *   struct torture_blame blame;
  *

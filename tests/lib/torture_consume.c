@@ -1,6 +1,7 @@
 /*
- * torture_consume.c - a process that serves both queues, from its start until SIGTERM, or until it is
- * killed. What its handlers are given is noted before they do anything else.
+ * torture_consume.c - a process that serves both queues, from its start until SIGTERM,
+ * or until it is killed. What its handlers are given is noted before they do anything
+ * else.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -29,7 +30,7 @@ struct reader {
     int stream;
 };
 
-/* ---- handlers ----------------------------------------------------------------------------- */
+/* ---- handlers ---------------------------------------------------------------------- */
 
 /* A bug that was planted shows in some messages, whoever has them. */
 static bool is_planted(const struct reader *self, enum torture_plant plant,
@@ -145,7 +146,7 @@ static enum weir_outcome on_batch_tx(struct weir_context *context, void *state,
                : WEIR_DONE;
 }
 
-/* ---- being held up ------------------------------------------------------------------------ */
+/* ---- being held up ----------------------------------------------------------------- */
 
 static const struct weir_sql SQL_KNOCK = {
     .name = "knock",
@@ -153,7 +154,8 @@ static const struct weir_sql SQL_KNOCK = {
     .parameters = "i",
 };
 
-/* As a renewal of leases would, to see how long one takes now. That one fails tells the same. */
+/* As a renewal of leases would, to see how long one takes now. That one fails tells the
+ * same. */
 static void knock(const struct torture *run, struct weir_db *db)
 {
     struct weir_connection *connection;
@@ -168,8 +170,8 @@ static void knock(const struct torture *run, struct weir_db *db)
     weir_db_release(db, connection);
 }
 
-/* Notes when this process was not let run, or got no answer, for longer than leases allow. SQLite has
- * no server that could be slow. */
+/* Notes when this process was not let run, or got no answer, for longer than leases
+ * allow. SQLite has no server that could be slow. */
 static void *watch(void *argument)
 {
     struct torture *run = argument;
@@ -205,7 +207,7 @@ static void start_watch(struct torture *run)
     (void)pthread_detach(thread);
 }
 
-/* ---- serving ------------------------------------------------------------------------------ */
+/* ---- serving ----------------------------------------------------------------------- */
 
 /* Try again while the world is to blame. */
 static bool failed(struct consumer *self, const char *what, enum weir_status status,

@@ -1,9 +1,9 @@
 /*
- * torture_produce.c - a process that writes transactions, one after the other, until it is told that
- * it is enough, or until it is killed in the middle of one.
+ * torture_produce.c - a process that writes transactions, one after the other, until it
+ * is told that it is enough, or until it is killed in the middle of one.
  *
- * Whether a transaction has committed is noted before and after: one whose process was killed in
- * between is in doubt.
+ * Whether a transaction has committed is noted before and after: one whose process was
+ * killed in between is in doubt.
  */
 #include <signal.h>
 #include <string.h>
@@ -15,7 +15,8 @@
 #include "lib/torture_shared.h"
 #include "weir/outbox.h"
 
-/* At most so many messages wait: what is killed is to be in the middle of work, not of a backlog. */
+/* At most so many messages wait: what is killed is to be in the middle of work, not of
+ * a backlog. */
 enum { MESSAGES_MAX = 40, WAITING_MAX = 1500, PAYLOAD_SIZE = 200 };
 
 struct producer {
@@ -54,7 +55,7 @@ static void linger(struct producer *self)
     order_rest_us(self->run->fixture->engine == WEIR_SQLITE ? us / 30 : us);
 }
 
-/* ---- messages ----------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------- */
 
 static void swap(struct weir_draft *a, struct weir_draft *b)
 {
@@ -113,7 +114,7 @@ static enum weir_status write_some(struct producer *self,
     return status;
 }
 
-/* ---- transactions ------------------------------------------------------------------------- */
+/* ---- transactions ------------------------------------------------------------------ */
 
 static _Atomic uint32_t *committing(struct producer *self)
 {
@@ -188,7 +189,7 @@ static void write_transaction(struct producer *self)
     weir_db_release(self->db, connection);
 }
 
-/* ---- on a connection of the application's ------------------------------------------------- */
+/* ---- on a connection of the application's ------------------------------------------ */
 
 /* Whatever goes wrong in a COMMIT, it may have been done. */
 static void commit_adopted(struct producer *self, struct weir_connection *connection)
@@ -225,7 +226,7 @@ static void write_adopted(struct producer *self)
     adopted_close(&adopted);
 }
 
-/* ---- all of it ---------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------- */
 
 static bool is_far_ahead(const struct torture *run)
 {

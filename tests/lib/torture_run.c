@@ -1,5 +1,6 @@
 /*
- * torture_run.c - see torture.h. The test's process, which starts, strikes, replaces and ends the others.
+ * torture_run.c - see torture.h. The test's process, which starts, strikes, replaces
+ * and ends the others.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -49,7 +50,7 @@ void torture_options_init(struct torture_options *self, uint64_t seed,
     };
 }
 
-/* ---- processes ---------------------------------------------------------------------------- */
+/* ---- processes --------------------------------------------------------------------- */
 
 static bool is_consumer(uint32_t process_slot)
 {
@@ -91,7 +92,7 @@ static void goes_on(void *state, uint32_t number)
     self->process_slots[number].fault = NULL;
 }
 
-/* ---- faults ------------------------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------------------ */
 
 /* What was being committed is in doubt. */
 static void doubt(struct driver *self, uint32_t number)
@@ -119,8 +120,8 @@ static struct torture_fault *note_fault(struct driver *self, uint32_t number,
 }
 
 /*
- * It may stand inside a transaction of the library, and keep the locks until the server ends that. Leases
- * of the torture are shorter, so others may lose theirs meanwhile.
+ * It may stand inside a transaction of the library, and keep the locks until the server
+ * ends that. Leases of the torture are shorter, so others may lose theirs meanwhile.
  */
 static void note_locks(struct driver *self, int64_t begin_us)
 {
@@ -143,7 +144,8 @@ static void reap(struct driver *self, uint32_t number, int64_t begin_us)
     start(self, number);
 }
 
-/* On SQLite it may be in the middle of writing, and then everybody waits for it: not for long. */
+/* On SQLite it may be in the middle of writing, and then everybody waits for it: not
+ * for long. */
 static void let_lie(struct driver *self, uint32_t number, int64_t begin_us)
 {
     struct torture *torture = &self->torture;
@@ -194,7 +196,8 @@ static void strike(struct driver *self, uint32_t number, int signal_number)
         let_lie(self, number, begin_us);
 }
 
-/* Somebody who runs; most are consumers. Of two that lie at the same time one must be left. */
+/* Somebody who runs; most are consumers. Of two that lie at the same time one must be
+ * left. */
 static uint32_t choose_victim(struct driver *self)
 {
     struct torture *torture = &self->torture;
@@ -272,7 +275,7 @@ static void end_next(struct driver *self)
     wait_for_consumers(self);
 }
 
-/* ---- standing still ----------------------------------------------------------------------- */
+/* ---- standing still ---------------------------------------------------------------- */
 
 /* Lanes in which somebody else than `victim` was given something, from record *at on. */
 static uint64_t lanes_of_others(const struct torture_shared *shared, uint32_t victim,
@@ -292,8 +295,9 @@ static uint64_t lanes_of_others(const struct torture_shared *shared, uint32_t vi
 }
 
 /*
- * In every lane, within a lease and STAND_MS_MORE. What counts is the time in which this process, which
- * wants to look all the time, was let run: the others have had as much of it.
+ * In every lane, within a lease and STAND_MS_MORE. What counts is the time in which
+ * this process, which wants to look all the time, was let run: the others have had as
+ * much of it.
  */
 static bool others_go_on(struct driver *self, uint32_t victim)
 {
@@ -315,7 +319,8 @@ static bool others_go_on(struct driver *self, uint32_t victim)
     return seen == all;
 }
 
-/* One consumer, at one place or just anywhere if it does not come there, and nothing else. */
+/* One consumer, at one place or just anywhere if it does not come there, and nothing
+ * else. */
 static void stand_still(struct driver *self, uint32_t place)
 {
     enum { HOUR_MS = 3600000 };
@@ -357,7 +362,7 @@ static void stand_still_in_turn(struct driver *self)
     }
 }
 
-/* ---- a run -------------------------------------------------------------------------------- */
+/* ---- a run ------------------------------------------------------------------------- */
 
 /* For whoever waits for a long run. */
 static void print_progress(const struct torture *torture, uint32_t left)

@@ -47,7 +47,7 @@ struct weir_db *torture_open_db(struct torture *self)
     return db;
 }
 
-/* ---- orders ------------------------------------------------------------------------------- */
+/* ---- orders ------------------------------------------------------------------------ */
 
 enum { ORDER_SIGNALS = 256 };
 
@@ -85,7 +85,7 @@ void torture_pass(struct torture *self, const char *name)
         (void)raise((int)(order % ORDER_SIGNALS));
 }
 
-/* ---- faults ------------------------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------------------ */
 
 struct torture_fault *torture_add_fault(struct torture_shared *shared,
                                         const struct torture_fault *fault)

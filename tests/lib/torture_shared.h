@@ -1,8 +1,8 @@
 /*
  * torture_shared.h - the inside of torture.h: what the processes of a run share.
  *
- * The processes are a cast (process_set.h). Consumers have a number beside their seat, which nobody has
- * again.
+ * The processes are a cast (process_set.h). Consumers have a number beside their seat,
+ * which nobody has again.
  */
 #ifndef WEIR_TEST_TORTURE_SHARED_H
 #define WEIR_TEST_TORTURE_SHARED_H
@@ -104,12 +104,12 @@ struct torture {
     uint32_t process; /* a consumer's number */
 };
 
-/* ---- the life of a process, from fork to exit --------------------------------------------- */
+/* ---- the life of a process, from fork to exit -------------------------------------- */
 
 void torture_produce(struct torture *self);
 void torture_consume(struct torture *self);
 
-/* ---- what they have in common (torture_shared.c) ------------------------------------------- */
+/* ---- what they have in common (torture_shared.c) ----------------------------------- */
 
 /* From 0 to below `n`. */
 uint32_t torture_roll(struct torture *self, uint32_t n);
@@ -134,7 +134,7 @@ void torture_pass(struct torture *self, const char *name);
 struct torture_fault *torture_add_fault(struct torture_shared *shared,
                                         const struct torture_fault *fault);
 
-/* ---- before and after (torture_audit.c) --------------------------------------------------- */
+/* ---- before and after (torture_audit.c) -------------------------------------------- */
 
 /* Table and trigger that note each move of a position, and a table to knock at. */
 void torture_prepare_audit(struct fixture *fixture);

@@ -1,26 +1,28 @@
 /*
  * test_explorer.c - random wards from a seed, and what must hold in every one of them.
  *
- * A seed makes a *world*: 2 to 50 workers with shared and tiered gates, shared notifiers,
- * paces, backoffs, and actions that work, wait, notify, fail, panic and cancel each other.
- * The world lives through three phases:
+ * A seed makes a *world*: 2 to 50 workers with shared and tiered gates, shared
+ * notifiers, paces, backoffs, and actions that work, wait, notify, fail, panic and
+ * cancel each other. The world lives through three phases:
  *
- *   chaos   signals, cancels, permits taken from outside; in some worlds it is stopped here
+ *   chaos   signals, cancels, permits taken from outside; in some worlds it is stopped
+ *           here
  *   calm    actions answer idle at once; run until nothing can happen any more
  *   stop    and an hour more of virtual time
  *
  * What must hold:
  *
  *   V1  never more inside a gate than it has permits
- *   V2  first come first served: nobody is admitted before a worker that stood in line longer
+ *   V2  first come first served: nobody is admitted before a worker that stood in line
+ *       longer
  *   V3  no lost wake-up: after a signal somebody who listens runs, and in the calm nobody
  *       waits for a permit or listens to a notifier that has one stored
  *   V4  no execution begins before the backoff of the last one is over
  *   V5  nothing runs once stop() has returned 0, and what it returns is exact
  *   V6  the same seed gives the same run
  *
- * WEIR_SEEDS=n runs so many worlds instead of 10,000 (100,000 with WEIR_LONG); WEIR_SEED=s
- * runs only that one and prints what happens in it.
+ * WEIR_SEEDS=n runs so many worlds instead of 10,000 (100,000 with WEIR_LONG);
+ * WEIR_SEED=s runs only that one and prints what happens in it.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -94,7 +96,7 @@ struct world {
     char violation[200]; /* the first one; "" while there is none */
 };
 
-/* ---- telling ------------------------------------------------------------------------------ */
+/* ---- telling ----------------------------------------------------------------------- */
 
 static void happen(struct world *world, const char *what, const char *who)
 {
@@ -131,7 +133,7 @@ static bool one_in(struct world *world, uint32_t n)
     return below(world, n) == 0;
 }
 
-/* ---- watching the lines (V2) -------------------------------------------------------------- */
+/* ---- watching the lines (V2) ------------------------------------------------------- */
 
 static size_t gate_index(const struct world *world, const struct weir_gate *gate)
 {
@@ -184,7 +186,7 @@ static void watch_move(void *state, const struct weir_worker *worker,
     }
 }
 
-/* ---- the subjects ------------------------------------------------------------------------- */
+/* ---- the subjects ------------------------------------------------------------------ */
 
 static void on_execute_start(void *state, const char *worker)
 {
@@ -365,7 +367,7 @@ static enum weir_status act(struct weir_context *context, void *state,
     return answer(world, context, out, error);
 }
 
-/* ---- making a world ----------------------------------------------------------------------- */
+/* ---- making a world ---------------------------------------------------------------- */
 
 static void make_props(struct world *world)
 {
@@ -474,7 +476,7 @@ static void close_world(struct world *world)
     weir_sim_destroy(world->sim);
 }
 
-/* ---- the three phases --------------------------------------------------------------------- */
+/* ---- the three phases -------------------------------------------------------------- */
 
 static void hold_or_give_back(struct world *world)
 {

@@ -1,8 +1,9 @@
 /*
  * test_flow.c - random worlds of executions from a seed; see lib/flow_sim.h.
  *
- * WEIR_SEEDS=n runs so many worlds instead of 2,000 (20,000 with WEIR_LONG); WEIR_PLAN="seed=7 ..."
- * runs only that world and prints what happens in it, WEIR_BUG=name with a planted bug.
+ * WEIR_SEEDS=n runs so many worlds instead of 2,000 (20,000 with WEIR_LONG);
+ * WEIR_PLAN="seed=7 ..." runs only that world and prints what happens in it,
+ * WEIR_BUG=name with a planted bug.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -163,9 +164,9 @@ WEIR_TEST(flow_world, is_punctual_when_only_workers_fail)
     }
 }
 
-/* A world in which nothing else goes wrong, as often as it has calls of the database and replies:
- * each time the process that makes the next one of them ends there. Who wants fewer worlds gets every
- * third. */
+/* A world in which nothing else goes wrong, as often as it has calls of the database
+ * and replies: each time the process that makes the next one of them ends there. Who
+ * wants fewer worlds gets every third. */
 WEIR_TEST(flow_world, survives_a_crash_at_every_call_of_the_database)
 {
     struct flow_stats totals = {0};

@@ -1,8 +1,10 @@
 /*
- * test_graphs.c - random flows against a reference of a hundred lines; see lib/graph_run.h.
+ * test_graphs.c - random flows against a reference of a hundred lines; see
+ * lib/graph_run.h.
  *
- * WEIR_SEEDS=n runs so many flows instead of 2,000 (20,000 with WEIR_LONG); WEIR_PLAN="seed=7 ..."
- * runs only that one and prints what happens in it, WEIR_BUG=name with a planted bug.
+ * WEIR_SEEDS=n runs so many flows instead of 2,000 (20,000 with WEIR_LONG);
+ * WEIR_PLAN="seed=7 ..." runs only that one and prints what happens in it,
+ * WEIR_BUG=name with a planted bug.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +27,7 @@ enum {
     TEXT_SIZE = 200
 };
 
-/* ---- a world ------------------------------------------------------------------------------- */
+/* ---- a world ----------------------------------------------------------------------- */
 
 struct sim {
     struct graph_run *run;
@@ -108,7 +110,7 @@ static void run_quietly(const struct graph_plan *plan, struct graph_outcome *out
     run_sim(plan, false, out);
 }
 
-/* ---- many ---------------------------------------------------------------------------------- */
+/* ---- many -------------------------------------------------------------------------- */
 
 static uint64_t seeds(void)
 {
@@ -177,7 +179,7 @@ WEIR_TEST(random_flow, runs_a_plan_that_is_given)
     check_str(outcome.violation, "");
 }
 
-/* ---- planted bugs -------------------------------------------------------------------------- */
+/* ---- planted bugs ------------------------------------------------------------------ */
 
 /* The seed that finds it; it must be among the first few hundred. */
 static void find(const char *bug)

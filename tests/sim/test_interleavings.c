@@ -1,12 +1,14 @@
 /*
- * Two or three sessions on PostgreSQL, step by step, in every order (flow_load.h): producers,
- * dispatchers, owners of a lease and the sweep. log_interleaving.h says what must hold whatever the order.
+ * Two or three sessions on PostgreSQL, step by step, in every order (flow_load.h):
+ * producers, dispatchers, owners of a lease and the sweep. log_interleaving.h says what
+ * must hold whatever the order.
  *
- * What is stepped is the product. A strand stops in front of statements, by their names, and at
- * the points of the sweep; statements that the product sends together are sent one by one.
+ * What is stepped is the product. A strand stops in front of statements, by their
+ * names, and at the points of the sweep; statements that the product sends together are
+ * sent one by one.
  *
- * Each pair is run in all orders, three together in a sample, in all with WEIR_LONG=1. And the
- * tests are tested: with a bug planted, some order must show it.
+ * Each pair is run in all orders, three together in a sample, in all with WEIR_LONG=1.
+ * And the tests are tested: with a bug planted, some order must show it.
  */
 #include "lib/log_interleaving.h"
 #include "lib/pg_outbox.h"
@@ -16,18 +18,19 @@ enum { SAMPLES = 60 };
 /*
  * What steps touch. What they do to PostgreSQL's own state is as its sources have it.
  *
- *   NUMBERS    the next transaction number. Taking one changes it; a snapshot reads it. Those of
- *              acks and of the sweep do not count: a cut looks for the messages of numbers that it
- *              finds unfinished, and they have none.
+ *   NUMBERS    the next transaction number. Taking one changes it; a snapshot reads it.
+ *              Those of acks and of the sweep do not count: a cut looks for the
+ *              messages of numbers that it finds unfinished, and they have none.
  *   IDS        the sequence of ids.
- *   ENDS       which transactions have ended. Each end adds one to the set, and two ends leave
- *              the same set whichever comes first; a snapshot reads it.
- *   PROMISES   which producers have committed. Enqueueing reads it: not the statement, but what
- *              is promised then, that the message comes after all of theirs.
+ *   ENDS       which transactions have ended. Each end adds one to the set, and two
+ *              ends leave the same set whichever comes first; a snapshot reads it.
+ *   PROMISES   which producers have committed. Enqueueing reads it: not the statement,
+ *              but what is promised then, that the message comes after all of theirs.
  *   TURN       the lock of those who cut.
  *   CUTS       the cuts there are.
- *   LEAF       the leaf that is swept, what was set aside from it, and its lock. Writers add to
- *              it and share the lock; who reads the log has to wait for the sweep's.
+ *   LEAF       the leaf that is swept, what was set aside from it, and its lock.
+ *              Writers add to it and share the lock; who reads the log has to wait for
+ *              the sweep's.
  *   LEASE      the row of the lease, which acks lock.
  *   ACKS       the positions.
  *
@@ -71,7 +74,7 @@ static void interleave(const struct scenario *scenario)
     log_interleaving_close(log_interleaving);
 }
 
-/* ---- producers ----------------------------------------------------------------------------- */
+/* ---- producers --------------------------------------------------------------------- */
 
 /* The number of the transaction, the id of the message, the end. */
 static void write_and(struct interleaved_session *interleaved_session, bool commit)
@@ -152,7 +155,7 @@ static const struct interleaving_part WRITER_IN_TWO_PHASES = {
     3,
     {{.reads = PROMISES, .changes = NUMBERS | IDS}, {0}, {.adds = ENDS | PROMISES}}};
 
-/* ---- dispatchers --------------------------------------------------------------------------- */
+/* ---- dispatchers ------------------------------------------------------------------- */
 
 /* In front of the statements of a cut whose order is its whole proof. */
 static void step_through_cut(struct interleaved_session *interleaved_session)
@@ -210,7 +213,7 @@ WEIR_TEST(interleavings, of_a_writer_and_two_dispatchers)
         .parts = {&WRITER, &DISPATCHER, &DISPATCHER}, .samples = SAMPLES, .seed = 11});
 }
 
-/* ---- owners -------------------------------------------------------------------------------- */
+/* ---- owners ------------------------------------------------------------------------ */
 
 enum { WAITING = 4 };
 
@@ -242,8 +245,8 @@ static void step_through_ack(struct interleaved_session *interleaved_session)
     log_interleaving_arm(interleaved_session, "db.commit");
 }
 
-/* The first owner moves the position, loses the lease to another, who goes on, and does not
- * know of it. */
+/* The first owner moves the position, loses the lease to another, who goes on, and does
+ * not know of it. */
 static void ack_and_be_taken_over(struct interleaved_session *interleaved_session)
 {
     struct log_interleaving_session *self = interleaved_session->state;
@@ -350,13 +353,13 @@ WEIR_TEST(interleavings, of_a_writer_a_dispatcher_and_an_acker)
                                   .seed = 12});
 }
 
-/* ---- the sweep ----------------------------------------------------------------------------- */
+/* ---- the sweep --------------------------------------------------------------------- */
 
 enum { LEAF_IDS = 64, LEAVES = 8, READ_ROWS = 57, KEPT_ROWS = 4, ACK_LEAF_IDS = 65536 };
 
-/* What a session has taken before an order begins: its transaction's number and an id of the leaf,
- * as if it was in the middle of an INSERT. One cannot be stopped there, so this one and the
- * INSERT itself are not the product's. */
+/* What a session has taken before an order begins: its transaction's number and an id
+ * of the leaf, as if it was in the middle of an INSERT. One cannot be stopped there, so
+ * this one and the INSERT itself are not the product's. */
 static struct {
     int t;
     int64_t id;
@@ -376,9 +379,9 @@ static void take_id(struct log_interleaving *self, size_t i)
 }
 
 /*
- * A leaf with messages of one cut of which all but four are passed, and ids of it that were taken
- * by the first `takers` sessions; the sequence is in the next leaf, where there are messages
- * in a later cut and in none.
+ * A leaf with messages of one cut of which all but four are passed, and ids of it that
+ * were taken by the first `takers` sessions; the sequence is in the next leaf, where
+ * there are messages in a later cut and in none.
  */
 static void prepare_leaf_with(struct log_interleaving *self, size_t takers)
 {
@@ -487,9 +490,10 @@ static void sweep_leaf(struct interleaved_session *interleaved_session)
 }
 
 /*
- * The second step copies, and the leaf is locked from the third on, or refused. Nothing outside of
- * it is changed that others could tell. Of transactions that have ended the sweep sees what they
- * did to the leaf, the cuts and the positions, and these they touch.
+ * The second step copies, and the leaf is locked from the third on, or refused. Nothing
+ * outside of it is changed that others could tell. Of transactions that have ended the
+ * sweep sees what they did to the leaf, the cuts and the positions, and these they
+ * touch.
  */
 #define SWEEPS                                                                           \
     {                                                                                    \
@@ -558,7 +562,7 @@ WEIR_TEST(interleavings, of_an_acker_with_takeover_and_the_sweep)
     interleave(&(struct scenario){.prepare = prepare_leaf, .parts = {&ACKER, &SWEEPER}});
 }
 
-/* ---- the sweep of acks --------------------------------------------------------------------- */
+/* ---- the sweep of acks ------------------------------------------------------------- */
 
 /* The position is in a leaf of acks that is not the one being filled. */
 static void prepare_ack_leaf(struct log_interleaving *self)
@@ -591,7 +595,7 @@ WEIR_TEST(interleavings, of_an_acker_with_takeover_and_the_sweep_of_acks)
                                   .parts = {&ACKER, &SWEEPER_OF_ACKS}});
 }
 
-/* ---- three together ------------------------------------------------------------------------ */
+/* ---- three together ---------------------------------------------------------------- */
 
 WEIR_TEST(interleavings, of_a_writer_a_dispatcher_and_the_sweep)
 {
@@ -617,7 +621,7 @@ WEIR_TEST(interleavings, of_two_owners_and_the_sweep_of_acks)
                                   .seed = 16});
 }
 
-/* ---- planted bugs -------------------------------------------------------------------------- */
+/* ---- planted bugs ------------------------------------------------------------------ */
 
 /* Rows of transactions that the list of a snapshot does not name are never read. */
 WEIR_TEST(interleavings, show_a_cut_without_unlisted_transactions)

@@ -1,8 +1,9 @@
 /*
  * test_outbox.c - random worlds of an outbox from a seed; see lib/sim.h.
  *
- * WEIR_SEEDS=n runs so many worlds instead of 2,000 (100,000 with WEIR_LONG); WEIR_PLAN="seed=7
- * ..." runs only that world and prints what happens in it, WEIR_BUG=name with a planted bug.
+ * WEIR_SEEDS=n runs so many worlds instead of 2,000 (100,000 with WEIR_LONG);
+ * WEIR_PLAN="seed=7 ..." runs only that world and prints what happens in it,
+ * WEIR_BUG=name with a planted bug.
  */
 #include <dirent.h>
 #include <inttypes.h>

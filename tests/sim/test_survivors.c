@@ -1,8 +1,9 @@
 /*
  * test_survivors.c - those who are left when a process dies, in virtual time.
  *
- * No process of a simulation has a lock that would tell of its death: it is known by its lease alone,
- * as behind a pooler. Calls of the database take no time here, so what passes is what keepers wait.
+ * No process of a simulation has a lock that would tell of its death: it is known by
+ * its lease alone, as behind a pooler. Calls of the database take no time here, so what
+ * passes is what keepers wait.
  */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ struct village {
     bool ending;
 };
 
-/* ---- people -------------------------------------------------------------------------------- */
+/* ---- people ------------------------------------------------------------------------ */
 
 /* Nothing happens but what a dying host asks for. */
 static bool decide(void *argument, const char *name)
@@ -153,7 +154,7 @@ static size_t held(const struct person *self)
     return info.leased_partitions;
 }
 
-/* ---- time ---------------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------------------- */
 
 static bool runs(const struct person *self)
 {
@@ -233,7 +234,7 @@ static int64_t settle(struct village *self)
     return self->now_ns - begin_ns;
 }
 
-/* ---- a village ------------------------------------------------------------------------------ */
+/* ---- a village --------------------------------------------------------------------- */
 
 static void remove_files(struct village *self)
 {
@@ -290,7 +291,7 @@ static int64_t epochs(const struct village *self)
     return sum;
 }
 
-/* ---- after a death --------------------------------------------------------------------------- */
+/* ---- after a death ----------------------------------------------------------------- */
 
 /* Beats fall together, since all beat when somebody comes: some of them are made late, by
  * `time_ns`. */
@@ -303,8 +304,8 @@ static void drift_apart(struct village *self, int64_t time_ns)
     }
 }
 
-/* One dies, at one of several moments between beats and renewals. Returns how long its partitions
- * wait. */
+/* One dies, at one of several moments between beats and renewals. Returns how long its
+ * partitions wait. */
 static int64_t outlive(uint32_t survivors, int64_t lease_ns, int64_t lease_of_the_dead_ns,
                        int moment)
 {
@@ -356,7 +357,7 @@ WEIR_TEST(survivor, of_one_with_a_short_lease_does_not_wait_for_its_own_beat)
     check_takeover(2, LEASE_NS, WEIR_MILLISECONDS(100));
 }
 
-/* ---- while nobody dies ------------------------------------------------------------------------ */
+/* ---- while nobody dies ------------------------------------------------------------- */
 
 WEIR_TEST(neighbour, who_is_well_wakes_nobody)
 {
@@ -399,7 +400,8 @@ WEIR_TEST(neighbour, with_the_shortest_lease_wakes_others_four_times_a_second_at
     close_village(&village);
 }
 
-/* It was stopped just after it had renewed its leases, and is continued just before they end. */
+/* It was stopped just after it had renewed its leases, and is continued just before
+ * they end. */
 WEIR_TEST(neighbour, who_beats_at_the_last_moment_keeps_what_it_has)
 {
     struct village village;

@@ -1,13 +1,16 @@
 /*
- * bench.c - `weir bench`: how fast this database is with the library, and how fast it answers.
+ * bench.c - `weir bench`: how fast this database is with the library, and how fast it
+ * answers.
  *
- *   add queue --> enqueue, nobody delivers --> subscribe, start --> end to end --> one by one
+ *   add queue --> enqueue, nobody delivers --> subscribe, start --> end to end --> one
+ *   by one
  *                                                                                      |
  *   report <-- sweep <-- remove queue <-- stop <---------------------------------------+
  *
- * The queue is the bench's own and is removed whatever happens in between; only a program that is
- * killed leaves it behind, and the next bench names it. The subscription begins behind what was
- * enqueued while nobody delivered, so each measurement has its own messages.
+ * The queue is the bench's own and is removed whatever happens in between; only a
+ * program that is killed leaves it behind, and the next bench names it. The
+ * subscription begins behind what was enqueued while nobody delivered, so each
+ * measurement has its own messages.
  */
 #include "cli/bench/bench.h"
 
@@ -91,7 +94,7 @@ struct bench {
     struct weir_bench_stats stats;
 };
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
@@ -149,7 +152,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
-/* ---- the queue ---------------------------------------------------------------------------- */
+/* ---- the queue --------------------------------------------------------------------- */
 
 static void tell_left_over(void *state, const char *name)
 {
@@ -207,7 +210,7 @@ static int remove_queue(struct bench *self)
     return WEIR_EXIT_DONE;
 }
 
-/* ---- delivery ----------------------------------------------------------------------------- */
+/* ---- delivery ---------------------------------------------------------------------- */
 
 static enum weir_status start_delivery(struct bench *self, struct weir_error *error)
 {
@@ -228,7 +231,7 @@ static enum weir_status start_delivery(struct bench *self, struct weir_error *er
     return status;
 }
 
-/* ---- measuring ---------------------------------------------------------------------------- */
+/* ---- measuring --------------------------------------------------------------------- */
 
 static bool interrupted(void)
 {
@@ -390,7 +393,7 @@ static enum weir_status measure(struct bench *self, struct weir_error *error)
     return status;
 }
 
-/* ---- the end ------------------------------------------------------------------------------ */
+/* ---- the end ----------------------------------------------------------------------- */
 
 static int bench(struct bench *self)
 {

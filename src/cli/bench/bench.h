@@ -7,8 +7,9 @@
  *   bench_settings.c   the database's settings that decide what a commit costs
  *   bench_report.c     prints it all
  *
- * Each producer numbers its messages per partition and writes the number, and its own, into the
- * payload (struct weir_bench_mark). So the handler knows for each message which one must be next.
+ * Each producer numbers its messages per partition and writes the number, and its own,
+ * into the payload (struct weir_bench_mark). So the handler knows for each message
+ * which one must be next.
  */
 #ifndef WEIR_CLI_BENCH_BENCH_H
 #define WEIR_CLI_BENCH_BENCH_H
@@ -47,7 +48,7 @@ struct weir_bench_mark {
     uint64_t producer; /* from 0 to WEIR_BENCH_PRODUCERS_MAX */
 };
 
-/* ---- the producers ------------------------------------------------------------------------ */
+/* ---- the producers ----------------------------------------------------------------- */
 
 struct weir_bench_producer;
 
@@ -65,7 +66,8 @@ struct weir_bench_load {
     struct weir_error error; /* of the first that failed; to be read after stop() */
 };
 
-/* Prepare letters for all producers. Fails with WEIR_NO_MEMORY; close() is owed either way. */
+/* Prepare letters for all producers. Fails with WEIR_NO_MEMORY; close() is owed either
+ * way. */
 WEIR_CHECKED enum weir_status weir_bench_load_open(struct weir_bench_load *self,
                                                    struct weir_outbox *outbox,
                                                    const char *queue,
@@ -85,7 +87,7 @@ WEIR_CHECKED enum weir_status weir_bench_load_stop(struct weir_bench_load *self,
 WEIR_CHECKED enum weir_status weir_bench_load_send_one(struct weir_bench_load *self,
                                                        struct weir_error *error);
 
-/* ---- the handler -------------------------------------------------------------------------- */
+/* ---- the handler ------------------------------------------------------------------- */
 
 struct weir_bench_partition {
     int64_t seq;                                   /* of the last message */
@@ -106,7 +108,7 @@ enum weir_outcome weir_bench_tally_take(struct weir_context *context, void *stat
                                         const struct weir_message *message,
                                         struct weir_reason *reason);
 
-/* ---- the database ------------------------------------------------------------------------- */
+/* ---- the database ------------------------------------------------------------------ */
 
 struct weir_bench_settings {
     bool durable;                        /* a commit survives a crash */
@@ -117,7 +119,7 @@ WEIR_CHECKED enum weir_status weir_bench_settings_read(struct weir_bench_setting
                                                        struct weir_db *db,
                                                        struct weir_error *error);
 
-/* ---- the figures -------------------------------------------------------------------------- */
+/* ---- the figures ------------------------------------------------------------------- */
 
 struct weir_bench_rate {
     int64_t count;

@@ -1,8 +1,8 @@
 /*
  * bench_load.c - the producers of `weir bench`; see bench.h.
  *
- * Letters are made once; before each transaction only their numbers are written anew. The last
- * producer has no thread: it is the caller of send_one().
+ * Letters are made once; before each transaction only their numbers are written anew.
+ * The last producer has no thread: it is the caller of send_one().
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ struct weir_bench_producer {
     struct weir_draft *drafts; /* owned: views of the payloads */
 };
 
-/* ---- letters ------------------------------------------------------------------------------ */
+/* ---- letters ----------------------------------------------------------------------- */
 
 static enum weir_status make_letters(struct weir_bench_producer *self,
                                      const struct weir_bench_plan *plan, size_t count)
@@ -74,7 +74,7 @@ static enum weir_status send_letters(struct weir_bench_producer *self, size_t co
     return status;
 }
 
-/* ---- threads ------------------------------------------------------------------------------ */
+/* ---- threads ----------------------------------------------------------------------- */
 
 static void *produce(void *argument)
 {
@@ -106,7 +106,7 @@ static void join(struct weir_bench_load *self, uint32_t count)
         pthread_join(self->producers[i].thread, NULL);
 }
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 /* Whole batches each, and the rest to the first. */
 static int64_t share_of(const struct weir_bench_plan *plan, uint32_t producer)

@@ -35,7 +35,7 @@ static bool in_order(const struct weir_bench_stats *stats)
     return stats->disorder == 0;
 }
 
-/* ---- text --------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------- */
 
 static void print_rate(const char *name, const struct weir_bench_rate *rate)
 {
@@ -93,7 +93,7 @@ static void print_text(const struct weir_session *session,
     print_order(stats);
 }
 
-/* ---- JSON --------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------- */
 
 static void add_rate(struct weir_buf *json, const char *name,
                      const struct weir_bench_rate *rate)

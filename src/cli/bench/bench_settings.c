@@ -1,5 +1,6 @@
 /*
- * bench_settings.c - what a commit costs is decided by the database's settings; see bench.h.
+ * bench_settings.c - what a commit costs is decided by the database's settings; see
+ * bench.h.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
  * bench_tally.c - the handler of `weir bench`; see bench.h.
  *
- * A message that comes again is no disorder: that is promised to happen after a failure. It is
- * known by its number.
+ * A message that comes again is no disorder: that is promised to happen after a
+ * failure. It is known by its number.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
  * budget_limit.c - `weir budget create` and `change`.
  *
- * change() of the library wants all of what it is to be; the command changes only what is named, and
- * so reads the budget first.
+ * change() of the library wants all of what it is to be; the command changes only what
+ * is named, and so reads the budget first.
  */
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +88,7 @@ struct limit_call {
     bool no_memory;
 };
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 static struct wish *find_wish(struct limit_call *self, const char *dimension)
 {
@@ -173,7 +173,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
-/* ---- the draft ---------------------------------------------------------------------------- */
+/* ---- the draft --------------------------------------------------------------------- */
 
 static void keep_limit(void *state, const struct weir_budget_info *info)
 {
@@ -213,7 +213,7 @@ static void fill_limits(struct limit_call *self)
     }
 }
 
-/* ---- the commands ------------------------------------------------------------------------- */
+/* ---- the commands ------------------------------------------------------------------ */
 
 static int tell(const struct limit_call *self, const char *done)
 {

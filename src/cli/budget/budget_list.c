@@ -75,7 +75,7 @@ struct view_call {
     size_t count;
 };
 
-/* ---- rows --------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------- */
 
 /* 0 is no limit. */
 static const char *spell_limit(int64_t limit, char *out)
@@ -148,7 +148,7 @@ static void add_json(void *state, const struct weir_budget_info *info)
     weir_budget_append_json(&self->text, NULL, info);
 }
 
-/* ---- in full ------------------------------------------------------------------------------ */
+/* ---- in full ----------------------------------------------------------------------- */
 
 static void append_breaches(struct weir_buf *text, const struct weir_budget_info *info)
 {
@@ -185,7 +185,7 @@ static void show_budget(void *state, const struct weir_budget_info *info)
         add_usage(&self->table, &info->usage[i]);
 }
 
-/* ---- the commands ------------------------------------------------------------------------- */
+/* ---- the commands ------------------------------------------------------------------ */
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {

@@ -67,7 +67,7 @@ struct using
     struct weir_budget_answer answer;
 };
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
@@ -113,7 +113,7 @@ static int take_amounts(const struct weir_command *self, int argc, char **argv,
     return code;
 }
 
-/* ---- telling ------------------------------------------------------------------------------ */
+/* ---- telling ----------------------------------------------------------------------- */
 
 static const char *const ANSWERS[] = {
     [WEIR_SPENT] = "reported",
@@ -188,7 +188,7 @@ static int tell_report(const struct using *self)
     return code;
 }
 
-/* ---- the commands ------------------------------------------------------------------------- */
+/* ---- the commands ------------------------------------------------------------------ */
 
 static int report(struct using *self)
 {

@@ -1,5 +1,6 @@
 /*
- * demo.c - `weir demo`: a shop that writes orders and messages, and whether all of them arrive.
+ * demo.c - `weir demo`: a shop that writes orders and messages, and whether all of them
+ * arrive.
  *
  *   play            orders are placed; look ten times a second on a terminal, else once
  *     | time is over, or Ctrl-C
@@ -113,7 +114,7 @@ struct demo {
     bool good;
 };
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 /* Digits with at most one point among them. strtod() alone would take "inf", " 1", "1e9"
  * and "0x5" as well. */
@@ -190,7 +191,7 @@ static int parse_options(struct demo *self, int argc, char **argv)
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
-/* ---- looking ------------------------------------------------------------------------------ */
+/* ---- looking ----------------------------------------------------------------------- */
 
 static const char *engine_of(const struct demo *self)
 {
@@ -232,7 +233,7 @@ static bool nobody_reads(const struct demo *self)
     return self->console.write_errno != 0;
 }
 
-/* ---- the run ------------------------------------------------------------------------------ */
+/* ---- the run ----------------------------------------------------------------------- */
 
 /* Look again and again until it is time to end, or until nobody looks any more. */
 static void play(struct demo *self)
@@ -267,7 +268,8 @@ static bool is_drained(struct demo *self)
            drained;
 }
 
-/* Wait for the last orders, as long as they move. False: a second signal asked for the end. */
+/* Wait for the last orders, as long as they move. False: a second signal asked for the
+ * end. */
 static bool drain(struct demo *self)
 {
     int64_t next_ns = 0, moved_ns = weir_system_now_ns();
@@ -292,7 +294,8 @@ static bool drain(struct demo *self)
     }
 }
 
-/* The user has no patience left: leave no folder behind, and end as the signal would have it. */
+/* The user has no patience left: leave no folder behind, and end as the signal would
+ * have it. */
 static void end_at_once(struct demo *self)
 {
     weir_demo_site_remove_folder(&self->site);
@@ -316,7 +319,7 @@ static enum weir_status judge(struct demo *self, struct weir_error *error)
     return WEIR_OK;
 }
 
-/* ---- the summary -------------------------------------------------------------------------- */
+/* ---- the summary ------------------------------------------------------------------- */
 
 /* "committed orders that never arrived: 3; numbers left out: 1 (the first: ...)" */
 static void append_breaches(const struct demo *self, struct weir_buf *out)
@@ -434,7 +437,7 @@ static void show_summary(struct demo *self)
     weir_buf_fini(&verdict);
 }
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 static enum weir_status open_shop(struct demo *self, struct weir_error *error)
 {

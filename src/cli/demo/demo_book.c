@@ -1,8 +1,8 @@
 /*
  * demo_book.c - see demo_book.h.
  *
- * The clerk alone places orders, one after the other, so the executions of an order have numbers in a
- * row, and those of the next come behind them.
+ * The clerk alone places orders, one after the other, so the executions of an order
+ * have numbers in a row, and those of the next come behind them.
  */
 #include "cli/demo/demo_book.h"
 
@@ -37,8 +37,8 @@ static const struct weir_sql SQL_RACES = {
     .parameters = "",
 };
 
-/* Other numbers of states are those of execution/state.h and weir/flow.h, of outcomes and types those of
- * weir/execution.h. Each reads a whole table: once, at the end. */
+/* Other numbers of states are those of execution/state.h and weir/flow.h, of outcomes
+ * and types those of weir/execution.h. Each reads a whole table: once, at the end. */
 static const struct {
     struct weir_sql sql;
     const char *text;
@@ -119,7 +119,7 @@ void weir_book_init(struct weir_book *self, struct weir_db *db)
     *self = (struct weir_book){.db = db};
 }
 
-/* ---- live ---------------------------------------------------------------------------------- */
+/* ---- live -------------------------------------------------------------------------- */
 
 /* One row of an execution. */
 struct line {
@@ -204,7 +204,8 @@ static void add_page(struct weir_book_stats *stats, const struct page *page)
     }
 }
 
-/* An order is complete. Those that have ended, before any that has not, are not read again. */
+/* An order is complete. Those that have ended, before any that has not, are not read
+ * again. */
 static void turn_page(struct weir_book *self, struct page *page)
 {
     if (page->count == 0)
@@ -292,7 +293,7 @@ enum weir_status weir_book_look(struct weir_book *self, struct weir_error *error
     return status;
 }
 
-/* ---- the end ------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------- */
 
 enum weir_status weir_book_audit(struct weir_book *self, int64_t placed,
                                  int64_t out[WEIR_BOOK_BREACH_COUNT],

@@ -1,8 +1,9 @@
 /*
- * demo_book.h - what the database says of the orders of `weir demo --flow`, live and at the end.
+ * demo_book.h - what the database says of the orders of `weir demo --flow`, live and at
+ * the end.
  *
- * Live, only orders that have not ended are read again: those before them are added up once. At the
- * end all of it is audited, by statements that look for what must not be.
+ * Live, only orders that have not ended are read again: those before them are added up
+ * once. At the end all of it is audited, by statements that look for what must not be.
  *
  * Threads  The main thread.
  */
@@ -70,7 +71,8 @@ enum weir_book_breach {
     WEIR_BOOK_BREACH_COUNT
 };
 
-/* Count all of them, when nothing moves any more; `placed`: so many orders there should be. */
+/* Count all of them, when nothing moves any more; `placed`: so many orders there should
+ * be. */
 WEIR_CHECKED enum weir_status weir_book_audit(struct weir_book *self, int64_t placed,
                                               int64_t out[WEIR_BOOK_BREACH_COUNT],
                                               struct weir_error *error);

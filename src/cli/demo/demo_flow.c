@@ -9,7 +9,8 @@
  *   stop, audit     what is in the database, and what must not be
  *   summary         and the verdict, which is the exit code
  *
- * The foreman is forked first of all; whatever becomes of this process, it and the workers end with it.
+ * The foreman is forked first of all; whatever becomes of this process, it and the
+ * workers end with it.
  */
 #include "cli/demo/demo_flow.h"
 
@@ -61,7 +62,7 @@ struct demo {
     bool good;
 };
 
-/* ---- looking ------------------------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------------------- */
 
 static void note_held(struct demo *self, int64_t held)
 {
@@ -110,10 +111,10 @@ static bool nobody_reads(const struct demo *self)
     return self->console.write_errno != 0;
 }
 
-/* ---- the run ------------------------------------------------------------------------------- */
+/* ---- the run ----------------------------------------------------------------------- */
 
-/* Look ten times a second, since the clerk wants to know what has ended; show it as often on a
- * terminal, and once a second elsewhere. */
+/* Look ten times a second, since the clerk wants to know what has ended; show it as
+ * often on a terminal, and once a second elsewhere. */
 static void play(struct demo *self)
 {
     int64_t limit_ns = self->options.limit_ns;
@@ -135,7 +136,8 @@ static void play(struct demo *self)
     }
 }
 
-/* Wait for the last orders, as long as they move. False: a second signal asked for the end. */
+/* Wait for the last orders, as long as they move. False: a second signal asked for the
+ * end. */
 static bool drain(struct demo *self)
 {
     int64_t next_ns = 0, moved_ns = weir_system_now_ns();
@@ -183,7 +185,7 @@ static enum weir_status audit(struct demo *self, struct weir_error *error)
     return status;
 }
 
-/* ---- the summary --------------------------------------------------------------------------- */
+/* ---- the summary ------------------------------------------------------------------- */
 
 static void append_breaches(const struct demo *self, struct weir_buf *out)
 {
@@ -282,7 +284,7 @@ static void show_summary(struct demo *self)
     weir_buf_fini(&verdict);
 }
 
-/* ---- life ---------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 static enum weir_status open_engine(struct demo *self, struct weir_error *error)
 {

@@ -1,6 +1,6 @@
 /*
- * demo_flow.h - `weir demo --flow`: orders as flows of executions, workers that are killed, and
- * whether all of it comes out right.
+ * demo_flow.h - `weir demo --flow`: orders as flows of executions, workers that are
+ * killed, and whether all of it comes out right.
  */
 #ifndef WEIR_CLI_DEMO_DEMO_FLOW_H
 #define WEIR_CLI_DEMO_DEMO_FLOW_H

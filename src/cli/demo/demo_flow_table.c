@@ -65,7 +65,7 @@ void weir_flow_table_append_line(struct weir_flow_table *self, enum weir_tone to
     weir_buf_append_text(&self->text, "\n");
 }
 
-/* ---- the table ----------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------- */
 
 /* Nothing is nothing to look at. */
 static void add_count(struct weir_table *table, enum weir_tone tone, int64_t count)
@@ -99,7 +99,7 @@ static void append_steps(struct weir_flow_table *self,
         weir_buf_append_text(&self->text, "(no memory for the table)\n");
 }
 
-/* ---- sentences ----------------------------------------------------------------------------- */
+/* ---- sentences --------------------------------------------------------------------- */
 
 static void append_orders(struct weir_flow_table *self,
                           const struct weir_execution_view *view)

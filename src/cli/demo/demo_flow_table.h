@@ -1,8 +1,9 @@
 /*
- * demo_flow_table.h - the figures of `weir demo --flow`: a table that is drawn again and again, or a
- * line a second.
+ * demo_flow_table.h - the figures of `weir demo --flow`: a table that is drawn again
+ * and again, or a line a second.
  *
- * Memory   The table keeps the widths of its columns, so that it stands still on a terminal.
+ * Memory   The table keeps the widths of its columns, so that it stands still on a
+ *          terminal.
  */
 #ifndef WEIR_CLI_DEMO_DEMO_FLOW_TABLE_H
 #define WEIR_CLI_DEMO_DEMO_FLOW_TABLE_H
@@ -42,7 +43,8 @@ void weir_flow_table_fini(struct weir_flow_table *self);
 /* Empty the text, to begin something new. */
 void weir_flow_table_reset(struct weir_flow_table *self);
 
-/* Append the whole table, or just one line. How it went is in weir_buf_status(&self->text). */
+/* Append the whole table, or just one line. How it went is in
+ * weir_buf_status(&self->text). */
 void weir_flow_table_append_frame(struct weir_flow_table *self,
                                   const struct weir_execution_view *view);
 void weir_flow_table_append_row(struct weir_flow_table *self,

@@ -2,12 +2,12 @@
  * demo_ledger.c - a window over the newest orders, and counters.
  *
  *   I1  the place of an order is its number modulo the size of the window
- *   I2  a place is given to the next order only when its last one can no longer be waited for:
- *       settled, rolled back, or in doubt
+ *   I2  a place is given to the next order only when its last one can no longer be
+ *       waited for: settled, rolled back, or in doubt
  *   I3  every order below `oldest` is such a one, or has left the window
  *
- * What has left the window is forgotten. A message of it that arrived all the same would count as
- * a stranger: broken either way.
+ * What has left the window is forgotten. A message of it that arrived all the same
+ * would count as a stranger: broken either way.
  */
 #include "cli/demo/demo_ledger.h"
 
@@ -98,7 +98,7 @@ const char *weir_ledger_breach_text(enum weir_ledger_breach breach)
     return BREACH_TEXTS[breach];
 }
 
-/* ---- the shop's side ---------------------------------------------------------------------- */
+/* ---- the shop's side --------------------------------------------------------------- */
 
 /* Nothing more is expected of it. */
 static bool is_closed(const struct entry *entry)
@@ -169,7 +169,7 @@ static void count_committed(struct weir_ledger *self, const struct entry *entry)
     self->stats.partitions[entry->partition].waiting++;
 }
 
-/* ---- the handler's side ------------------------------------------------------------------- */
+/* ---- the handler's side ------------------------------------------------------------ */
 
 void weir_ledger_arrive(struct weir_ledger *self,
                         const struct weir_ledger_arrival *arrival, int64_t now_ns)
@@ -278,9 +278,10 @@ static void settle_order(struct weir_ledger *self,
         self->customers[entry->customer] = entry->order;
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------- */
 
-/* Its waiting is below 0 for a moment when a message is settled before its COMMIT has returned. */
+/* Its waiting is below 0 for a moment when a message is settled before its COMMIT has
+ * returned. */
 static void hide_the_future(struct weir_ledger_stats *stats)
 {
     for (int i = 0; i < WEIR_LEDGER_PARTITIONS; i++)
@@ -331,7 +332,7 @@ bool weir_ledger_judge(struct weir_ledger *self, int64_t orders, int64_t dead_le
     return broken == 0;
 }
 
-/* ---- helpers ------------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 static struct entry *find(struct weir_ledger *self, int64_t order)
 {

@@ -1,27 +1,29 @@
 /*
- * demo_ledger.h - what the demo's shop has promised, what has arrived, and whether the two agree.
+ * demo_ledger.h - what the demo's shop has promised, what has arrived, and whether the
+ * two agree.
  *
- * Every order is entered before its transaction begins, and again when it has committed or was
- * rolled back. The handler enters what arrives, and how it answered. So the ledger knows, from
- * outside of weir, what weir should have done:
+ * Every order is entered before its transaction begins, and again when it has committed
+ * or was rolled back. The handler enters what arrives, and how it answered. So the
+ * ledger knows, from outside of weir, what weir should have done:
  *
  *   - every order that was committed arrives, and is settled: delivered, or a dead letter
  *   - an order that was rolled back is never seen, nor one that nobody placed
  *   - each partition is numbered 1, 2, 3, ... without a gap
  *   - the orders of a customer, who places one after the other, arrive in that order
- *   - an order comes again only under the number it had before: weir may deliver it again when
- *     an acknowledgement was lost, and receivers know it by that
+ *   - an order comes again only under the number it had before: weir may deliver it
+ *     again when an acknowledgement was lost, and receivers know it by that
  *
  *   shop      begin ---> stamp ---> end(COMMITTED, ROLLED_BACK or IN_DOUBT)
  *                          |
- *   handler                +---> arrive ---> settle(RETRY) ---> arrive ---> settle(DONE or REJECT)
+ *   handler                +---> arrive ---> settle(RETRY) ---> arrive ---> settle(DONE
+ *                          or REJECT)
  *
  * A message may arrive before its transaction's COMMIT has returned to the shop.
  *
  * Threads  Any thread, but for create, destroy and judge.
- * Memory   The newest WEIR_LEDGER_WINDOW orders. An order keeps its place until it is settled, and
- *          begin() refuses when the next place is still taken: so the shop cannot run away from
- *          a handler that stands still.
+ * Memory   The newest WEIR_LEDGER_WINDOW orders. An order keeps its place until it is
+ *          settled, and begin() refuses when the next place is still taken: so the shop
+ *          cannot run away from a handler that stands still.
  */
 #ifndef WEIR_CLI_DEMO_DEMO_LEDGER_H
 #define WEIR_CLI_DEMO_DEMO_LEDGER_H
@@ -61,14 +63,15 @@ struct weir_ledger_arrival {
 
 /* Ways in which the promise can be broken. */
 enum weir_ledger_breach {
-    WEIR_BREACH_LOST,      /* committed, and never arrived */
-    WEIR_BREACH_GHOST,     /* rolled back, and arrived */
-    WEIR_BREACH_STRANGER,  /* arrived, and nobody placed it */
-    WEIR_BREACH_TWICE,     /* arrived again under another number */
-    WEIR_BREACH_GAP,       /* a number was left out */
-    WEIR_BREACH_OVERTAKEN, /* arrived after a later order of the same customer */
-    WEIR_BREACH_ASTRAY,    /* in the wrong partition, or under another customer's name */
-    WEIR_BREACH_MISCOUNTED, /* table of orders, or dead letters: more or fewer than we know of */
+    WEIR_BREACH_LOST,       /* committed, and never arrived */
+    WEIR_BREACH_GHOST,      /* rolled back, and arrived */
+    WEIR_BREACH_STRANGER,   /* arrived, and nobody placed it */
+    WEIR_BREACH_TWICE,      /* arrived again under another number */
+    WEIR_BREACH_GAP,        /* a number was left out */
+    WEIR_BREACH_OVERTAKEN,  /* arrived after a later order of the same customer */
+    WEIR_BREACH_ASTRAY,     /* in the wrong partition, or under another customer's name */
+    WEIR_BREACH_MISCOUNTED, /* table of orders, or dead letters: more or fewer than we
+                               know of */
     WEIR_BREACH_COUNT
 };
 
@@ -103,11 +106,12 @@ WEIR_CHECKED enum weir_status weir_ledger_create(struct weir_ledger **out);
 /* NULL is fine. */
 void weir_ledger_destroy(struct weir_ledger *self);
 
-/* Enter an order that is about to be placed. Returns its number, from 1; 0 when there is no
- * room: too many are on the way. */
+/* Enter an order that is about to be placed. Returns its number, from 1; 0 when there
+ * is no room: too many are on the way. */
 int64_t weir_ledger_begin(struct weir_ledger *self, int32_t customer, int32_t partition);
 
-/* It is about to be committed, now. May be called again when a transaction is tried again. */
+/* It is about to be committed, now. May be called again when a transaction is tried
+ * again. */
 void weir_ledger_stamp(struct weir_ledger *self, int64_t order, int64_t now_ns);
 
 /* So its transaction ended; not WEIR_LEDGER_OPEN. */
@@ -123,9 +127,10 @@ void weir_ledger_settle(struct weir_ledger *self,
 void weir_ledger_read(struct weir_ledger *self, struct weir_ledger_stats *out);
 
 /*
- * At the end, when nothing moves any more: what is still open is lost, and the figures of the
- * database must be ours: `orders` rows of orders, `dead_letters` dead letters. Returns whether
- * nothing was broken from beginning to end; how many of what is in the figures.
+ * At the end, when nothing moves any more: what is still open is lost, and the figures
+ * of the database must be ours: `orders` rows of orders, `dead_letters` dead letters.
+ * Returns whether nothing was broken from beginning to end; how many of what is in the
+ * figures.
  */
 bool weir_ledger_judge(struct weir_ledger *self, int64_t orders, int64_t dead_letters);
 

@@ -1,9 +1,9 @@
 /*
  * demo_orders.c - see demo_orders.h: the clerk, who places orders and answers letters.
  *
- * A letter is what a worker would send by mail: who asks, and the token with which to answer. Here it
- * is a row in a table of the application's. It is removed after it was answered; so one may be
- * answered twice, with the same key, which counts once.
+ * A letter is what a worker would send by mail: who asks, and the token with which to
+ * answer. Here it is a row in a table of the application's. It is removed after it was
+ * answered; so one may be answered twice, with the same key, which counts once.
  */
 #include "cli/demo/demo_orders.h"
 
@@ -82,7 +82,8 @@ struct letter {
     char token[WEIR_TOKEN_TEXT_SIZE];
 };
 
-/* An order that is being placed; kept until it is, so that a repeated call is the same. */
+/* An order that is being placed; kept until it is, so that a repeated call is the
+ * same. */
 struct order {
     bool created;
     struct weir_flow_id flow;
@@ -120,7 +121,7 @@ int64_t weir_orders_calls(int64_t rate)
     return calls > 0 ? calls : 1;
 }
 
-/* ---- placing orders ------------------------------------------------------------------------ */
+/* ---- placing orders ---------------------------------------------------------------- */
 
 static void draft_steps(const struct order *order, const char *number,
                         const struct weir_execution_policy *policy,
@@ -218,7 +219,7 @@ static enum weir_status place_what_is_due(struct weir_orders *self, bool closed,
     return status;
 }
 
-/* ---- letters ------------------------------------------------------------------------------- */
+/* ---- letters ----------------------------------------------------------------------- */
 
 static void copy_letter(struct weir_rows *rows, struct letter *out)
 {
@@ -299,7 +300,7 @@ static enum weir_status answer_letters(struct weir_orders *self, struct weir_err
     return status;
 }
 
-/* ---- the clerk ----------------------------------------------------------------------------- */
+/* ---- the clerk --------------------------------------------------------------------- */
 
 static void note_trouble(struct weir_orders *self, const struct weir_error *error)
 {
@@ -353,7 +354,7 @@ static void *serve(void *state)
     return NULL;
 }
 
-/* ---- life ---------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 static enum weir_status make_letters(struct weir_orders *self, struct weir_error *error)
 {

@@ -1,5 +1,6 @@
 /*
- * demo_orders.h - the order workflow of `weir demo --flow`: this is how an application uses flows.
+ * demo_orders.h - the order workflow of `weir demo --flow`: this is how an application
+ * uses flows.
  *
  *                                            +-> north -+
  *   reserve --> charge --> approve ----------+          +--> ship
@@ -8,10 +9,10 @@
  *            calls to the  somebody has        the other one is cancelled
  *            bank          said yes or no
  *
- * A clerk in the main process places orders, each a flow of six executions, and answers the letters
- * in which the workers ask for approval. The steps are done in processes of their own
- * (demo_steps.c, demo_worker_pool.h). Some orders are refused: what follows is skipped. The bank is sometimes
- * busy: the step is tried again.
+ * A clerk in the main process places orders, each a flow of six executions, and answers
+ * the letters in which the workers ask for approval. The steps are done in processes of
+ * their own (demo_steps.c, demo_worker_pool.h). Some orders are refused: what follows
+ * is skipped. The bank is sometimes busy: the step is tried again.
  *
  * Threads  The main thread owns it; the clerk has one of its own.
  */
@@ -62,7 +63,8 @@ struct weir_orders_options {
 /* The bank takes so many calls a second: fewer than orders are placed. */
 int64_t weir_orders_calls(int64_t rate);
 
-/* Make the table of letters and the budget. Fails as the database does; *out is then NULL. */
+/* Make the table of letters and the budget. Fails as the database does; *out is then
+ * NULL. */
 WEIR_CHECKED enum weir_status
 weir_orders_create(const struct weir_orders_options *options, struct weir_orders **out,
                    struct weir_error *error);
@@ -74,10 +76,12 @@ void weir_orders_destroy(struct weir_orders *self);
 WEIR_CHECKED enum weir_status weir_orders_open(struct weir_orders *self,
                                                struct weir_error *error);
 
-/* No more orders are placed; returns when the last one is. Letters are answered all the same. */
+/* No more orders are placed; returns when the last one is. Letters are answered all the
+ * same. */
 void weir_orders_close(struct weir_orders *self);
 
-/* How many were placed; and be told how many have ended, so that not too many are on the way. */
+/* How many were placed; and be told how many have ended, so that not too many are on
+ * the way. */
 int64_t weir_orders_placed(struct weir_orders *self);
 void weir_orders_note_ended(struct weir_orders *self, int64_t ended);
 

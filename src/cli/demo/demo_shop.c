@@ -1,9 +1,10 @@
 /*
- * demo_shop.c - see demo_shop.h; place_order() and ship() are what an application would write.
+ * demo_shop.c - see demo_shop.h; place_order() and ship() are what an application would
+ * write.
  *
- * A customer belongs to one producer and is the key of the message. So the orders of a customer
- * are placed one after the other, go to one partition, and must arrive in that order, which the
- * ledger checks.
+ * A customer belongs to one producer and is the key of the message. So the orders of a
+ * customer are placed one after the other, go to one partition, and must arrive in that
+ * order, which the ledger checks.
  */
 #include "cli/demo/demo_shop.h"
 
@@ -84,9 +85,10 @@ static const struct weir_sql SQL_INSERT_ORDER = {
     .parameters = "iti",
 };
 
-/* ---- placing orders ----------------------------------------------------------------------- */
+/* ---- placing orders ---------------------------------------------------------------- */
 
-/* The whole transaction: a row of the shop's own, and the message about it. Both, or neither. */
+/* The whole transaction: a row of the shop's own, and the message about it. Both, or
+ * neither. */
 static enum weir_status place_order(struct weir_outbox *outbox,
                                     struct weir_connection *connection, void *argument,
                                     struct weir_error *error)
@@ -197,7 +199,7 @@ static void *produce(void *state)
     return NULL;
 }
 
-/* ---- the carrier -------------------------------------------------------------------------- */
+/* ---- the carrier ------------------------------------------------------------------- */
 
 static int32_t find_customer(const char *name)
 {
@@ -233,7 +235,8 @@ static bool carrier_is_busy(int64_t order, uint32_t attempts)
            attempts <= order / BUSY_EVERY % BUSY_MAX;
 }
 
-/* The handler: weir calls it for each message, in order per partition, until it is done. */
+/* The handler: weir calls it for each message, in order per partition, until it is
+ * done. */
 static enum weir_outcome ship(struct weir_context *context, void *state,
                               const struct weir_message *message,
                               struct weir_reason *reason)
@@ -259,7 +262,7 @@ static enum weir_outcome ship(struct weir_context *context, void *state,
     return outcome;
 }
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 static enum weir_status begin_delivery(struct weir_shop *self, struct weir_error *error)
 {

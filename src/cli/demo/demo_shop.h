@@ -1,10 +1,11 @@
 /*
  * demo_shop.h - the order service of the demo: customers, orders, and a carrier.
  *
- * This is how an application uses weir. Producers place orders, each in a transaction of its own:
- * a row in the shop's table, and a message about it. Some customers change their mind in the
- * middle, and the transaction is rolled back. A handler gives each order to the carrier, who is
- * sometimes busy (the handler answers retry) and never goes to Atlantis (reject: a dead letter).
+ * This is how an application uses weir. Producers place orders, each in a transaction
+ * of its own: a row in the shop's table, and a message about it. Some customers change
+ * their mind in the middle, and the transaction is rolled back. A handler gives each
+ * order to the carrier, who is sometimes busy (the handler answers retry) and never
+ * goes to Atlantis (reject: a dead letter).
  *
  *   producer 1..4                          carrier
  *   -------------                          -------
@@ -41,8 +42,8 @@ struct weir_shop_options {
     int64_t rate;               /* orders per second, rolled back ones included */
 };
 
-/* Make the queue and begin to deliver; no order is placed yet. Fails as the database does, or
- * with WEIR_NO_MEMORY; *out is then NULL. */
+/* Make the queue and begin to deliver; no order is placed yet. Fails as the database
+ * does, or with WEIR_NO_MEMORY; *out is then NULL. */
 WEIR_CHECKED enum weir_status weir_shop_create(const struct weir_shop_options *options,
                                                struct weir_shop **out,
                                                struct weir_error *error);
@@ -54,11 +55,12 @@ void weir_shop_destroy(struct weir_shop *self);
 WEIR_CHECKED enum weir_status weir_shop_open(struct weir_shop *self,
                                              struct weir_error *error);
 
-/* Place no more orders; returns when the last transaction has ended. Twice is harmless. */
+/* Place no more orders; returns when the last transaction has ended. Twice is
+ * harmless. */
 void weir_shop_close(struct weir_shop *self);
 
-/* What keeps the producers from placing orders, for now or (WEIR_CLASS_STOP and _REJECT: they have
- * ended) for good. WEIR_OK: nothing. */
+/* What keeps the producers from placing orders, for now or (WEIR_CLASS_STOP and
+ * _REJECT: they have ended) for good. WEIR_OK: nothing. */
 enum weir_status weir_shop_trouble(struct weir_shop *self, struct weir_error *out);
 
 /* When it is `trouble`, does it end the shop? */

@@ -36,7 +36,7 @@ static const struct weir_sql SQL_COUNT_ORDERS = {
     .parameters = "",
 };
 
-/* ---- the folder --------------------------------------------------------------------------- */
+/* ---- the folder -------------------------------------------------------------------- */
 
 static int make_temporary_folder(struct weir_demo_site *self)
 {
@@ -94,7 +94,7 @@ void weir_demo_site_remove_folder(struct weir_demo_site *self)
     self->temporary = false;
 }
 
-/* ---- opening ------------------------------------------------------------------------------ */
+/* ---- opening ----------------------------------------------------------------------- */
 
 /* A path may have characters that mean something else in a URL. */
 static void write_url(struct weir_demo_site *self)
@@ -133,8 +133,8 @@ static int create_db(struct weir_demo_site *self)
     return WEIR_EXIT_DONE;
 }
 
-/* Make the tables where there are none. Those that are there are left as they are: bringing them
- * up to date is a decision, and 'weir migrate' is how it is made. */
+/* Make the tables where there are none. Those that are there are left as they are:
+ * bringing them up to date is a decision, and 'weir migrate' is how it is made. */
 static enum weir_status make_tables(struct weir_demo_site *self, struct weir_error *error)
 {
     struct weir_db *db = self->session.db;
@@ -163,7 +163,7 @@ static enum weir_status create_outbox(struct weir_demo_site *self,
     return weir_outbox_create(&options, &self->session.outbox, error);
 }
 
-/* ---- what another run has left ------------------------------------------------------------ */
+/* ---- what another run has left ----------------------------------------------------- */
 
 struct leftover {
     bool exists;
@@ -231,7 +231,8 @@ static enum weir_status execute(struct weir_demo_site *self, const char *text,
     return status;
 }
 
-/* The queue is the shop's to make; here it is seen to that it is new, and the table with it. */
+/* The queue is the shop's to make; here it is seen to that it is new, and the table
+ * with it. */
 static int clear_ground(struct weir_demo_site *self)
 {
     struct leftover leftover = {false};
@@ -285,7 +286,7 @@ int weir_demo_site_open(struct weir_demo_site *self, const struct weir_command *
     return clear_ground(self);
 }
 
-/* ---- the end ------------------------------------------------------------------------------ */
+/* ---- the end ----------------------------------------------------------------------- */
 
 enum weir_status weir_demo_site_count(struct weir_demo_site *self, int64_t *orders,
                                       int64_t *dead_letters, struct weir_error *error)

@@ -1,15 +1,17 @@
 /*
  * demo_site.h - the database that the demo takes place in.
  *
- *   (nothing given)   a SQLite file in a new temporary folder     all of it is removed at the end
+ *   (nothing given)   a SQLite file in a new temporary folder     all of it is removed
+ *                     at the end
  *   --dir PATH        PATH/demo.db, which must not exist yet      kept, to be looked at
- *   --db URL          a database that is there                    queue and table are removed
+ *   --db URL          a database that is there                    queue and table are
+ *                     removed
  *
- * In a database of somebody else's the demo touches only its own: the queue WEIR_SHOP_QUEUE and
- * the table of orders. Tables of weir are made if there are none, and stay. What a demo that was
- * killed has left is cleared away, unless messages or dead letters are in it: then it refuses, and
- * says how to remove them. WEIR_DB is not looked at: a demo must be asked for by name to run in a
- * database that matters.
+ * In a database of somebody else's the demo touches only its own: the queue
+ * WEIR_SHOP_QUEUE and the table of orders. Tables of weir are made if there are none,
+ * and stay. What a demo that was killed has left is cleared away, unless messages or
+ * dead letters are in it: then it refuses, and says how to remove them. WEIR_DB is not
+ * looked at: a demo must be asked for by name to run in a database that matters.
  *
  * What does not work is told here, and the command only returns the exit code.
  *
@@ -30,8 +32,8 @@ struct weir_demo_site {
     bool made;      /* queue and table are there */
 };
 
-/* Folder and database, and nothing in it. WEIR_EXIT_DONE, or what the command returns after close(),
- * which is owed either way. `dir` may be NULL. */
+/* Folder and database, and nothing in it. WEIR_EXIT_DONE, or what the command returns
+ * after close(), which is owed either way. `dir` may be NULL. */
 WEIR_CHECKED int weir_demo_site_found(struct weir_demo_site *self,
                                       const struct weir_command *command,
                                       const char *dir);
@@ -44,8 +46,8 @@ WEIR_CHECKED int weir_demo_site_open(struct weir_demo_site *self,
  * WEIR_EXIT_FAILED after telling what could not be removed. */
 WEIR_CHECKED int weir_demo_site_close(struct weir_demo_site *self);
 
-/* Remove the temporary folder, if it is one, with no regard for who works in it: for the end at
- * once. */
+/* Remove the temporary folder, if it is one, with no regard for who works in it: for
+ * the end at once. */
 void weir_demo_site_remove_folder(struct weir_demo_site *self);
 
 /* What the database has kept. */

@@ -1,9 +1,10 @@
 /*
- * demo_steps.c - the steps of an order, and the worker process that does them: see demo_orders.h.
+ * demo_steps.c - the steps of an order, and the worker process that does them: see
+ * demo_orders.h.
  *
- * Any of them may be killed at any line, and is then done again by another worker. What a step does
- * beside its answer bears that: a call to the bank is reported with a key, a letter is written anew
- * with the same token.
+ * Any of them may be killed at any line, and is then done again by another worker. What
+ * a step does beside its answer bears that: a call to the bank is reported with a key,
+ * a letter is written anew with the same token.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ static enum weir_answer reserve(struct weir_context *context, void *state,
     return weir_task_complete(task, NULL, 0);
 }
 
-/* ---- the bank ------------------------------------------------------------------------------ */
+/* ---- the bank ---------------------------------------------------------------------- */
 
 static enum weir_answer charge(struct weir_context *context, void *state,
                                struct weir_task *task)
@@ -94,7 +95,7 @@ static enum weir_answer charge(struct weir_context *context, void *state,
     return weir_task_complete(task, NULL, 0);
 }
 
-/* ---- the boss ------------------------------------------------------------------------------ */
+/* ---- the boss ---------------------------------------------------------------------- */
 
 enum word { NO_WORD, APPROVED, REFUSED };
 
@@ -124,7 +125,8 @@ static enum weir_status write_letter(struct step_context *step_context,
     return status;
 }
 
-/* First the letter, then the suspension: whoever is killed in between has the same token again. */
+/* First the letter, then the suspension: whoever is killed in between has the same
+ * token again. */
 static enum weir_status ask(struct step_context *step_context, struct weir_task *task,
                             bool *satisfied, struct weir_error *error)
 {
@@ -163,7 +165,7 @@ static enum weir_answer approve(struct weir_context *context, void *state,
     return satisfied ? weir_task_delay(task, 0) : WEIR_ANSWERED;
 }
 
-/* ---- the carriers -------------------------------------------------------------------------- */
+/* ---- the carriers ------------------------------------------------------------------ */
 
 /* Each takes its time; the slower one hears that it is not needed any more. */
 static enum weir_answer drive(struct weir_context *context, struct weir_task *task,
@@ -206,7 +208,7 @@ static enum weir_answer ship(struct weir_context *context, void *state,
     return weir_task_complete(task, claimed->input, claimed->input_size);
 }
 
-/* ---- the process --------------------------------------------------------------------------- */
+/* ---- the process ------------------------------------------------------------------- */
 
 static const weir_task_fn HANDLERS[WEIR_STEP_COUNT] = {
     [WEIR_STEP_RESERVE] = reserve, [WEIR_STEP_CHARGE] = charge,

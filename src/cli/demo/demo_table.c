@@ -71,7 +71,7 @@ void weir_demo_table_append_line(struct weir_demo_table *self, enum weir_tone to
     weir_buf_append_text(&self->text, "\n");
 }
 
-/* ---- the last five seconds ---------------------------------------------------------------- */
+/* ---- the last five seconds --------------------------------------------------------- */
 
 /* Keep the figures of now, if the last ones kept are a second old. */
 static void remember(struct weir_demo_table *self, const struct weir_demo_view *view)
@@ -144,7 +144,7 @@ static int64_t on_the_way(const struct weir_ledger_stats *stats)
     return sum;
 }
 
-/* ---- the table ---------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------- */
 
 void weir_demo_table_append_title(struct weir_demo_table *self,
                                   const struct weir_demo_view *view)
@@ -289,7 +289,7 @@ void weir_demo_table_append_frame(struct weir_demo_table *self,
     weir_demo_table_append_line(self, WEIR_TONE_FAINT, "%s", view->hint);
 }
 
-/* ---- the line ----------------------------------------------------------------------------- */
+/* ---- the line ---------------------------------------------------------------------- */
 
 void weir_demo_table_append_row(struct weir_demo_table *self,
                                 const struct weir_demo_view *view)

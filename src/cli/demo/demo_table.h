@@ -1,10 +1,12 @@
 /*
- * demo_table.h - the demo's figures: a table that is drawn again and again, or a line a second.
+ * demo_table.h - the demo's figures: a table that is drawn again and again, or a line a
+ * second.
  *
- * Rates and latencies are those of the last five seconds, so it remembers the figures of that
- * time.
+ * Rates and latencies are those of the last five seconds, so it remembers the figures
+ * of that time.
  *
- * Memory   The tables keep the widths of their columns, so that they stand still on a terminal.
+ * Memory   The tables keep the widths of their columns, so that they stand still on a
+ *          terminal.
  */
 #ifndef WEIR_CLI_DEMO_DEMO_TABLE_H
 #define WEIR_CLI_DEMO_DEMO_TABLE_H
@@ -50,7 +52,8 @@ void weir_demo_table_fini(struct weir_demo_table *self);
 /* Empty the text, to begin something new. */
 void weir_demo_table_reset(struct weir_demo_table *self);
 
-/* Append the whole table, or just one line. How it went is in weir_buf_status(&self->text). */
+/* Append the whole table, or just one line. How it went is in
+ * weir_buf_status(&self->text). */
 void weir_demo_table_append_frame(struct weir_demo_table *self,
                                   const struct weir_demo_view *view);
 void weir_demo_table_append_row(struct weir_demo_table *self,

@@ -1,8 +1,9 @@
 /*
  * demo_worker_pool.c - see demo_worker_pool.h.
  *
- * The pipe carries one byte, which begins the work; after that it only says that somebody holds its
- * other end. That is main alone, so whatever ends main ends all of them.
+ * The pipe carries one byte, which begins the work; after that it only says that
+ * somebody holds its other end. That is main alone, so whatever ends main ends all of
+ * them.
  */
 #include "cli/demo/demo_worker_pool.h"
 
@@ -44,7 +45,7 @@ struct weir_worker_pool {
     struct board *board;
 };
 
-/* ---- the foreman --------------------------------------------------------------------------- */
+/* ---- the foreman ------------------------------------------------------------------- */
 
 struct pool_process {
     struct board *board;
@@ -87,7 +88,8 @@ static void hire(struct pool_process *self, pid_t *worker)
     *worker = pid > 0 ? pid : 0;
 }
 
-/* Whoever was killed, by the foreman or by somebody at another terminal, is nobody's fault. */
+/* Whoever was killed, by the foreman or by somebody at another terminal, is nobody's
+ * fault. */
 static void note_end(struct pool_process *self, pid_t *worker, int how)
 {
     bool killed = WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL;
@@ -181,7 +183,7 @@ static void lead(struct board *board, weir_worker_pool_fn work, int life)
     see_them_off(&self);
 }
 
-/* ---- main's side --------------------------------------------------------------------------- */
+/* ---- main's side ------------------------------------------------------------------- */
 
 static enum weir_status failed(struct weir_error *error, const char *what)
 {

@@ -1,15 +1,18 @@
 /*
- * demo_worker_pool.h - the workers of `weir demo --flow`: processes, and a foreman who kills one of them now
- * and then.
+ * demo_worker_pool.h - the workers of `weir demo --flow`: processes, and a foreman who
+ * kills one of them now and then.
  *
- *   main --fork--> foreman --fork--> worker 1, 2, 3     SIGKILL every second or so, and a new one
+ *   main --fork--> foreman --fork--> worker 1, 2, 3     SIGKILL every second or so, and
+ *                                                       a new one
  *     |               |                 |
- *     +---- pipe -----+-----------------+               ends when main ends, however it does
+ *     +---- pipe -----+-----------------+               ends when main ends, however it
+ *                                                       does
  *
- * They are killed in the middle of whatever they do: that is what the demo is about. The foreman has
- * no threads and no database, so that it can fork at any time.
+ * They are killed in the middle of whatever they do: that is what the demo is about.
+ * The foreman has no threads and no database, so that it can fork at any time.
  *
- * Threads  The main thread; create() before there is any other, and before a database is open.
+ * Threads  The main thread; create() before there is any other, and before a database
+ *          is open.
  */
 #ifndef WEIR_CLI_DEMO_DEMO_WORKER_POOL_H
 #define WEIR_CLI_DEMO_DEMO_WORKER_POOL_H
@@ -22,19 +25,21 @@ enum { WEIR_WORKER_POOL_WORKERS = 3 };
 
 struct weir_worker_pool;
 
-/* What a worker ends with: it was asked to, it could not begin and another may, it is broken. */
+/* What a worker ends with: it was asked to, it could not begin and another may, it is
+ * broken. */
 enum weir_worker_pool_end {
     WEIR_WORKER_POOL_DONE,
     WEIR_WORKER_POOL_AGAIN,
     WEIR_WORKER_POOL_BROKEN
 };
 
-/* What a worker does, in a process of its own, until somebody closes the other end of `life`. `number` differs between workers, and between those that follow each other. */
+/* What a worker does, in a process of its own, until somebody closes the other end of
+ * `life`. `number` differs between workers, and between those that follow each other. */
 typedef enum weir_worker_pool_end (*weir_worker_pool_fn)(const char *url, uint32_t number,
                                                          int life);
 
-/* Make the foreman, who waits for begin(). Fails with WEIR_SYSTEM or WEIR_NO_MEMORY; *out is then
- * NULL. */
+/* Make the foreman, who waits for begin(). Fails with WEIR_SYSTEM or WEIR_NO_MEMORY;
+ * *out is then NULL. */
 WEIR_CHECKED enum weir_status weir_worker_pool_create(weir_worker_pool_fn work,
                                                       struct weir_worker_pool **out,
                                                       struct weir_error *error);

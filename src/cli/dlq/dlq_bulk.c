@@ -28,7 +28,7 @@ static const char *letters(int64_t count)
     return WEIR_NOUN(count, "dead letter", "dead letters");
 }
 
-/* ---- counting ----------------------------------------------------------------------------- */
+/* ---- counting ---------------------------------------------------------------------- */
 
 static enum weir_status count(const struct weir_dlq_bulk *self, int64_t *out,
                               struct weir_error *error)
@@ -53,7 +53,7 @@ static enum weir_status count(const struct weir_dlq_bulk *self, int64_t *out,
     return status;
 }
 
-/* ---- doing -------------------------------------------------------------------------------- */
+/* ---- doing ------------------------------------------------------------------------- */
 
 static bool note(void *state, const struct weir_dead_letter_progress *progress)
 {
@@ -83,7 +83,7 @@ static enum weir_status work(const struct weir_dlq_bulk *self, int64_t whole,
     return status;
 }
 
-/* ---- telling ------------------------------------------------------------------------------ */
+/* ---- telling ----------------------------------------------------------------------- */
 
 static int tell(const struct weir_dlq_bulk *self, int64_t number)
 {

@@ -1,7 +1,8 @@
 /*
  * dlq_bulk.h - all dead letters of a scope: counted, asked for, done, told.
  *
- * Whatever ends it in the middle, what was done stays done, and the same command does the rest.
+ * Whatever ends it in the middle, what was done stays done, and the same command does
+ * the rest.
  */
 #ifndef WEIR_CLI_DLQ_DLQ_BULK_H
 #define WEIR_CLI_DLQ_DLQ_BULK_H

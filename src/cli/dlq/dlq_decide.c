@@ -133,7 +133,7 @@ typedef enum weir_status (*decide_fn)(struct decide_call *self,
                                       const struct weir_dead_letter_choice *choice,
                                       struct weir_error *error);
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 static int take_option(const struct weir_command *self, int id, struct decide_call *out)
 {
@@ -207,7 +207,7 @@ static int check_claimed(const struct weir_command *self,
     return -1;
 }
 
-/* ---- by id -------------------------------------------------------------------------------- */
+/* ---- by id ------------------------------------------------------------------------- */
 
 static void add_refused(struct weir_buf *json, const struct decide_call *self)
 {
@@ -310,7 +310,7 @@ static enum weir_status discard(struct decide_call *self,
                                     error);
 }
 
-/* ---- by scope ----------------------------------------------------------------------------- */
+/* ---- by scope ---------------------------------------------------------------------- */
 
 static int run_bulk(const struct weir_command *command, struct decide_call *self,
                     enum weir_dlq_bulk_kind kind)
@@ -330,7 +330,7 @@ static int run_bulk(const struct weir_command *command, struct decide_call *self
     return code;
 }
 
-/* ---- the commands ------------------------------------------------------------------------- */
+/* ---- the commands ------------------------------------------------------------------ */
 
 static struct decide_call decide_call; /* too large for a stack */
 

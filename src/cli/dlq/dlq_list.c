@@ -61,7 +61,7 @@ struct list_call {
     struct weir_dlq_view view;
 };
 
-/* ---- list --------------------------------------------------------------------------------- */
+/* ---- list -------------------------------------------------------------------------- */
 
 static int take_mark(const struct weir_command *self, const char *text,
                      struct weir_dead_letter_mark *out)
@@ -190,7 +190,7 @@ static int run_list(const struct weir_command *self, int argc, char **argv)
     return code;
 }
 
-/* ---- show --------------------------------------------------------------------------------- */
+/* ---- show -------------------------------------------------------------------------- */
 
 struct show_call {
     struct weir_command_shared shared;

@@ -91,7 +91,7 @@ void weir_dlq_view_append_json(const struct weir_dlq_view *self, struct weir_buf
     weir_buf_append_text(json, "]");
 }
 
-/* ---- JSON --------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------- */
 
 static void add_uid(struct weir_buf *json, const char *name, const uint8_t *uid)
 {
@@ -144,7 +144,7 @@ void weir_dlq_append_json(struct weir_buf *json, const struct weir_dead_letter *
     weir_buf_append_text(json, "}");
 }
 
-/* ---- in full ------------------------------------------------------------------------------ */
+/* ---- in full ----------------------------------------------------------------------- */
 
 static void add_payload_lines(struct weir_buf *text,
                               const struct weir_dead_letter *letter)

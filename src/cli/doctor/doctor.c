@@ -46,7 +46,7 @@ void weir_doctor_note_failure(struct weir_doctor *self, const char *check,
                       error->text);
 }
 
-/* ---- reaching it -------------------------------------------------------------------------- */
+/* ---- reaching it ------------------------------------------------------------------- */
 
 static const char *remedy_of(const struct weir_error *error)
 {
@@ -86,7 +86,7 @@ static void check_reachable(struct weir_doctor *self)
                           (double)(weir_clock_now_ns() - begin_ns) / 1e6);
 }
 
-/* ---- the schema --------------------------------------------------------------------------- */
+/* ---- the schema -------------------------------------------------------------------- */
 
 static void check_schema(struct weir_doctor *self)
 {
@@ -126,7 +126,7 @@ static void check_schema(struct weir_doctor *self)
             "%" PRIu32 "; this program knows %" PRIu32, version.number, known);
 }
 
-/* ---- settings and clock ------------------------------------------------------------------- */
+/* ---- settings and clock ------------------------------------------------------------ */
 
 static void note_setting(void *state, const struct weir_finding *finding)
 {
@@ -177,7 +177,7 @@ static void check_clock(struct weir_doctor *self)
                           apart_us < 0 ? "behind" : "ahead of");
 }
 
-/* ---- what the tables say ------------------------------------------------------------------ */
+/* ---- what the tables say ----------------------------------------------------------- */
 
 struct served {
     const char *queue;
@@ -239,7 +239,7 @@ static void judge_queue(void *state, const struct weir_queue_info *info)
                           weir_output_age(info->oldest_age_us, age));
 }
 
-/* ---- processes ---------------------------------------------------------------------------- */
+/* ---- processes --------------------------------------------------------------------- */
 
 enum { PROCESSES_MAX = 64, PROCESS_NAME_SIZE = 128 };
 
@@ -389,7 +389,7 @@ void weir_doctor_judge_sweep(struct weir_doctor *self, int64_t span, int64_t mos
                           most);
 }
 
-/* ---- all of it ---------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------- */
 
 /* What is the engine's own. NULL: nothing. */
 struct checks {

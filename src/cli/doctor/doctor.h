@@ -3,7 +3,8 @@
  *
  *   doctor.c          what is asked of any database
  *   doctor_pg.c       PostgreSQL: version, pooler, rights, old transactions
- *   doctor_maria.c    MariaDB: version, settings, engines of tables, rights, old transactions
+ *   doctor_maria.c    MariaDB: version, settings, engines of tables, rights, old
+ *                     transactions
  *   doctor_roles.c    the roles of `weir migrate --roles`: what they have too much
  *   doctor_heads.c    messages that fail for ever, subscriptions that no process serves
  *   doctor_executions.c     the execution engine: tables, what nobody looks after
@@ -42,7 +43,8 @@ void weir_doctor_check_sqlite_file(struct weir_doctor *self);
 void weir_doctor_judge_holder(struct weir_doctor *self,
                               const struct weir_queue_info *info);
 
-/* Which messages fail for ever, and which subscriptions no process serves, where something waits. */
+/* Which messages fail for ever, and which subscriptions no process serves, where
+ * something waits. */
 void weir_doctor_judge_heads(struct weir_doctor *self,
                              const struct weir_queue_info *info);
 
@@ -50,8 +52,9 @@ void weir_doctor_judge_heads(struct weir_doctor *self,
 void weir_doctor_note_failure(struct weir_doctor *self, const char *check,
                               const struct weir_error *error);
 
-/* How many messages every subscription has passed and the log still holds, which has room for `span` of
- * them: ids that were never used are no messages. Beyond `most` the sweep is behind. */
+/* How many messages every subscription has passed and the log still holds, which has
+ * room for `span` of them: ids that were never used are no messages. Beyond `most` the
+ * sweep is behind. */
 void weir_doctor_judge_sweep(struct weir_doctor *self, int64_t span, int64_t most);
 
 #endif

@@ -1,9 +1,11 @@
 /*
- * doctor_heads.c - see doctor.h: subscriptions that stand still although a process delivers their queue.
+ * doctor_heads.c - see doctor.h: subscriptions that stand still although a process
+ * delivers their queue.
  *
- * The message at the head of a partition is tried for ever unless the queue has --attempts-max, and
- * everything behind it waits. A subscription that no process serves waits as well, also beside one that
- * is served. Neither shows in what the queue does as a whole.
+ * The message at the head of a partition is tried for ever unless the queue has
+ * --attempts-max, and everything behind it waits. A subscription that no process serves
+ * waits as well, also beside one that is served. Neither shows in what the queue does
+ * as a whole.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /*
  * doctor_holder.c - see doctor.h: the subscription that the log is kept for.
  *
- * A queue's log is kept for the subscription that is furthest behind, served or not. Where much of it
- * waits, or was set aside to free the log of others, its name is what an operator needs.
+ * A queue's log is kept for the subscription that is furthest behind, served or not.
+ * Where much of it waits, or was set aside to free the log of others, its name is what
+ * an operator needs.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /*
  * doctor_maria.c - see doctor.h.
  *
- * Our own sessions set what matters to them. What is judged here is what they cannot set, and what
- * an application's connections get by default, on which messages are enqueued too.
+ * Our own sessions set what matters to them. What is judged here is what they cannot
+ * set, and what an application's connections get by default, on which messages are
+ * enqueued too.
  */
 #include <inttypes.h>
 #include <mysql.h>
@@ -23,7 +24,7 @@ enum { PACKET_SIZE_NEEDED = 2 * WEIR_PAYLOAD_SIZE_DEFAULT, LOCK_WAIT_S_MIN = 1 }
 
 enum { NAME_SIZE = 128, TABLE_NAME_SIZE = 2 * NAME_SIZE, VALUE_SIZE = 512 };
 
-/* ---- the server's settings ---------------------------------------------------------------- */
+/* ---- the server's settings --------------------------------------------------------- */
 
 /* A variable that this server does not have is left out of the answer. */
 static const struct weir_sql SQL_VARIABLES = {
@@ -270,7 +271,7 @@ void weir_doctor_check_maria_server(struct weir_doctor *self)
                           settings.values[INNODB_LOCK_WAIT_TIMEOUT]);
 }
 
-/* ---- rights ------------------------------------------------------------------------------- */
+/* ---- rights ------------------------------------------------------------------------ */
 
 enum right { MAY_SELECT = 1, MAY_INSERT = 2, MAY_UPDATE = 4, MAY_DELETE = 8 };
 enum { MAY_ALL = MAY_SELECT | MAY_INSERT | MAY_UPDATE | MAY_DELETE };
@@ -278,7 +279,8 @@ enum { MAY_ALL = MAY_SELECT | MAY_INSERT | MAY_UPDATE | MAY_DELETE };
 static const char *const RIGHT_NAMES[] = {"SELECT", "INSERT", "UPDATE", "DELETE"};
 enum { RIGHT_COUNT = sizeof RIGHT_NAMES / sizeof RIGHT_NAMES[0] };
 
-/* What docs/roles.md grants; `name` is without the prefix. The schema table was read by now. */
+/* What docs/roles.md grants; `name` is without the prefix. The schema table was read by
+ * now. */
 struct table {
     const char *name;
     unsigned runtime;
@@ -307,9 +309,9 @@ struct rights {
     unsigned of[TABLE_COUNT]; /* enum right */
 };
 
-/* What this user may do with each column, by itself, its roles, and the database's and global
- * grants; a table that it may nothing with is left out. Of deleting it says nothing. Who may read
- * some columns may read: of messages not everybody sees all. */
+/* What this user may do with each column, by itself, its roles, and the database's and
+ * global grants; a table that it may nothing with is left out. Of deleting it says
+ * nothing. Who may read some columns may read: of messages not everybody sees all. */
 static const struct weir_sql SQL_RIGHTS = {
     .name = "read rights",
     .text = "SELECT table_name, CAST(max(find_in_set('select', privileges) > 0)"
@@ -442,7 +444,7 @@ static void judge_rights(struct weir_doctor *self, const struct rights *rights)
     }
 }
 
-/* ---- the tables --------------------------------------------------------------------------- */
+/* ---- the tables -------------------------------------------------------------------- */
 
 static const struct weir_sql SQL_FOREIGN_TABLES = {
     .name = "find tables of another engine",
@@ -481,8 +483,8 @@ static void check_engines(struct weir_doctor *self)
                           "all are InnoDB");
 }
 
-/* trx_started is in the server's own zone. Prepared transactions that outlived their connection
- * have no thread. */
+/* trx_started is in the server's own zone. Prepared transactions that outlived their
+ * connection have no thread. */
 static const struct weir_sql SQL_TRANSACTIONS = {
     .name = "read transactions",
     .text = "SELECT coalesce(timestampdiff(SECOND, convert_tz(min(trx_started), 'SYSTEM',"

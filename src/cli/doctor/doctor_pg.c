@@ -28,8 +28,8 @@ static const struct weir_sql SQL_SERVER = {
     .parameters = "",
 };
 
-/* Rights that delivery needs, of docs/roles.md; the schema table is only read. Of messages some
- * roles see single columns. */
+/* Rights that delivery needs, of docs/roles.md; the schema table is only read. Of
+ * messages some roles see single columns. */
 #define NEEDED                                                                           \
     " FROM (VALUES ('meta', 'SELECT'), ('queue', 'INSERT UPDATE DELETE'),"               \
     "  ('subscription', 'INSERT UPDATE DELETE'), ('log', 'INSERT'), ('leaf', 'UPDATE')," \
@@ -85,7 +85,7 @@ static bool ask(struct weir_doctor *self, const struct weir_sql *sql, const char
     return status == WEIR_OK;
 }
 
-/* ---- the server --------------------------------------------------------------------------- */
+/* ---- the server -------------------------------------------------------------------- */
 
 static void judge_version(struct weir_doctor *self, int64_t version, bool standby)
 {
@@ -137,7 +137,7 @@ void weir_doctor_check_pg_server(struct weir_doctor *self)
     weir_rows_close(&rows);
 }
 
-/* ---- the dump that it comes from ---------------------------------------------------------- */
+/* ---- the dump that it comes from --------------------------------------------------- */
 
 /* Who may not see the table cannot deliver either: that is told by the rights. */
 void weir_doctor_check_pg_hole(struct weir_doctor *self)
@@ -160,7 +160,7 @@ void weir_doctor_check_pg_hole(struct weir_doctor *self)
             hole.copied + 1, hole.emptied);
 }
 
-/* ---- the tables --------------------------------------------------------------------------- */
+/* ---- the tables -------------------------------------------------------------------- */
 
 static void judge_rights(struct weir_doctor *self, struct weir_rows *rows)
 {

@@ -7,7 +7,8 @@
 
 enum { NAMED_MAX = 8 };
 
-/* Somebody has made them for this database, and not only for another one of the same server. */
+/* Somebody has made them for this database, and not only for another one of the same
+ * server. */
 static bool are_in_use(const struct weir_role_plan *plan)
 {
     struct weir_role_change change;

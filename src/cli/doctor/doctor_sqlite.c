@@ -1,8 +1,8 @@
 /*
  * doctor_sqlite.c - see doctor.h.
  *
- * The file is only looked at by its name: opening and closing it beside SQLite would drop the
- * locks of this process.
+ * The file is only looked at by its name: opening and closing it beside SQLite would
+ * drop the locks of this process.
  */
 #include <inttypes.h>
 #include <sqlite3.h>

@@ -1,5 +1,6 @@
 /*
- * execution.c - `weir execution ...`: the group; its commands are in the files flow_*.c and wait_*.c.
+ * execution.c - `weir execution ...`: the group; its commands are in the files flow_*.c
+ * and wait_*.c.
  */
 #include "cli/command.h"
 

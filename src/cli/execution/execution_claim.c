@@ -1,8 +1,9 @@
 /*
  * execution_claim.c - `weir execution claim`: work for whoever calls, as plain data.
  *
- * The token of a claim is all that the other commands want to see, so a worker may be a script in
- * any language. What was claimed and could not be told comes back when its lease runs out.
+ * The token of a claim is all that the other commands want to see, so a worker may be a
+ * script in any language. What was claimed and could not be told comes back when its
+ * lease runs out.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +68,7 @@ struct claim_call {
     size_t claimed_count;
 };
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
@@ -108,7 +109,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
-/* ---- the input in a file ------------------------------------------------------------------ */
+/* ---- the input in a file ----------------------------------------------------------- */
 
 /* Before anything is claimed: what cannot be written is not claimed. */
 static int open_file(struct claim_call *self)
@@ -144,7 +145,7 @@ static int write_input(const struct claim_call *self)
     return WEIR_EXIT_DONE;
 }
 
-/* ---- telling ------------------------------------------------------------------------------ */
+/* ---- telling ----------------------------------------------------------------------- */
 
 static const struct weir_table_column COLUMNS[] = {
     {.title = "token"},
@@ -244,7 +245,7 @@ static int tell(const struct claim_call *self)
     return WEIR_EXIT_DONE;
 }
 
-/* ---- claiming ----------------------------------------------------------------------------- */
+/* ---- claiming ---------------------------------------------------------------------- */
 
 static int claim(struct claim_call *self)
 {

@@ -1,5 +1,6 @@
 /*
- * execution_claimant.h - who claims: the options that `weir execution claim` and `weir work` share.
+ * execution_claimant.h - who claims: the options that `weir execution claim` and `weir
+ * work` share.
  *
  *   static const struct weir_command_option OPTIONS[] = {
  *       WEIR_EXECUTION_CLAIMANT_OPTIONS,

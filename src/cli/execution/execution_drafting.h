@@ -1,6 +1,6 @@
 /*
- * execution_drafting.h - an execution that is made of words: the options of `weir submit` and of
- * `weir flow add`, and the fields of its JSON.
+ * execution_drafting.h - an execution that is made of words: the options of `weir
+ * submit` and of `weir flow add`, and the fields of its JSON.
  *
  *   init -> take, take, ... -> finish -> draft
  *
@@ -76,8 +76,8 @@ struct weir_drafting {
 
 void weir_drafting_init(struct weir_drafting *self);
 
-/* One option of those above but for the tag, or WEIR_DRAFTING_ID. The exit code; WEIR_EXIT_MISUSE,
- * without a word, also for an id that is none of them. */
+/* One option of those above but for the tag, or WEIR_DRAFTING_ID. The exit code;
+ * WEIR_EXIT_MISUSE, without a word, also for an id that is none of them. */
 WEIR_CHECKED int weir_drafting_take(struct weir_drafting *self,
                                     const struct weir_command *command, int id,
                                     const char *value);
@@ -86,8 +86,8 @@ WEIR_CHECKED int weir_drafting_take(struct weir_drafting *self,
 WEIR_CHECKED int weir_drafting_add_tag(struct weir_drafting *self,
                                        const struct weir_command *command, char *value);
 
-/* All is said: lane and kind are there, and what was said fits together. The exit code. `partitions`:
- * 0 is the default. */
+/* All is said: lane and kind are there, and what was said fits together. The exit code.
+ * `partitions`: 0 is the default. */
 WEIR_CHECKED int weir_drafting_finish(struct weir_drafting *self,
                                       const struct weir_command *command,
                                       uint32_t partitions);

@@ -19,10 +19,10 @@
 
 enum { NUMBER_SIZE = 24, TAGS_SIZE_MAX = 120 * 1024, TOLD_SIZE = 512 };
 
-/* Nothing rings when the claim is lost: it is looked at now and then, while something runs. Between
- * SIGTERM and SIGKILL is less than the second that a worker waits when it is stopped. The worker says
- * that a claim is lost when a tenth of the lease is left; half of that is for the process, and the
- * other half for two looks. */
+/* Nothing rings when the claim is lost: it is looked at now and then, while something
+ * runs. Between SIGTERM and SIGKILL is less than the second that a worker waits when it
+ * is stopped. The worker says that a claim is lost when a tenth of the lease is left;
+ * half of that is for the process, and the other half for two looks. */
 enum { LOOK_MS_MAX = 50, LOOK_SHARE = 40, KILL_MS_MAX = 800, KILL_SHARE = 20 };
 
 /* One process and what it has said. */
@@ -82,7 +82,7 @@ static enum weir_status make_environment(struct weir_environment *self,
     return status == WEIR_OK ? tags_status : status;
 }
 
-/* ---- the process -------------------------------------------------------------------------- */
+/* ---- the process ------------------------------------------------------------------- */
 
 static int64_t share_ms(const struct run *self, int share, int64_t max_ms)
 {
@@ -131,7 +131,7 @@ static void attend(struct run *self, struct weir_context *context,
     self->too_much = weir_buf_status(&self->output) != WEIR_OK;
 }
 
-/* ---- the answer --------------------------------------------------------------------------- */
+/* ---- the answer -------------------------------------------------------------------- */
 
 static enum weir_answer judge(const struct run *self, struct weir_task *task)
 {

@@ -2,7 +2,8 @@
  * execution_exec.h - a process for each execution that a worker has claimed.
  *
  *   the input on standard input, then its end; facts in the environment:
- *   WEIR_TOKEN  WEIR_ID  WEIR_NAMESPACE  WEIR_LANE  WEIR_KIND  WEIR_ATTEMPT  WEIR_ATTEMPT_TYPE
+ *   WEIR_TOKEN  WEIR_ID  WEIR_NAMESPACE  WEIR_LANE  WEIR_KIND  WEIR_ATTEMPT
+ *               WEIR_ATTEMPT_TYPE
  *   WEIR_EPOCH  WEIR_TAGS (a JSON object)  WEIR_DB  WEIR_PREFIX
  *
  *   exit 0    completed, with all of standard output as the result
@@ -10,10 +11,11 @@
  *   exit 65   failed for good (EX_DATAERR)
  *   else      failed, with the code or the signal in the reason
  *
- * The last line of standard error is the reason. A process whose claim is lost, or whose time is
- * over, gets SIGTERM and a moment later SIGKILL, with all of its group, while the lease still holds.
- * Then its execution is given back, unless it says by 75 or 65 what became of it: 0 is what many
- * programs end with when they are asked to, done or not.
+ * The last line of standard error is the reason. A process whose claim is lost, or
+ * whose time is over, gets SIGTERM and a moment later SIGKILL, with all of its group,
+ * while the lease still holds. Then its execution is given back, unless it says by 75
+ * or 65 what became of it: 0 is what many programs end with when they are asked to,
+ * done or not.
  *
  * Threads  Those of the worker, several at once.
  */

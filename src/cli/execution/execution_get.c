@@ -59,7 +59,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
-/* ---- get ---------------------------------------------------------------------------------- */
+/* ---- get --------------------------------------------------------------------------- */
 
 static const struct weir_table_column COLUMNS[] = {
     {.title = "attempt", .align = WEIR_TABLE_RIGHT},
@@ -264,7 +264,7 @@ static int run_get(const struct weir_command *self, int argc, char **argv)
     return run(self, argc, argv, get);
 }
 
-/* ---- result ------------------------------------------------------------------------------- */
+/* ---- result ------------------------------------------------------------------------ */
 
 static int print_json(const struct weir_command *command,
                       const struct weir_execution_id *id, struct weir_str result)

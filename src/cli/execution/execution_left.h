@@ -1,9 +1,12 @@
 /*
- * execution_left.h - what is left to do in some lanes, for a worker that ends when nothing is.
+ * execution_left.h - what is left to do in some lanes, for a worker that ends when
+ * nothing is.
  *
  *   waiting, delayed, active, resumable, rate_limited     moves, by itself or by a worker
- *   suspended                                             waits for the world, perhaps for ever
- *   waiting_children                                      moves if anything of its flow does
+ *   suspended                                             waits for the world, perhaps
+ *                                                         for ever
+ *   waiting_children                                      moves if anything of its flow
+ *                                                         does
  *
  * Threads  The main thread.
  */

@@ -1,8 +1,8 @@
 /*
  * execution_list.c - `weir execution list`.
  *
- * A page of the library may be short and yet not the last, since it looks at so many rows and no
- * more. One of ours is full or the last: it is made of as many as it takes.
+ * A page of the library may be short and yet not the last, since it looks at so many
+ * rows and no more. One of ours is full or the last: it is made of as many as it takes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ struct list_call {
     size_t count; /* visited */
 };
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 static int add_state(const struct weir_command *self, struct list_call *out,
                      const char *value)
@@ -126,7 +126,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
     return code;
 }
 
-/* ---- printing ----------------------------------------------------------------------------- */
+/* ---- printing ---------------------------------------------------------------------- */
 
 static void print_id(void *state, const struct weir_execution_info *info)
 {
@@ -179,7 +179,7 @@ static int print_page(const struct list_call *self)
     return code;
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static int list(struct list_call *self)
 {

@@ -1,9 +1,9 @@
 /*
- * execution_operate.c - what operators do to executions: `weir execution cancel`, `revoke`,
- * `prioritise`, `replay` and `resume`.
+ * execution_operate.c - what operators do to executions: `weir execution cancel`,
+ * `revoke`, `prioritise`, `replay` and `resume`.
  *
- * Ids one after the other, each in a transaction of its own. What is refused is told in a line, and
- * the others are done all the same; a database that fails ends it.
+ * Ids one after the other, each in a transaction of its own. What is refused is told in
+ * a line, and the others are done all the same; a database that fails ends it.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -131,7 +131,7 @@ struct operate_call {
     struct weir_buf refused; /* a JSON list that is not closed yet */
 };
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
@@ -180,7 +180,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
-/* ---- telling ------------------------------------------------------------------------------ */
+/* ---- telling ----------------------------------------------------------------------- */
 
 static void note_done(struct operate_call *self, const struct weir_execution_id *id)
 {
@@ -234,7 +234,7 @@ static int print_json(const struct operate_call *self)
     return code;
 }
 
-/* ---- the work ----------------------------------------------------------------------------- */
+/* ---- the work ---------------------------------------------------------------------- */
 
 /* The exit code for this one; *failed: go no further. */
 static int operate_one(struct operate_call *self, const struct weir_execution_id *id,
@@ -290,7 +290,7 @@ static int run_ids(const struct weir_command *command, struct operate_call *self
     return code;
 }
 
-/* ---- the calls ---------------------------------------------------------------------------- */
+/* ---- the calls --------------------------------------------------------------------- */
 
 static enum weir_status cancel(struct operate_call *self,
                                const struct weir_execution_id *id,
@@ -334,7 +334,7 @@ static enum weir_status resume(struct operate_call *self,
     return weir_execution_resume(self->session.executions, id, self->delay_ms, error);
 }
 
-/* ---- the commands ------------------------------------------------------------------------- */
+/* ---- the commands ------------------------------------------------------------------ */
 
 static struct operate_call operate_call; /* too large for a stack */
 

@@ -7,7 +7,8 @@
 #include "db/db.h"
 #include "execution/schema.h"
 
-/* Nothing to be opened again: MariaDB will never have it, and other databases after a migration. */
+/* Nothing to be opened again: MariaDB will never have it, and other databases after a
+ * migration. */
 static int check_tables(const struct weir_execution_session *self)
 {
     const struct weir_session *session = &self->session;

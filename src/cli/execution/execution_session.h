@@ -1,10 +1,13 @@
 /*
- * execution_session.h - the execution engine of a command, opened as the shared options say.
+ * execution_session.h - the execution engine of a command, opened as the shared options
+ * say.
  *
- *   open(SILENT)    looks at executions or submits them, and needs no more rights than that
+ *   open(SILENT)    looks at executions or submits them, and needs no more rights than
+ *                   that
  *   open(TELLING)   changes them, and tells so in the queues of events
  *
- * As session.h: what does not work is told here, and the command only returns the exit code.
+ * As session.h: what does not work is told here, and the command only returns the exit
+ * code.
  *
  * Threads  The main thread.
  */

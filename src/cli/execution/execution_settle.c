@@ -1,9 +1,9 @@
 /*
- * execution_settle.c - what a worker says of its claims: `weir execution renew`, `progress`, `complete`,
- * `fail`, `delay` and `abandon`.
+ * execution_settle.c - what a worker says of its claims: `weir execution renew`,
+ * `progress`, `complete`, `fail`, `delay` and `abandon`.
  *
- * Each claim is judged by itself. One that is not current any more is refused, with the truth; the
- * others are settled all the same.
+ * Each claim is judged by itself. One that is not current any more is refused, with the
+ * truth; the others are settled all the same.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -173,7 +173,7 @@ static struct settle_call settle_call; /* too large for a stack */
 /* Calls the library, and notes what became of each claim. */
 typedef enum weir_status (*settle_fn)(struct settle_call *self, struct weir_error *error);
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
@@ -206,8 +206,8 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
     return WEIR_EXIT_DONE;
 }
 
-/* The exit code, or -1 to go on. `done` is what will have happened, and `leads_to` where that leads
- * to. */
+/* The exit code, or -1 to go on. `done` is what will have happened, and `leads_to`
+ * where that leads to. */
 static int parse(const struct weir_command *self, int argc, char **argv, const char *done,
                  unsigned leads_to)
 {
@@ -232,7 +232,7 @@ static int parse(const struct weir_command *self, int argc, char **argv, const c
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
-/* ---- telling ------------------------------------------------------------------------------ */
+/* ---- telling ----------------------------------------------------------------------- */
 
 /* One line for each claim that was refused. Returns the exit code. */
 static int tell_refused(const struct settle_call *self)
@@ -308,8 +308,8 @@ static int print_json(const struct settle_call *self)
     return code;
 }
 
-/* What an attempt that failed has become is worth a word. A claim that was settled before may have
- * gone on since. */
+/* What an attempt that failed has become is worth a word. A claim that was settled
+ * before may have gone on since. */
 static void print_done(const struct settle_call *self)
 {
     for (size_t i = 0; i < self->count; i++) {
@@ -353,7 +353,7 @@ static int run_claims(const struct weir_command *command, struct settle_call *se
     return code;
 }
 
-/* ---- the calls ---------------------------------------------------------------------------- */
+/* ---- the calls --------------------------------------------------------------------- */
 
 static enum weir_status renew(struct settle_call *self, struct weir_error *error)
 {
@@ -405,7 +405,7 @@ static int run_settle(const struct weir_command *command, struct settle_call *se
     return run_claims(command, self, settle);
 }
 
-/* ---- the commands ------------------------------------------------------------------------- */
+/* ---- the commands ------------------------------------------------------------------ */
 
 static int run_renew(const struct weir_command *self, int argc, char **argv)
 {

@@ -1,7 +1,8 @@
 /*
  * execution_submit.c - `weir submit`: one execution, or one per line of standard input.
  *
- * What is wrong with a draft is told before the database is opened: nothing is half-created.
+ * What is wrong with a draft is told before the database is opened: nothing is
+ * half-created.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -83,7 +84,7 @@ struct submit_call {
     int64_t duplicates;
 };
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
@@ -145,7 +146,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
-/* ---- one ---------------------------------------------------------------------------------- */
+/* ---- one --------------------------------------------------------------------------- */
 
 static int tell_one(const struct submit_call *self,
                     const struct weir_submission *submission)
@@ -202,7 +203,7 @@ static int submit_one(struct submit_call *self)
     return tell_one(self, &submission);
 }
 
-/* ---- lines -------------------------------------------------------------------------------- */
+/* ---- lines ------------------------------------------------------------------------- */
 
 static enum weir_status fill_key(struct submit_call *self, struct weir_str line,
                                  struct weir_execution_draft *draft,

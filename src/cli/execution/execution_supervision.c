@@ -1,9 +1,9 @@
 /*
  * execution_supervision.c - see execution_supervision.h.
  *
- * A reconciler fails from a tick that failed until its next clean cycle, which may be a minute
- * away. Most of what can fail is the database, for all of them at once, so there is one trouble and
- * the first that has it tells.
+ * A reconciler fails from a tick that failed until its next clean cycle, which may be a
+ * minute away. Most of what can fail is the database, for all of them at once, so there
+ * is one trouble and the first that has it tells.
  */
 #include "cli/execution/execution_supervision.h"
 
@@ -29,7 +29,7 @@ void weir_execution_supervision_init(struct weir_execution_supervision *self,
     weir_execution_supervisor_options_init(&self->options);
 }
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 /* NAME=D; the word is cut in two. */
 static int take_interval(struct weir_execution_supervision *self, char *value)
@@ -82,7 +82,7 @@ int weir_execution_supervision_take(struct weir_execution_supervision *self, int
     }
 }
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 enum weir_status weir_execution_supervision_start(struct weir_execution_supervision *self,
                                                   struct weir_executions *executions,
@@ -123,7 +123,7 @@ void weir_execution_supervision_close(struct weir_execution_supervision *self)
     self->supervisor = NULL;
 }
 
-/* ---- trouble ------------------------------------------------------------------------------ */
+/* ---- trouble ----------------------------------------------------------------------- */
 
 static bool is_failing(struct weir_executions_supervised *seen,
                        const struct weir_scan_info *info)
@@ -172,7 +172,7 @@ void weir_execution_supervision_watch(struct weir_execution_supervision *self)
     }
 }
 
-/* ---- report ------------------------------------------------------------------------------- */
+/* ---- report ------------------------------------------------------------------------ */
 
 void weir_execution_supervision_append_json(const struct weir_execution_supervision *self,
                                             struct weir_buf *json)

@@ -1,5 +1,6 @@
 /*
- * execution_supervision.h - the reconcilers, run by a command: `weir supervise` and `work`.
+ * execution_supervision.h - the reconcilers, run by a command: `weir supervise` and
+ * `work`.
  *
  *   init -> take options -> start -> watch, watch, ... -> stop -> report -> close
  *

@@ -42,7 +42,7 @@ void weir_execution_view_fini(struct weir_execution_view *self)
     weir_buf_fini(&self->json);
 }
 
-/* ---- why ---------------------------------------------------------------------------------- */
+/* ---- why --------------------------------------------------------------------------- */
 
 /* What the end of a delay brings. */
 static const char *delayed_what(const struct weir_execution_info *info)
@@ -194,7 +194,7 @@ const char *weir_execution_spell_status(const struct weir_execution_status *curr
     return out;
 }
 
-/* ---- rows --------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------- */
 
 enum weir_tone weir_execution_state_tone(enum weir_public_state state)
 {
@@ -237,7 +237,7 @@ void weir_execution_view_add(void *state, const struct weir_execution_info *info
     weir_buf_append_text(&self->json, "}");
 }
 
-/* ---- JSON --------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------- */
 
 void weir_execution_view_append_json(const struct weir_execution_view *self,
                                      struct weir_buf *json)
@@ -305,7 +305,7 @@ void weir_flow_append_members_why(struct weir_buf *json,
     weir_output_add_time(json, "deadline_at", info->deadline_us);
 }
 
-/* ---- in full ------------------------------------------------------------------------------ */
+/* ---- in full ----------------------------------------------------------------------- */
 
 static void add_numbers(struct weir_buf *text, const struct weir_execution_info *info)
 {

@@ -1,8 +1,8 @@
 /*
  * execution_view.h - executions as rows of a table, as JSON objects, or in full.
  *
- * Why one does not move is said in words: what it waits for, until when, who holds it. What is
- * overdue by seconds names the supervisor, since nobody else puts it right.
+ * Why one does not move is said in words: what it waits for, until when, who holds it.
+ * What is overdue by seconds names the supervisor, since nobody else puts it right.
  *
  * Failure  Adding never fails at the spot: print() tells.
  */
@@ -31,13 +31,13 @@ void weir_execution_view_add(void *self, const struct weir_execution_info *info)
 void weir_execution_view_append_json(const struct weir_execution_view *self,
                                      struct weir_buf *json);
 
-/* Why it is not done, or how it ended, for people; "" when the state says it all. Returns `out`, of
- * WEIR_EXECUTION_WHY_SIZE bytes. */
+/* Why it is not done, or how it ended, for people; "" when the state says it all.
+ * Returns `out`, of WEIR_EXECUTION_WHY_SIZE bytes. */
 const char *weir_execution_spell_why(const struct weir_execution_info *info,
                                      int64_t now_us, char *out);
 
-/* How it stands, for who has lost the claim: "it is active, held for another 12.0 s (epoch 3)". Returns
- * `out`, of WEIR_EXECUTION_STATUS_SIZE bytes. */
+/* How it stands, for who has lost the claim: "it is active, held for another 12.0 s
+ * (epoch 3)". Returns `out`, of WEIR_EXECUTION_STATUS_SIZE bytes. */
 const char *weir_execution_spell_status(const struct weir_execution_status *current,
                                         int64_t now_us, char *out);
 
@@ -51,7 +51,8 @@ void weir_flow_append_members_why(struct weir_buf *json,
                                   const struct weir_execution_info *info,
                                   const char *why);
 
-/* As lines for people, without its attempts: which one it is and how it stands; and all else. */
+/* As lines for people, without its attempts: which one it is and how it stands; and all
+ * else. */
 void weir_execution_append_state(struct weir_buf *text,
                                  const struct weir_execution_info *info, int64_t now_us);
 void weir_execution_append_facts(struct weir_buf *text,

@@ -36,8 +36,9 @@ static const char *take_part(const char *text, int64_t *out)
     return digits > 0 && errno == 0 && *out > 0 ? text + digits : NULL;
 }
 
-/* At most 5 digits, since a uuid has 8 before its first dash. What has a colon is not repeated in an
- * error: it may be the token of a waitpoint, "KEY:HEX", and KEY may begin with such a number. */
+/* At most 5 digits, since a uuid has 8 before its first dash. What has a colon is not
+ * repeated in an error: it may be the token of a waitpoint, "KEY:HEX", and KEY may
+ * begin with such a number. */
 bool weir_execution_is_id(const char *word)
 {
     size_t digits = strspn(word, "0123456789");

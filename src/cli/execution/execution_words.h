@@ -2,7 +2,8 @@
  * execution_words.h - words of the command line that name executions, claims and tags.
  *
  *   id       7-0193...                  as `weir submit` printed it
- *   token    7-0193.../42/3             as `weir execution claim` printed it: id, row, epoch
+ *   token    7-0193.../42/3             as `weir execution claim` printed it: id, row,
+ *            epoch
  *   tag      tenant.plan=gold
  *
  * A mistake is told here.
@@ -36,7 +37,8 @@ WEIR_CHECKED int weir_execution_take_id(const struct weir_command *command,
 WEIR_CHECKED int weir_execution_take_tag(const struct weir_command *command, char *word,
                                          struct weir_tag *out);
 
-/* "dimension=7": a name and a whole number from 0 on; the word is cut in two at its last '='. */
+/* "dimension=7": a name and a whole number from 0 on; the word is cut in two at its
+ * last '='. */
 WEIR_CHECKED int weir_execution_take_amount(const struct weir_command *command,
                                             const char *option, char *word,
                                             const char **name, int64_t *out);

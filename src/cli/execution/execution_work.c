@@ -1,8 +1,9 @@
 /*
- * execution_work.c - `weir work`: a worker whose handler is a process, and a supervisor beside it.
+ * execution_work.c - `weir work`: a worker whose handler is a process, and a supervisor
+ * beside it.
  *
- * The main thread works on nothing. It looks after both, and with --drain asks the database whether
- * anything is left whenever the worker has nothing to do.
+ * The main thread works on nothing. It looks after both, and with --drain asks the
+ * database whether anything is left whenever the worker has nothing to do.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,7 +36,8 @@ enum {
 #define LOOK_PERIOD WEIR_MILLISECONDS(50)
 #define ASK_PERIOD WEIR_SECONDS(5)
 
-/* With --drain: how often at most, and a share of the time that may be spent on asking. */
+/* With --drain: how often at most, and a share of the time that may be spent on
+ * asking. */
 #define DRAIN_PERIOD WEIR_MILLISECONDS(200)
 enum { DRAIN_SHARE = 10 };
 
@@ -47,7 +49,8 @@ enum { DRAIN_SHARE = 10 };
 #define GRACE_MAX WEIR_HOURS(1)
 #define DELAY_MS_DEFAULT (WEIR_SECONDS(10) / WEIR_MILLISECONDS(1))
 
-/* What remains for the reconcilers, which take a moment, when the worker has used up the grace. */
+/* What remains for the reconcilers, which take a moment, when the worker has used up
+ * the grace. */
 #define SUPERVISOR_GRACE WEIR_SECONDS(1)
 
 static int run(const struct weir_command *self, int argc, char **argv);
@@ -122,7 +125,7 @@ struct work_call {
     int64_t elapsed_ns;
 };
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
@@ -179,7 +182,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
-/* ---- beginning ---------------------------------------------------------------------------- */
+/* ---- beginning --------------------------------------------------------------------- */
 
 static enum weir_status start_worker(struct work_call *self, struct weir_error *error)
 {
@@ -214,9 +217,10 @@ static enum weir_status start(struct work_call *self, struct weir_error *error)
     return status;
 }
 
-/* ---- while it runs ------------------------------------------------------------------------ */
+/* ---- while it runs ----------------------------------------------------------------- */
 
-/* Executions that have ended here; whatever was claimed of them before is no other execution. */
+/* Executions that have ended here; whatever was claimed of them before is no other
+ * execution. */
 static uint64_t ended_so_far(const struct work_call *self)
 {
     return self->stats.completed + self->stats.failed + self->stats.cancelled;
@@ -318,7 +322,7 @@ static void watch(struct work_call *self)
         ;
 }
 
-/* ---- the end ------------------------------------------------------------------------------ */
+/* ---- the end ----------------------------------------------------------------------- */
 
 static void stop(struct work_call *self)
 {

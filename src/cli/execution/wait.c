@@ -33,7 +33,7 @@ int weir_execution_take_waitpoint(const struct weir_command *command, char *word
                                word, equals + 1);
 }
 
-/* ---- waitpoints --------------------------------------------------------------------------- */
+/* ---- waitpoints -------------------------------------------------------------------- */
 
 static void print_words(const struct weir_waitpoint *waitpoint)
 {
@@ -123,7 +123,7 @@ int weir_execution_wait_fail(const struct weir_execution_session *session,
     }
 }
 
-/* ---- what is waited for ------------------------------------------------------------------- */
+/* ---- what is waited for ------------------------------------------------------------ */
 
 /* What becomes of it when it takes too long. */
 static const char *spell_end(enum weir_on_timeout on_timeout)

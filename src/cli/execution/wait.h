@@ -1,9 +1,9 @@
 /*
- * wait.h - suspensions as commands show them: waitpoints with their tokens, and what is waited
- * for. The commands are in flow_wait_*.c.
+ * wait.h - suspensions as commands show them: waitpoints with their tokens, and what is
+ * waited for. The commands are in flow_wait_*.c.
  *
- * Tokens are printed to standard output, to whoever asked for them, and nowhere else: no error text
- * has one.
+ * Tokens are printed to standard output, to whoever asked for them, and nowhere else:
+ * no error text has one.
  */
 #ifndef WEIR_CLI_EXECUTION_WAIT_H
 #define WEIR_CLI_EXECUTION_WAIT_H
@@ -16,7 +16,8 @@
 WEIR_CHECKED int weir_execution_take_waitpoint(const struct weir_command *command,
                                                char *word, struct weir_waitpoint *out);
 
-/* Those that have a token: a table, or with --quiet a line each, "KEY UUID TOKEN". The exit code. */
+/* Those that have a token: a table, or with --quiet a line each, "KEY UUID TOKEN". The
+ * exit code. */
 WEIR_CHECKED int weir_execution_print_waitpoints(const struct weir_session *session,
                                                  const struct weir_waitpoint *waitpoints,
                                                  size_t count);

@@ -1,7 +1,8 @@
 /*
  * wait_key.c - `weir key rotate`: another secret for the tokens of waitpoints.
  *
- * A secret is never a word of the command line, which others may see, and is never printed.
+ * A secret is never a word of the command line, which others may see, and is never
+ * printed.
  */
 #include <ctype.h>
 #include <inttypes.h>

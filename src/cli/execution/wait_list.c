@@ -1,6 +1,6 @@
 /*
- * wait_list.c - `weir execution waitpoints` and `weir execution signals`: where answers come in, and which
- * have come.
+ * wait_list.c - `weir execution waitpoints` and `weir execution signals`: where answers
+ * come in, and which have come.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -67,7 +67,7 @@ struct list_call {
     size_t count;
 };
 
-/* ---- waitpoints --------------------------------------------------------------------------- */
+/* ---- waitpoints -------------------------------------------------------------------- */
 
 static void add_waitpoint_json(struct weir_buf *json,
                                const struct weir_waitpoint_info *info)
@@ -121,7 +121,7 @@ static void add_waitpoint(void *state, const struct weir_waitpoint_info *info)
         add_waitpoint_row(self, info);
 }
 
-/* ---- signals ------------------------------------------------------------------------------ */
+/* ---- signals ----------------------------------------------------------------------- */
 
 static struct weir_str payload_of(const struct weir_signal_info *info)
 {
@@ -185,7 +185,7 @@ static void add_signal(void *state, const struct weir_signal_info *info)
         add_signal_row(self, info);
 }
 
-/* ---- the commands ------------------------------------------------------------------------- */
+/* ---- the commands ------------------------------------------------------------------ */
 
 /* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,

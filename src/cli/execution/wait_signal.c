@@ -98,7 +98,7 @@ struct signal_call {
     enum weir_signal_effect effect;
 };
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 /* Twice is once too often, whichever way. */
 static int take_token_source(const struct weir_command *self, struct signal_call *out,
@@ -207,7 +207,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
-/* ---- the calls ---------------------------------------------------------------------------- */
+/* ---- the calls --------------------------------------------------------------------- */
 
 typedef enum weir_status (*signal_fn)(struct signal_call *self, struct weir_error *error);
 
@@ -219,8 +219,8 @@ static void match_key(void *state, const struct weir_waitpoint_info *info)
         memcpy(self->signal.waitpoint, info->uuid, WEIR_UUID_SIZE);
 }
 
-/* A key stands for the newest waitpoint of that name. Where there is none, the library is asked all
- * the same: it answers as to a wrong token. */
+/* A key stands for the newest waitpoint of that name. Where there is none, the library
+ * is asked all the same: it answers as to a wrong token. */
 static enum weir_status send_signal(struct signal_call *self, struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
@@ -240,7 +240,7 @@ static enum weir_status approve(struct signal_call *self, struct weir_error *err
                                   self->waitpoint, &self->signal, &self->effect, error);
 }
 
-/* ---- telling ------------------------------------------------------------------------------ */
+/* ---- telling ----------------------------------------------------------------------- */
 
 static const char *const EFFECTS[WEIR_SIGNAL_EFFECT_COUNT] = {
     [WEIR_SIGNAL_RESUMED] = "with this signal the condition holds",
@@ -280,7 +280,8 @@ static int tell(const struct signal_call *self)
     return WEIR_EXIT_DONE;
 }
 
-/* A token that is not good is no matter of rights in the database, whose errors have codes. */
+/* A token that is not good is no matter of rights in the database, whose errors have
+ * codes. */
 static int tell_failure(const struct signal_call *self, const struct weir_error *error)
 {
     const struct weir_command *command = self->session.session.command;

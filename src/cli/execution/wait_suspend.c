@@ -101,7 +101,7 @@ struct suspend_call {
 
 static struct suspend_call suspend_call; /* too large for a stack */
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 static int take_reason(const struct weir_command *self, const char *value,
                        enum weir_suspend_reason *out)
@@ -183,8 +183,8 @@ static bool is_given(const struct suspend_call *self, const char *key)
     return false;
 }
 
-/* Keys of the condition that no option has named. Behind each there is a comma, a bracket, a blank or
- * the end: room for a zero, in our copy. */
+/* Keys of the condition that no option has named. Behind each there is a comma, a
+ * bracket, a blank or the end: room for a zero, in our copy. */
 static int add_keys(const struct weir_command *self, struct suspend_call *out)
 {
     int code = WEIR_EXIT_DONE;
@@ -262,7 +262,7 @@ static int parse_waitpoint(const struct weir_command *self, int argc, char **arg
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
-/* ---- telling ------------------------------------------------------------------------------ */
+/* ---- telling ----------------------------------------------------------------------- */
 
 static void append_answer(struct weir_buf *json, const struct suspend_call *self)
 {
@@ -307,7 +307,7 @@ static int tell(struct suspend_call *self)
                                            self->options.waitpoint_count);
 }
 
-/* ---- the commands ------------------------------------------------------------------------- */
+/* ---- the commands ------------------------------------------------------------------ */
 
 typedef enum weir_status (*wait_fn)(struct suspend_call *self, struct weir_error *error);
 

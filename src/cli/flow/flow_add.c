@@ -1,8 +1,9 @@
 /*
  * flow_add.c - `weir flow add` and `weir flow edge`.
  *
- * What is wrong with members, names and joins is told before the database is opened. What is added
- * comes in one call, all or nothing, and a lost answer is asked for again: the ids are the same.
+ * What is wrong with members, names and joins is told before the database is opened.
+ * What is added comes in one call, all or nothing, and a lost answer is asked for
+ * again: the ids are the same.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -115,7 +116,7 @@ struct add_call {
     const char *name_space; /* of the flow */
 };
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
@@ -176,7 +177,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
-/* ---- the call ----------------------------------------------------------------------------- */
+/* ---- the call ---------------------------------------------------------------------- */
 
 static int tell_refused(struct add_call *self, struct weir_error *error)
 {
@@ -190,8 +191,8 @@ static int tell_refused(struct add_call *self, struct weir_error *error)
     return weir_flow_fail(&self->session, error);
 }
 
-/* Members are of the namespace of their flow. Whoever may add to it need not be allowed to see how its
- * members stand, which weir_flow_get() tells. */
+/* Members are of the namespace of their flow. Whoever may add to it need not be allowed
+ * to see how its members stand, which weir_flow_get() tells. */
 static enum weir_status read_name_space(struct add_call *self, struct weir_error *error)
 {
     struct weir_db *db = self->session.session.db;
@@ -237,7 +238,7 @@ static int extend(struct add_call *self, int64_t *revision)
     return status == WEIR_OK ? WEIR_EXIT_DONE : tell_refused(self, &error);
 }
 
-/* ---- telling ------------------------------------------------------------------------------ */
+/* ---- telling ----------------------------------------------------------------------- */
 
 static void print_ids(const struct add_call *self)
 {
@@ -298,7 +299,7 @@ static int add(struct add_call *self, const struct weir_command *command)
     return code;
 }
 
-/* ---- add ---------------------------------------------------------------------------------- */
+/* ---- add --------------------------------------------------------------------------- */
 
 static int plan_one(const struct weir_command *command, struct add_call *self)
 {
@@ -351,7 +352,7 @@ static int run_add(const struct weir_command *self, int argc, char **argv)
     return code;
 }
 
-/* ---- edge --------------------------------------------------------------------------------- */
+/* ---- edge -------------------------------------------------------------------------- */
 
 static int plan_edges(const struct weir_command *command, struct add_call *self, int argc,
                       char **argv)

@@ -34,7 +34,7 @@ void weir_flow_chart_fini(struct weir_flow_chart *self)
     weir_arena_fini(&self->arena);
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------- */
 
 /* What is collected before it is known how much it is. */
 struct collection {
@@ -227,7 +227,7 @@ static void keep_group(void *state, const struct weir_flow_join_info *info)
     }
 }
 
-/* ---- notes -------------------------------------------------------------------------------- */
+/* ---- notes ------------------------------------------------------------------------- */
 
 /* A text that is made of what was read. */
 struct note {
@@ -335,7 +335,7 @@ static enum weir_status read_notes(struct collection *self,
     return status;
 }
 
-/* ---- all ---------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------- */
 
 static enum weir_status read_all(struct collection *self,
                                  struct weir_executions *executions,
@@ -380,7 +380,7 @@ enum weir_status weir_flow_chart_read(struct weir_flow_chart *self,
     return status;
 }
 
-/* ---- why ---------------------------------------------------------------------------------- */
+/* ---- why --------------------------------------------------------------------------- */
 
 static uint32_t needed(const struct weir_flow_join_info *group)
 {
@@ -394,7 +394,8 @@ const char *weir_chart_member_label(const struct weir_chart_member *self)
     return self->info.name[0] != '\0' ? self->info.name : self->info.kind;
 }
 
-/* "; missing: 4 charge (active), 5 pack and 7 more": pack waits itself, as all behind it do. */
+/* "; missing: 4 charge (active), 5 pack and 7 more": pack waits itself, as all behind
+ * it do. */
 static void append_missing(const struct weir_flow_chart *self, size_t member,
                            struct weir_buf *text)
 {
@@ -453,7 +454,7 @@ const char *weir_flow_chart_why(const struct weir_flow_chart *self, size_t membe
     return out;
 }
 
-/* ---- JSON --------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------- */
 
 static const char *edge_state_name(enum weir_edge_state state)
 {

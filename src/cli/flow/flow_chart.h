@@ -1,9 +1,11 @@
 /*
- * flow_chart.h - a flow as a whole: its members, what leads where, and why each of them waits.
+ * flow_chart.h - a flow as a whole: its members, what leads where, and why each of them
+ * waits.
  *
  *   init -> read, read, ... -> why, append_json, append_text (flow_chart_text.h) -> fini
  *
- * It is read in several steps, while work goes on: what was added in between may be missing.
+ * It is read in several steps, while work goes on: what was added in between may be
+ * missing.
  *
  * Memory   Owned, up to WEIR_CHART_MEMBERS_MAX members.
  */
@@ -44,15 +46,15 @@ struct weir_flow_chart {
 void weir_flow_chart_init(struct weir_flow_chart *self);
 void weir_flow_chart_fini(struct weir_flow_chart *self);
 
-/* As it is now, in place of what was read before. WEIR_TOO_LARGE: it has more members than can be
- * shown. */
+/* As it is now, in place of what was read before. WEIR_TOO_LARGE: it has more members
+ * than can be shown. */
 WEIR_CHECKED enum weir_status
 weir_flow_chart_read(struct weir_flow_chart *self,
                      const struct weir_execution_session *session,
                      const struct weir_flow_id *flow, struct weir_error *error);
 
-/* Why a member is not done, or how it ended: "2 of 3, needs 3; missing: 4 charge". Returns `out`, of
- * WEIR_EXECUTION_WHY_SIZE bytes. */
+/* Why a member is not done, or how it ended: "2 of 3, needs 3; missing: 4 charge".
+ * Returns `out`, of WEIR_EXECUTION_WHY_SIZE bytes. */
 const char *weir_flow_chart_why(const struct weir_flow_chart *self, size_t member,
                                 char *out);
 

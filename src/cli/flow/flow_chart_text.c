@@ -1,8 +1,8 @@
 /*
  * flow_chart_text.c - see flow_chart_text.h.
  *
- * First it is drawn, which gives the order of the rows and so the numbers that reasons name; then row
- * by row is put behind the drawing.
+ * First it is drawn, which gives the order of the rows and so the numbers that reasons
+ * name; then row by row is put behind the drawing.
  */
 #include "cli/flow/flow_chart_text.h"
 
@@ -36,7 +36,7 @@ struct sheet {
     struct weir_buf *out;
 };
 
-/* ---- characters --------------------------------------------------------------------------- */
+/* ---- characters -------------------------------------------------------------------- */
 
 static size_t count_characters(const char *text, size_t size)
 {
@@ -58,8 +58,8 @@ static void append_blanks(struct weir_buf *out, size_t count)
         weir_buf_append_text(out, " ");
 }
 
-/* As many characters as fit, with ".." for the others; control characters as '?'. Returns how many
- * these are. */
+/* As many characters as fit, with ".." for the others; control characters as '?'.
+ * Returns how many these are. */
 static size_t append_cut(struct weir_buf *out, const char *text, size_t size,
                          size_t width)
 {
@@ -83,10 +83,10 @@ static size_t append_cut(struct weir_buf *out, const char *text, size_t size,
     return count;
 }
 
-/* ---- words -------------------------------------------------------------------------------- */
+/* ---- words ------------------------------------------------------------------------- */
 
-/* Where lines of words go: the first is `at` characters long already, the others begin with `prefix`
- * and blanks, up to `indent`. */
+/* Where lines of words go: the first is `at` characters long already, the others begin
+ * with `prefix` and blanks, up to `indent`. */
 struct margin {
     size_t at;
     const char *prefix;
@@ -145,7 +145,7 @@ static void append_broken(struct weir_buf *out, const char *text, struct margin 
     }
 }
 
-/* ---- the flow ----------------------------------------------------------------------------- */
+/* ---- the flow ---------------------------------------------------------------------- */
 
 static void append_value(struct sheet *self, const char *name, enum weir_tone tone,
                          const char *value)
@@ -206,7 +206,7 @@ static void append_flow(struct sheet *self)
     weir_buf_fini(&members);
 }
 
-/* ---- the drawing -------------------------------------------------------------------------- */
+/* ---- the drawing ------------------------------------------------------------------- */
 
 static enum weir_draw_mark mark_of(enum weir_public_state state)
 {
@@ -313,7 +313,7 @@ static void number_members(struct sheet *self)
     self->number_width = weir_text_format(text, sizeof text, "%" PRIu32, number);
 }
 
-/* ---- rows --------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------- */
 
 /* "resize", or "left (resize)" of one with a name of its own. */
 static void spell_one(const struct weir_chart_member *member, char *out)
@@ -466,7 +466,7 @@ static void append_rows(struct sheet *self)
     }
 }
 
-/* ---- all ---------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------- */
 
 static void append_hints(struct sheet *self)
 {

@@ -14,9 +14,10 @@
  *   o    4 ship     waiting_children: 0 of 2, needs 2; missing: 2 charge (active),
  *         3 pack (waiting)
  *
- * No line is wider than it may be. A reason that does not fit goes on in the next lines. A layer of
- * more than `fold` members is one row, with how many are in which state; where there are more lines
- * than there is room for, more is folded, and if that does not help, the lines are left out.
+ * No line is wider than it may be. A reason that does not fit goes on in the next
+ * lines. A layer of more than `fold` members is one row, with how many are in which
+ * state; where there are more lines than there is room for, more is folded, and if that
+ * does not help, the lines are left out.
  */
 #ifndef WEIR_CLI_FLOW_FLOW_CHART_TEXT_H
 #define WEIR_CLI_FLOW_FLOW_CHART_TEXT_H
@@ -32,7 +33,8 @@ struct weir_chart_text_options {
     bool ids;    /* of members, below each of them */
 };
 
-/* Append it; members get their numbers. WEIR_NO_MEMORY, or WEIR_INVALID when it is too long. */
+/* Append it; members get their numbers. WEIR_NO_MEMORY, or WEIR_INVALID when it is too
+ * long. */
 WEIR_CHECKED enum weir_status
 weir_flow_chart_append_text(struct weir_flow_chart *chart,
                             const struct weir_chart_text_options *options,

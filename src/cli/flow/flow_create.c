@@ -63,7 +63,7 @@ const struct weir_command weir_cli_flow_list = {
     .run = run_flows,
 };
 
-/* ---- create ------------------------------------------------------------------------------- */
+/* ---- create ------------------------------------------------------------------------ */
 
 struct create_call {
     struct weir_flow_draft draft;
@@ -138,7 +138,7 @@ static int run_create(const struct weir_command *self, int argc, char **argv)
     return code;
 }
 
-/* ---- flows ------------------------------------------------------------------------------- */
+/* ---- flows ------------------------------------------------------------------------- */
 
 static const struct weir_table_column COLUMNS[] = {
     {.title = "flow"},

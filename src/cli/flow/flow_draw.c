@@ -5,8 +5,8 @@
  *
  *   1  the columns that lead to it meet in the leftmost of them
  *   2  its mark is drawn there
- *   3  its first way out goes on in its column; the others join a column that leads there already,
- *      or begin one
+ *   3  its first way out goes on in its column; the others join a column that leads
+ *      there already, or begin one
  *
  * So there are never more columns than items that somebody has led to and as many again.
  */
@@ -59,7 +59,7 @@ struct flow_painter {
     bool below_item;                         /* the line above has one */
 };
 
-/* ---- lines -------------------------------------------------------------------------------- */
+/* ---- lines ------------------------------------------------------------------------- */
 
 static const char *glyph(const struct flow_painter *self, unsigned ways)
 {
@@ -150,7 +150,7 @@ static void finish_ways(struct links *self)
     }
 }
 
-/* ---- columns ------------------------------------------------------------------------------ */
+/* ---- columns ----------------------------------------------------------------------- */
 
 static size_t find_column(const struct flow_painter *self, uint32_t item)
 {
@@ -185,7 +185,7 @@ static void trim(struct flow_painter *self)
         self->column_count--;
 }
 
-/* ---- items -------------------------------------------------------------------------------- */
+/* ---- items ------------------------------------------------------------------------- */
 
 /* All columns that lead to it meet in the first. */
 static void meet(struct flow_painter *self, uint32_t item, size_t home)
@@ -234,7 +234,8 @@ static enum weir_status split(struct flow_painter *self,
     return status;
 }
 
-/* The one that nobody leads to yet, if there is one: it needs a column of its own anyway. */
+/* The one that nobody leads to yet, if there is one: it needs a column of its own
+ * anyway. */
 static uint32_t choose_way(const struct flow_painter *self,
                            const struct weir_draw_edge *edges, size_t count)
 {
@@ -288,7 +289,7 @@ static enum weir_status draw_item(struct flow_painter *self, uint32_t item,
     return status;
 }
 
-/* ---- order -------------------------------------------------------------------------------- */
+/* ---- order ------------------------------------------------------------------------- */
 
 /* An item of a layer, and the column that leads to it. */
 struct place {
@@ -366,7 +367,7 @@ static enum weir_status draw_layers(struct flow_painter *self,
     return status;
 }
 
-/* ---- drawing ------------------------------------------------------------------------------ */
+/* ---- drawing ----------------------------------------------------------------------- */
 
 void weir_drawing_init(struct weir_drawing *self)
 {

@@ -11,10 +11,11 @@
  *   +-+    one comes of both
  *   o      ship
  *
- * A column is a line on its way down to the item that it leads to. Where a line crosses columns that
- * it has nothing to do with, these are drawn on top of it.
+ * A column is a line on its way down to the item that it leads to. Where a line crosses
+ * columns that it has nothing to do with, these are drawn on top of it.
  *
- * Order    Layer by layer; in a layer from the left to the right, by the lines that lead there.
+ * Order    Layer by layer; in a layer from the left to the right, by the lines that
+ *          lead there.
  * Memory   Owned; fini() gives it back, also after a failure.
  */
 #ifndef WEIR_CLI_FLOW_FLOW_DRAW_H
@@ -48,8 +49,8 @@ struct weir_draw_line {
     enum weir_draw_what what;
     uint32_t item; /* ITEM */
     size_t offset; /* of its text, which ends in a zero */
-    size_t
-        below; /* ITEM: of the text for more lines that belong to the row; it ends in a zero */
+    size_t below; /* ITEM: of the text for more lines that belong to the row; it ends in a
+                     zero */
 };
 
 struct weir_drawing {
@@ -59,9 +60,9 @@ struct weir_drawing {
 };
 
 /*
- * Draw items and the edges between them; `marks` has one for each. WEIR_OUT_OF_RANGE: it takes more
- * than `columns_max` columns, of 1 to WEIR_DRAW_COLUMNS_MAX. Else WEIR_NO_MEMORY and WEIR_INVALID, as
- * of a weir_buf.
+ * Draw items and the edges between them; `marks` has one for each. WEIR_OUT_OF_RANGE:
+ * it takes more than `columns_max` columns, of 1 to WEIR_DRAW_COLUMNS_MAX. Else
+ * WEIR_NO_MEMORY and WEIR_INVALID, as of a weir_buf.
  */
 enum { WEIR_DRAW_COLUMNS_MAX = 64 };
 void weir_drawing_init(struct weir_drawing *self);
@@ -80,7 +81,8 @@ const char *weir_drawing_text(const struct weir_drawing *self, size_t offset);
 /* How wide the lines are, in characters. */
 size_t weir_drawing_width(const struct weir_drawing *self);
 
-/* Of this terminal and locale: LC_ALL, LC_CTYPE or LANG names UTF-8, and TERM is not "dumb". */
+/* Of this terminal and locale: LC_ALL, LC_CTYPE or LANG names UTF-8, and TERM is not
+ * "dumb". */
 enum weir_draw_style weir_draw_style_of_output(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * flow_draw_layers.c - see flow_draw_layers.h.
  *
- * Nodes are taken away when nothing leads to them any more; the round in which that happens is the
- * layer.
+ * Nodes are taken away when nothing leads to them any more; the round in which that
+ * happens is the layer.
  */
 #include "cli/flow/flow_draw_layers.h"
 
@@ -45,7 +45,7 @@ static void *new_array(size_t count, size_t size)
     return weir_heap_zalloc_array(weir_heap_system(), count + 1, size);
 }
 
-/* ---- layers ------------------------------------------------------------------------------- */
+/* ---- layers ------------------------------------------------------------------------ */
 
 static void sort_edges(struct work *work, size_t node_count,
                        const struct weir_draw_edge *edges, size_t edge_count)
@@ -91,7 +91,7 @@ static void find_layers(struct work *work, size_t node_count)
     }
 }
 
-/* ---- items -------------------------------------------------------------------------------- */
+/* ---- items ------------------------------------------------------------------------- */
 
 static void make_items(struct weir_draw_layers *self, struct work *work,
                        size_t node_count, size_t fold)

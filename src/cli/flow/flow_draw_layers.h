@@ -1,8 +1,9 @@
 /*
- * flow_draw_layers.h - which members of a flow stand beside each other, and which are drawn as one.
+ * flow_draw_layers.h - which members of a flow stand beside each other, and which are
+ * drawn as one.
  *
- * A member is one layer below the lowest of those that lead to it. A layer of more than `fold`
- * members becomes one item: what is drawn has a size that a person can look at.
+ * A member is one layer below the lowest of those that lead to it. A layer of more than
+ * `fold` members becomes one item: what is drawn has a size that a person can look at.
  *
  *   node   0   1   2 3 4 5   6        0 -> 1 -> 2, 3, 4, 5 -> 6, and `fold` 3
  *   item   0   1   2 2 2 2   3
@@ -39,8 +40,8 @@ struct weir_draw_layers {
 };
 
 /*
- * Edges lead from one node to another, in no circle; what is in one all the same stands in the first
- * layer. `fold` 0: nothing is folded. Fails with WEIR_NO_MEMORY.
+ * Edges lead from one node to another, in no circle; what is in one all the same stands
+ * in the first layer. `fold` 0: nothing is folded. Fails with WEIR_NO_MEMORY.
  */
 WEIR_CHECKED enum weir_status weir_draw_layers_make(struct weir_draw_layers *self,
                                                     size_t node_count,

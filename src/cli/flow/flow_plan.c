@@ -1,7 +1,8 @@
 /*
  * flow_plan.c - see flow/flow_plan.h.
  *
- * A field of JSON is an option with its value as a text, so both are judged by the same rules.
+ * A field of JSON is an option with its value as a text, so both are judged by the same
+ * rules.
  */
 #include "cli/flow/flow_plan.h"
 
@@ -86,7 +87,7 @@ static int out_of_memory(const struct weir_flow_plan *self)
     return weir_command_fail(self->command, "out of memory");
 }
 
-/* ---- parts -------------------------------------------------------------------------------- */
+/* ---- parts ------------------------------------------------------------------------- */
 
 static int add_name(struct weir_flow_plan *self, const char *name, size_t index)
 {
@@ -169,7 +170,7 @@ int weir_flow_plan_add_join(struct weir_flow_plan *self, struct weir_plan_end to
     return code;
 }
 
-/* ---- JSON: fields ------------------------------------------------------------------------- */
+/* ---- JSON: fields ------------------------------------------------------------------ */
 
 /* What a member has beside the options of a draft. */
 static const char *const MEMBER_FIELDS[] = {
@@ -238,7 +239,7 @@ static int check_fields(const struct weir_flow_plan *self, const struct object *
     return WEIR_EXIT_DONE;
 }
 
-/* ---- JSON: members ------------------------------------------------------------------------ */
+/* ---- JSON: members ----------------------------------------------------------------- */
 
 /* "attempt-timeout" is called "attempt_timeout". */
 static void spell_field(const char *option, char *out)
@@ -413,7 +414,7 @@ static int read_member(struct weir_flow_plan *self, const struct object *object)
                                   : code;
 }
 
-/* ---- JSON: edges, joins, lists of them ---------------------------------------------------- */
+/* ---- JSON: edges, joins, lists of them --------------------------------------------- */
 
 static int read_edge(struct weir_flow_plan *self, const struct object *object)
 {
@@ -489,7 +490,7 @@ static int read_lists(struct weir_flow_plan *self, const struct object *object)
     return code == WEIR_EXIT_DONE ? read_list(self, object, "joins", read_join) : code;
 }
 
-/* ---- JSON --------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------- */
 
 /* The words of the reader are about headers; what it found wrong comes behind them. */
 static int refuse(const struct weir_flow_plan *self, const struct weir_error *error)
@@ -593,7 +594,7 @@ int weir_flow_plan_read(struct weir_flow_plan *self, struct weir_str text)
     return read_lines(self, text);
 }
 
-/* ---- settling ----------------------------------------------------------------------------- */
+/* ---- settling ---------------------------------------------------------------------- */
 
 static int find_end(const struct weir_flow_plan *self, struct weir_plan_end end,
                     struct weir_execution_id *out)
@@ -616,8 +617,9 @@ static int find_end(const struct weir_flow_plan *self, struct weir_plan_end end,
     return WEIR_EXIT_DONE;
 }
 
-/* Of a member that has a key: the same for the same key, so that a call may be repeated as a whole. It
- * is the uuid of a name, RFC 4122 version 3, with the flow for the space of names. */
+/* Of a member that has a key: the same for the same key, so that a call may be repeated
+ * as a whole. It is the uuid of a name, RFC 4122 version 3, with the flow for the space
+ * of names. */
 static void name_uuid(const struct weir_flow_id *flow, const char *key,
                       uint8_t out[WEIR_UUID_SIZE])
 {

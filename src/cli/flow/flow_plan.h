@@ -1,8 +1,8 @@
 /*
  * flow_plan.h - what is to be added to a flow, by names.
  *
- * Members may have names, which they keep. Edges and joins are between names of this plan, or ids of
- * members that are there.
+ * Members may have names, which they keep. Edges and joins are between names of this
+ * plan, or ids of members that are there.
  *
  *   init -> read | add_member, add_edge ... -> settle(ids) -> extension -> fini
  *
@@ -12,13 +12,15 @@
  *   {"from": "pack", "to": "ship", "pass_data": true}
  *   {"to": "ship", "join": "quorum:2", "cancel_remaining": true}
  *
- * or one object over several lines with lists of them: {"members": [], "edges": [], "joins": []}.
- * Fields are what the options of `weir submit` are called, with a '_' for a '-', and lists where
- * an option may be repeated: "tags": {"tenant.plan": "gold"}, "capabilities": [], "budgets": [].
+ * or one object over several lines with lists of them: {"members": [], "edges": [],
+ * "joins": []}. Fields are what the options of `weir submit` are called, with a '_' for
+ * a '-', and lists where an option may be repeated: "tags": {"tenant.plan": "gold"},
+ * "capabilities": [], "budgets": [].
  *
  * A mistake is told here, with its line.
  *
- * Memory   Copies all that is read from JSON; what is added by hand is borrowed until fini().
+ * Memory   Copies all that is read from JSON; what is added by hand is borrowed until
+ *          fini().
  */
 #ifndef WEIR_CLI_FLOW_FLOW_PLAN_H
 #define WEIR_CLI_FLOW_FLOW_PLAN_H
@@ -41,7 +43,8 @@ struct weir_plan_member {
     struct weir_execution_id id; /* of settle() */
 };
 
-/* What `weir flow add` and the JSON of a member say beside its draft; all zero is nothing. */
+/* What `weir flow add` and the JSON of a member say beside its draft; all zero is
+ * nothing. */
 struct weir_plan_ties {
     const char *name;
     const char *after; /* names or ids with commas between; NULL: none */
@@ -83,7 +86,8 @@ WEIR_CHECKED int weir_flow_plan_add_join(struct weir_flow_plan *self,
                                          struct weir_plan_end to, const char *join,
                                          bool cancel_remaining);
 
-/* Names become ids, of `flow`; those of members with a key are made from it. Members without a namespace get this one. */
+/* Names become ids, of `flow`; those of members with a key are made from it. Members
+ * without a namespace get this one. */
 WEIR_CHECKED int weir_flow_plan_settle(struct weir_flow_plan *self,
                                        struct weir_executions *executions,
                                        const struct weir_flow_id *flow,

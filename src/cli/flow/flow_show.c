@@ -52,7 +52,7 @@ struct show_call {
     struct weir_flow_chart chart;
 };
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
 {
@@ -73,7 +73,7 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
     }
 }
 
-/* ---- which one ---------------------------------------------------------------------------- */
+/* ---- which one --------------------------------------------------------------------- */
 
 static int find_flow_of(struct show_call *self)
 {
@@ -103,7 +103,7 @@ static int tell(const struct show_call *self, const struct weir_error *error)
     return weir_flow_fail(&self->session, error);
 }
 
-/* ---- printing ----------------------------------------------------------------------------- */
+/* ---- printing ---------------------------------------------------------------------- */
 
 static enum weir_status compose(struct show_call *self, size_t width,
                                 enum weir_tone_use tones, struct weir_buf *frame,

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "cli/execution/execution_words.h"
 
-/* ---- words -------------------------------------------------------------------------------- */
+/* ---- words ------------------------------------------------------------------------- */
 
 int weir_flow_take_id(const struct weir_command *command, const char *word,
                       struct weir_flow_id *out)
@@ -63,7 +63,7 @@ const char *weir_flow_join_format(const struct weir_flow_join *join, char *out)
     return out;
 }
 
-/* ---- failures ----------------------------------------------------------------------------- */
+/* ---- failures ---------------------------------------------------------------------- */
 
 static const char *remedy_of(enum weir_status status)
 {
@@ -95,7 +95,7 @@ int weir_flow_fail(const struct weir_execution_session *self,
     return weir_command_fail(self->session.command, "%s%s", error->text, remedy);
 }
 
-/* ---- showing ------------------------------------------------------------------------------ */
+/* ---- showing ----------------------------------------------------------------------- */
 
 static const char *cancel_policy_name(enum weir_flow_cancel_policy policy)
 {

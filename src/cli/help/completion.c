@@ -1,9 +1,10 @@
 /*
  * completion.c - the table of commands as a completion script for bash.
  *
- * The script finds the command among the words before the cursor, and then completes: the value
- * of the option before the cursor, an option, or an operand. Names of queues are asked of the
- * program itself (`weir queue list --quiet`), with the --db and --prefix of the line.
+ * The script finds the command among the words before the cursor, and then completes:
+ * the value of the option before the cursor, an option, or an operand. Names of queues
+ * are asked of the program itself (`weir queue list --quiet`), with the --db and
+ * --prefix of the line.
  */
 #include "cli/help/completion.h"
 
@@ -58,7 +59,8 @@ static void print_path(const struct weir_command *command)
         putchar(*at == ' ' ? '/' : *at);
 }
 
-/* Each command under the one before it, NULL under none; what else stands there is skipped. */
+/* Each command under the one before it, NULL under none; what else stands there is
+ * skipped. */
 static void print_walk(const struct weir_command *const *commands, size_t count,
                        const struct weir_command *parent)
 {
@@ -110,7 +112,8 @@ static void print_command(const struct weir_command *command)
         print_command(command->members[i]);
 }
 
-/* Values of options: "keep|drop" are words, FILE and QUEUE are looked up, others are not known. */
+/* Values of options: "keep|drop" are words, FILE and QUEUE are looked up, others are
+ * not known. */
 static void print_values(const struct weir_command *command)
 {
     for (size_t i = 0; i < command->option_count; i++) {

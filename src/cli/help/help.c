@@ -1,6 +1,6 @@
 /*
- * help.c - `weir help [COMMAND]`, for those who do not think of --help; and what else is made
- * of the table of commands.
+ * help.c - `weir help [COMMAND]`, for those who do not think of --help; and what else
+ * is made of the table of commands.
  */
 #include <getopt.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /*
  * manual.c - the table of commands as a manual page, in the language of man(7).
  *
- * Texts of the table are made for a terminal, with line breaks of their own: they are taken
- * over line by line.
+ * Texts of the table are made for a terminal, with line breaks of their own: they are
+ * taken over line by line.
  */
 #include "cli/help/manual.h"
 

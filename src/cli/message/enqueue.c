@@ -70,7 +70,7 @@ const struct weir_command weir_cli_enqueue = {
     .run = run,
 };
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 /* `text` is a word of the command line, and may be cut in two. */
 static int add_header(const struct weir_command *self, struct weir_enqueue_plan *plan,
@@ -198,7 +198,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
-/* ---- sending ------------------------------------------------------------------------------ */
+/* ---- sending ----------------------------------------------------------------------- */
 
 struct enqueue_call {
     const struct weir_enqueue_plan *plan;
@@ -228,7 +228,7 @@ enum weir_status weir_enqueue_send(const struct weir_enqueue_plan *plan,
     return weir_outbox_transact(plan->session.outbox, enqueue, &enqueue_call, error);
 }
 
-/* ---- one message -------------------------------------------------------------------------- */
+/* ---- one message ------------------------------------------------------------------- */
 
 static int enqueue_one(const struct weir_enqueue_plan *plan,
                        struct weir_enqueue_result *result)
@@ -256,7 +256,7 @@ static int enqueue_one(const struct weir_enqueue_plan *plan,
     return code;
 }
 
-/* ---- the end ------------------------------------------------------------------------------ */
+/* ---- the end ----------------------------------------------------------------------- */
 
 static int tell_json(const struct weir_enqueue_plan *plan,
                      const struct weir_enqueue_result *result)

@@ -46,8 +46,8 @@ WEIR_CHECKED enum weir_status
 weir_enqueue_send(const struct weir_enqueue_plan *plan, const struct weir_draft *drafts,
                   size_t count, struct weir_receipt *receipts, struct weir_error *error);
 
-/* Lines until the end of standard input. What went wrong is told; *result is filled either
- * way. Returns an exit code. */
+/* Lines until the end of standard input. What went wrong is told; *result is filled
+ * either way. Returns an exit code. */
 WEIR_CHECKED int weir_enqueue_lines(const struct weir_enqueue_plan *plan,
                                     struct weir_enqueue_result *result);
 

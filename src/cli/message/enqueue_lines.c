@@ -32,7 +32,7 @@ static bool has_fields(const struct weir_enqueue_plan *plan)
            plan->payload_field != NULL;
 }
 
-/* ---- one line ----------------------------------------------------------------------------- */
+/* ---- one line ---------------------------------------------------------------------- */
 
 /* A field's text, or the option's instead; NULL and *why: neither. */
 static bool choose(const struct weir_field *field, const char *option, const char **out)
@@ -107,7 +107,7 @@ static enum weir_status fill_draft(void *state, size_t index, struct weir_str li
     return status;
 }
 
-/* ---- all of them -------------------------------------------------------------------------- */
+/* ---- all of them ------------------------------------------------------------------- */
 
 static enum weir_status send(void *state, size_t count, struct weir_error *error)
 {
@@ -132,7 +132,8 @@ static int run(struct lines *self)
         .command = plan->session.command,
         .things = {"message", "messages"},
         .done = "enqueued",
-        /* In JSON a character may take six bytes, and other fields stand beside the payload. */
+        /* In JSON a character may take six bytes, and other fields stand beside the
+         * payload. */
         .line_size_max =
             has_fields(plan) ? 6 * plan->size_max + LINE_SLACK : plan->size_max,
         .batch = plan->batch,

@@ -1,8 +1,8 @@
 /*
  * relay.c - `weir relay`: its options, its beginning and its end.
  *
- * Everything that may be refused is looked at before anything is changed: first all queues, then
- * the sink, and a subscription is made last.
+ * Everything that may be refused is looked at before anything is changed: first all
+ * queues, then the sink, and a subscription is made last.
  */
 #include "cli/message/relay.h"
 
@@ -36,8 +36,8 @@ enum { BATCH_MAX = 10000, HANDLERS_MAX = 512, JSON_SIZE_MAX = 1 << 20 };
 #define GRACE_DEFAULT WEIR_SECONDS(8)
 #define GRACE_MAX WEIR_HOURS(1)
 
-/* What remains to be done when the grace of the last process is over: it is killed, and what
- * came before it acknowledged. */
+/* What remains to be done when the grace of the last process is over: it is killed, and
+ * what came before it acknowledged. */
 #define GRACE_SLACK WEIR_SECONDS(1)
 
 static int run(const struct weir_command *self, int argc, char **argv);
@@ -95,7 +95,7 @@ const struct weir_command weir_cli_relay = {
     .run = run,
 };
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 static int add_queue(const struct weir_command *self, struct weir_relay_plan *plan,
                      const char *name)
@@ -202,7 +202,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
-/* ---- opening ------------------------------------------------------------------------------ */
+/* ---- opening ----------------------------------------------------------------------- */
 
 static int check_queue(struct weir_relay_plan *plan, const char *name)
 {
@@ -265,7 +265,7 @@ static int open_lines(struct weir_relay_plan *plan)
     return code;
 }
 
-/* ---- the end ------------------------------------------------------------------------------ */
+/* ---- the end ----------------------------------------------------------------------- */
 
 struct result {
     int64_t delivered;
@@ -365,7 +365,7 @@ static int tell(const struct weir_relay_plan *plan, const struct result *result)
     return code;
 }
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 /* Drawing over the lines of messages would spoil both. */
 static enum weir_progress_use use_of_terminal(const struct weir_relay_plan *plan)

@@ -1,5 +1,6 @@
 /*
- * relay.h - the two halves of `weir relay`: what the options asked for, and looking after it.
+ * relay.h - the two halves of `weir relay`: what the options asked for, and looking
+ * after it.
  *
  *   relay.c         options, opening, stopping, the last words
  *   relay_watch.c   while it runs: what fails, how far it is, whether anything is left
@@ -49,11 +50,13 @@ struct weir_relay_plan {
     char error[WEIR_ERROR_TEXT_SIZE]; /* of WEIR_RELAY_GIVEN_UP */
 };
 
-/* The database is away before it was ever there: tells it once and waits a while. Returns false,
- * and notes it in the plan, when a signal has ended the waiting. `state` is the plan. */
+/* The database is away before it was ever there: tells it once and waits a while.
+ * Returns false, and notes it in the plan, when a signal has ended the waiting. `state`
+ * is the plan. */
 bool weir_relay_wait_for_database(void *state, const struct weir_error *error);
 
-/* Look after it until it ends; the plan says how it did. Telling is done here, but for the end. */
+/* Look after it until it ends; the plan says how it did. Telling is done here, but for
+ * the end. */
 void weir_relay_watch(struct weir_relay_plan *plan);
 
 /* All lines together, by this process. */

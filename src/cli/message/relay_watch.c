@@ -1,10 +1,10 @@
 /*
  * relay_watch.c - `weir relay` while it runs.
  *
- * The main thread delivers nothing. It looks at the health of each sink, and asks the database:
- * with --drain whether anything is left, as often as it can; else now and then whether it is there,
- * and the queues and subscriptions too. A relay may have nothing to do for days, so that is one small
- * statement for each.
+ * The main thread delivers nothing. It looks at the health of each sink, and asks the
+ * database: with --drain whether anything is left, as often as it can; else now and
+ * then whether it is there, and the queues and subscriptions too. A relay may have
+ * nothing to do for days, so that is one small statement for each.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ int64_t weir_relay_plan_delivered(const struct weir_relay_plan *plan)
     return sum;
 }
 
-/* ---- trouble ------------------------------------------------------------------------------ */
+/* ---- trouble ----------------------------------------------------------------------- */
 
 static void give_up(struct weir_relay_plan *plan, const char *what, const char *why)
 {
@@ -66,7 +66,8 @@ static void look_at_sink(struct weir_relay_plan *plan, struct weir_relay_line *l
                      health.status == WEIR_OK ? NULL : health.text);
 }
 
-/* Nothing need be written for that to be seen: `weir relay --to stdout: | head -n 1` ends. */
+/* Nothing need be written for that to be seen: `weir relay --to stdout: | head -n 1`
+ * ends. */
 static bool reader_has_gone(void)
 {
     struct pollfd file = {.fd = STDOUT_FILENO};
@@ -74,7 +75,7 @@ static bool reader_has_gone(void)
     return poll(&file, 1, 0) > 0 && (file.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-/* ---- what is left ------------------------------------------------------------------------- */
+/* ---- what is left ------------------------------------------------------------------ */
 
 /* One that has something left is enough. */
 static enum weir_status read_drained(struct weir_relay_plan *plan, bool *drained,
@@ -148,7 +149,7 @@ static void show_progress(struct weir_relay_plan *plan)
                        plan->waiting_before - plan->waiting);
 }
 
-/* ---- before it begins ---------------------------------------------------------------------- */
+/* ---- before it begins -------------------------------------------------------------- */
 
 bool weir_relay_wait_for_database(void *state, const struct weir_error *error)
 {
@@ -160,7 +161,7 @@ bool weir_relay_wait_for_database(void *state, const struct weir_error *error)
     return !plan->ended_waiting;
 }
 
-/* ---- watching ----------------------------------------------------------------------------- */
+/* ---- watching ---------------------------------------------------------------------- */
 
 static void look(struct weir_relay_plan *plan)
 {

@@ -91,7 +91,8 @@ struct move {
     uint32_t to;
 };
 
-/* The tables of outbox and execution engine; of the latter all is 0 where it does not work. */
+/* The tables of outbox and execution engine; of the latter all is 0 where it does not
+ * work. */
 struct outcome {
     struct move outbox;
     struct move executions;

@@ -1,5 +1,6 @@
 /*
- * restored.h - `weir migrate --restored`: what was restored in another cluster is to deliver.
+ * restored.h - `weir migrate --restored`: what was restored in another cluster is to
+ * deliver.
  *
  * Threads  The main thread.
  */

@@ -1,5 +1,6 @@
 /*
- * queue_pause.c - `weir queue pause` and `weir queue resume`: the two sides of one switch.
+ * queue_pause.c - `weir queue pause` and `weir queue resume`: the two sides of one
+ * switch.
  */
 #include <stdio.h>
 

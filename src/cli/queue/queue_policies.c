@@ -82,7 +82,7 @@ int weir_queue_policies_take(const struct weir_command *command, int id,
     }
 }
 
-/* ---- words --------------------------------------------------------------------------------- */
+/* ---- words ------------------------------------------------------------------------- */
 
 const char *weir_queue_policies_unread(enum weir_unread unread)
 {
@@ -168,7 +168,7 @@ void weir_queue_policies_append_set(struct weir_buf *text,
         weir_buf_append_text(text, "-");
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------- */
 
 void weir_queue_policies_append_json(struct weir_buf *json,
                                      const struct weir_queue_options *options)

@@ -35,13 +35,13 @@ enum {
      "keep what everybody has passed, as in 7d; 0: not"}
 /* clang-format on */
 
-/* Take the value of option `id` (optarg), and note that it was named. WEIR_EXIT_DONE, or the code
- * after telling. */
+/* Take the value of option `id` (optarg), and note that it was named. WEIR_EXIT_DONE,
+ * or the code after telling. */
 WEIR_CHECKED int weir_queue_policies_take(const struct weir_command *command, int id,
                                           struct weir_queue_options *out);
 
-/* "unread keep, backlog-max 100 (was none), ...": all of them, with the old value of each that has
- * changed. */
+/* "unread keep, backlog-max 100 (was none), ...": all of them, with the old value of
+ * each that has changed. */
 void weir_queue_policies_append(struct weir_buf *text,
                                 const struct weir_queue_change *change);
 

@@ -1,5 +1,6 @@
 /*
- * queue_view.h - queues as rows of a table or as JSON objects; for `queue list` and `status`.
+ * queue_view.h - queues as rows of a table or as JSON objects; for `queue list` and
+ * `status`.
  *
  * Failure  Adding never fails at the spot: print() tells.
  */
@@ -14,9 +15,8 @@ struct weir_queue_view {
     struct weir_buf json;     /* a list that is not closed yet */
     struct weir_buf retained; /* lines about queues that keep what was delivered */
     size_t count;             /* rows */
-    bool
-        terse; /* no rows for queues of the execution engine that nobody subscribes to; set after
-                     init() */
+    bool terse; /* no rows for queues of the execution engine that nobody subscribes to;
+                   set after init() */
 };
 
 void weir_queue_view_init(struct weir_queue_view *self);
@@ -32,7 +32,8 @@ void weir_queue_view_add(void *self, const struct weir_queue_info *info);
 void weir_queue_view_append_json(const struct weir_queue_view *self,
                                  struct weir_buf *json);
 
-/* A line for each queue that keeps what was delivered, behind an empty one; else nothing. */
+/* A line for each queue that keeps what was delivered, behind an empty one; else
+ * nothing. */
 void weir_queue_view_append_retained(const struct weir_queue_view *self,
                                      struct weir_buf *text);
 

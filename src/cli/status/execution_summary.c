@@ -40,7 +40,7 @@ const char *weir_execution_summary_count(int64_t count, int64_t most, char *out)
     return out;
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static void add_lane(void *state, const struct weir_lane_stats *lane)
 {
@@ -89,7 +89,7 @@ enum weir_status weir_execution_summary_read(struct weir_execution_summary *self
     return status;
 }
 
-/* ---- printing ----------------------------------------------------------------------------- */
+/* ---- printing ---------------------------------------------------------------------- */
 
 static int64_t latest(const struct weir_execution_stats *stats)
 {

@@ -1,5 +1,6 @@
 /*
- * execution_summary.h - how much work there is for the execution engine, for `weir status`.
+ * execution_summary.h - how much work there is for the execution engine, for `weir
+ * status`.
  *
  * Where there are no tables of executions there is nothing to show.
  */
@@ -32,7 +33,8 @@ weir_execution_summary_append_table(const struct weir_execution_summary *self,
 void weir_execution_summary_append_json(const struct weir_execution_summary *self,
                                         struct weir_buf *json);
 
-/* "12", or "10000+" where nobody counted further. Returns `out`, of WEIR_COUNT_SIZE bytes. */
+/* "12", or "10000+" where nobody counted further. Returns `out`, of WEIR_COUNT_SIZE
+ * bytes. */
 const char *weir_execution_summary_count(int64_t count, int64_t most, char *out);
 
 #endif

@@ -93,7 +93,7 @@ struct status {
     struct weir_sqlite_space space;           /* likewise; no pages: not SQLite */
 };
 
-/* ---- partitions --------------------------------------------------------------------------- */
+/* ---- partitions -------------------------------------------------------------------- */
 
 static bool has_something_to_tell(const struct weir_partition_info *info)
 {
@@ -155,7 +155,7 @@ static void add_partition(void *state, const struct weir_partition_info *info)
     add_partition_row(&self->partitions, info);
 }
 
-/* ---- processes ---------------------------------------------------------------------------- */
+/* ---- processes --------------------------------------------------------------------- */
 
 /* What an operator should do something about; "-" if there is nothing. */
 static void remark(const struct weir_process_info *info, char *out, size_t size)
@@ -223,7 +223,7 @@ static void add_process(void *state, const struct weir_process_info *info)
     weir_buf_append_text(json, "}");
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static void forget(struct status *self)
 {
@@ -272,7 +272,7 @@ static enum weir_status read_all(struct status *self, struct weir_error *error)
     return status;
 }
 
-/* ---- printing ----------------------------------------------------------------------------- */
+/* ---- printing ---------------------------------------------------------------------- */
 
 static void append_list(struct weir_buf *json, const char *name,
                         const struct weir_buf *items)
@@ -417,7 +417,7 @@ static int watch(struct status *self, struct weir_buf *frame)
                              : weir_session_fail(&self->session, &error, self->queue);
 }
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 static void open_status(struct status *self)
 {

@@ -1,5 +1,6 @@
 /*
- * subscription.c - `weir subscription ...`: the group; each command of it is a file of its own.
+ * subscription.c - `weir subscription ...`: the group; each command of it is a file of
+ * its own.
  */
 #include "cli/command.h"
 

@@ -1,5 +1,6 @@
 /*
- * subscription_pause.c - `weir subscription pause` and `resume`: the two sides of one switch.
+ * subscription_pause.c - `weir subscription pause` and `resume`: the two sides of one
+ * switch.
  */
 #include <stdio.h>
 

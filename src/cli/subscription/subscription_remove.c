@@ -1,8 +1,8 @@
 /*
  * subscription_remove.c - `weir subscription remove`.
  *
- * Without --force the library refuses to remove what is served or has dead letters to decide on, so
- * there is nothing to ask. With it, the user says --yes or is asked.
+ * Without --force the library refuses to remove what is served or has dead letters to
+ * decide on, so there is nothing to ask. With it, the user says --yes or is asked.
  */
 #include <inttypes.h>
 #include <stdio.h>

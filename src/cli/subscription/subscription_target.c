@@ -21,7 +21,8 @@ static void note_queue(void *state, const struct weir_subscription_info *info)
     *(bool *)state = true;
 }
 
-/* A queue that is missing is named with the nearest; a subscription, with where to look. */
+/* A queue that is missing is named with the nearest; a subscription, with where to
+ * look. */
 int weir_subscription_target_fail(const struct weir_subscription_target *self,
                                   const struct weir_session *session,
                                   const struct weir_error *error)

@@ -1,5 +1,6 @@
 /*
- * subscription_target.h - which subscription a command is about: QUEUE and NAME on its line.
+ * subscription_target.h - which subscription a command is about: QUEUE and NAME on its
+ * line.
  *
  * Memory   Texts are those of the command line.
  */

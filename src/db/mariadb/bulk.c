@@ -1,13 +1,13 @@
 /*
  * bulk.c - see mariadb/bulk.h.
  *
- * The library can be given arrays of each column, or a callback that it asks for one row after
- * the other while it writes the packet (STMT_ATTR_CB_PARAM). The callback needs no arrays: each
- * value goes from the caller's memory into the packet.
+ * The library can be given arrays of each column, or a callback that it asks for one
+ * row after the other while it writes the packet (STMT_ATTR_CB_PARAM). The callback
+ * needs no arrays: each value goes from the caller's memory into the packet.
  *
- * A trap of the library: with the callback it reserves `buffer_length` bytes for a value and
- * copies `*length`; weir_maria_place() leaves `length` to the library, which then points it at
- * `buffer_length`.
+ * A trap of the library: with the callback it reserves `buffer_length` bytes for a
+ * value and copies `*length`; weir_maria_place() leaves `length` to the library, which
+ * then points it at `buffer_length`.
  */
 #include "db/mariadb/bulk.h"
 
@@ -18,8 +18,9 @@
 #include "db/mariadb/link.h"
 #include "db/mariadb/statement.h"
 
-/* Large enough that the round trip does not count, small enough for any max_allowed_packet that
- * is used; twice as much is in memory while the library's buffer grows. */
+/* Large enough that the round trip does not count, small enough for any
+ * max_allowed_packet that is used; twice as much is in memory while the library's
+ * buffer grows. */
 enum { PACKET_SIZE = 1024 * 1024 };
 
 /* What makes the rows one unit. */
@@ -34,7 +35,7 @@ struct batch {
     int64_t changed;
 };
 
-/* ---- the unit ----------------------------------------------------------------------------- */
+/* ---- the unit ---------------------------------------------------------------------- */
 
 static enum weir_status begin(struct batch *self, enum guard guard,
                               struct weir_error *error)
@@ -86,7 +87,7 @@ static void undo(struct batch *self, enum guard guard)
         weir_maria_lose(self->link);
 }
 
-/* ---- rows --------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------- */
 
 static const struct weir_value *row_at(const struct batch *self, size_t row)
 {
@@ -164,8 +165,8 @@ static enum weir_status run_row(struct batch *self, size_t row, struct weir_erro
     return status;
 }
 
-/* How many rows from `first` on make one packet; a row that is too large for one goes alone,
- * and so do rows that the server does not take in bulk. */
+/* How many rows from `first` on make one packet; a row that is too large for one goes
+ * alone, and so do rows that the server does not take in bulk. */
 static unsigned count_rows(const struct batch *self, size_t first)
 {
     struct weir_error ignored;
@@ -198,7 +199,7 @@ static enum weir_status run_rows(struct batch *self, struct weir_error *error)
     return status;
 }
 
-/* ---- the batch ---------------------------------------------------------------------------- */
+/* ---- the batch --------------------------------------------------------------------- */
 
 /* All values are checked before anything is sent. */
 static enum weir_status plan(struct batch *self, struct weir_error *error)

@@ -1,12 +1,13 @@
 /*
  * bulk.h - one statement for many rows, by MariaDB's bulk protocol.
  *
- * The rows travel in packets of about a megabyte and the server runs the statement for each of
- * them. It takes INSERT ... VALUES, REPLACE, UPDATE and DELETE; others are run row by row.
+ * The rows travel in packets of about a megabyte and the server runs the statement for
+ * each of them. It takes INSERT ... VALUES, REPLACE, UPDATE and DELETE; others are run
+ * row by row.
  *
- * Order    All rows or none. A bulk INSERT in one packet is one statement to the server, which
- *          undoes it as a whole. Everything else is put into a transaction of its own, or
- *          behind a savepoint when there is one already.
+ * Order    All rows or none. A bulk INSERT in one packet is one statement to the
+ *          server, which undoes it as a whole. Everything else is put into a
+ *          transaction of its own, or behind a savepoint when there is one already.
  * Threads  Whoever holds the link.
  */
 #ifndef WEIR_DB_MARIADB_BULK_H

@@ -69,7 +69,7 @@ struct weir_str weir_maria_column_take(enum enum_field_types type, unsigned char
     return bytes;
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static bool read_integer(const MYSQL_FIELD *field, struct weir_str bytes, int64_t *out)
 {

@@ -21,8 +21,8 @@
 #include "base/str.h"
 #include "db/value.h"
 
-/* The bytes of a column of this type at *row, without their length; *row moves behind them.
- * The client library has checked that they are within the row. */
+/* The bytes of a column of this type at *row, without their length; *row moves behind
+ * them. The client library has checked that they are within the row. */
 struct weir_str weir_maria_column_take(enum enum_field_types type, unsigned char **row);
 
 /* The value as `wanted`; false when it cannot be had as that. */

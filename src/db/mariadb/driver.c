@@ -12,9 +12,9 @@
  *
  * Here are the table of operations and what remains: cancel, clock and durability.
  *
- * The library needs no word at the start of a thread and none at its end (these functions of it
- * are empty), and initialises itself once. It is never shut down here: the application may use
- * it too.
+ * The library needs no word at the start of a thread and none at its end (these
+ * functions of it are empty), and initialises itself once. It is never shut down here:
+ * the application may use it too.
  */
 #include <mysql.h>
 #include <string.h>
@@ -30,8 +30,9 @@
 enum { CANCEL_TIMEOUT_S = 5 };
 
 /*
- * The time at the beginning of this very statement, in UTC whatever the session's time zone is.
- * SYSDATE(6) would have to be converted from that zone, and one hour a year twice.
+ * The time at the beginning of this very statement, in UTC whatever the session's time
+ * zone is. SYSDATE(6) would have to be converted from that zone, and one hour a year
+ * twice.
  */
 static const char SQL_CLOCK[] =
     "SELECT TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6))";
@@ -58,13 +59,13 @@ static enum weir_status exec(struct weir_link *link, const char *text,
     return status;
 }
 
-/* ---- cancel ------------------------------------------------------------------------------- */
+/* ---- cancel ------------------------------------------------------------------------ */
 
 /*
  * From any thread: only counters are touched, and what never changes, the number of the
  * connection and where the server is. A KILL that comes when nothing runs any more does
- * nothing. We do not know how to log on as the application, so an adopted connection is not
- * cancelled.
+ * nothing. We do not know how to log on as the application, so an adopted connection is
+ * not cancelled.
  */
 static void cancel(struct weir_link *link)
 {
@@ -85,7 +86,7 @@ static void cancel(struct weir_link *link)
     atomic_fetch_add(&self->cancels_ended, 1);
 }
 
-/* ---- clock -------------------------------------------------------------------------------- */
+/* ---- clock ------------------------------------------------------------------------- */
 
 static enum weir_status clock_us(struct weir_link *link, int64_t *out_us,
                                  struct weir_error *error)
@@ -109,7 +110,7 @@ static enum weir_status ask(struct weir_link *link, const char *text,
     return status;
 }
 
-/* ---- durability --------------------------------------------------------------------------- */
+/* ---- durability -------------------------------------------------------------------- */
 
 /* The value of a variable in an answer of SHOW VARIABLES; "" when it is not there. */
 static const char *find_variable(MYSQL_RES *variables, const char *name)

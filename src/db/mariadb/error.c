@@ -3,13 +3,17 @@
  *
  * Choices that are worth their reasons:
  *
- *   read only   (1290, 1836, 1874) is WEIR_LOST. After a failover the old primary is read only
- *               and its name leads to the new one: a new connection heals it. To write in a
- *               transaction that was begun as read only (1792) is a mistake: WEIR_INVALID.
+ *   read only   (1290, 1836, 1874) is WEIR_LOST. After a failover the old primary is
+ *               read only and its name leads to the new one: a new connection heals it.
+ *               To write in a transaction that was begun as read only (1792) is a
+ *               mistake: WEIR_INVALID.
  *   1047        is Galera's "not prepared for application use": another node may be.
- *   1026, 3, 20 are writes that failed. The server tells the errno in its text only; by far the
- *               most frequent reason is a full disk, and the others are waited out likewise.
- *   45xxx       is what functions and triggers raise by SIGNAL: rules of the database, too.
+ *   1026, 3, 20 are writes that failed. The server tells the errno in its text only; by
+ *   far the
+ *               most frequent reason is a full disk, and the others are waited out
+ *               likewise.
+ *   45xxx       is what functions and triggers raise by SIGNAL: rules of the database,
+ *               too.
  */
 #include "db/mariadb/error.h"
 
@@ -24,8 +28,8 @@ struct entry {
     enum weir_status status;
 };
 
-/* The two plain numbers are codes of the server's file layer (EE_WRITE, EE_DISK_FULL), which
- * clients have no header for. */
+/* The two plain numbers are codes of the server's file layer (EE_WRITE, EE_DISK_FULL),
+ * which clients have no header for. */
 static const struct entry CODES[] = {
     {ER_DUP_ENTRY, WEIR_CONSTRAINT},
     {ER_DUP_ENTRY_WITH_KEY_NAME, WEIR_CONSTRAINT},

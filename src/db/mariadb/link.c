@@ -4,12 +4,13 @@
  *   I1  `broken` is set only while `begun` is
  *   I2  a lost link of ours has no socket that the server could still wait on
  *
- * The client library keeps the server's status flags of the last answer, among them whether a
- * transaction is open. An error packet has no flags, though: after a deadlock the library still
- * believes in the transaction that the server has just rolled back. So after an error inside a
- * transaction one cheap statement is sent, whose answer has them. That is a round trip more for
- * each error, and no guessing which errors end a transaction under which settings
- * (innodb_rollback_on_timeout, innodb_snapshot_isolation, Galera, DDL).
+ * The client library keeps the server's status flags of the last answer, among them
+ * whether a transaction is open. An error packet has no flags, though: after a deadlock
+ * the library still believes in the transaction that the server has just rolled back.
+ * So after an error inside a transaction one cheap statement is sent, whose answer has
+ * them. That is a round trip more for each error, and no guessing which errors end a
+ * transaction under which settings (innodb_rollback_on_timeout,
+ * innodb_snapshot_isolation, Galera, DDL).
  */
 #include "db/mariadb/link.h"
 
@@ -32,8 +33,9 @@
 #include "db/mariadb/tls.h"
 
 enum {
-    /* A server is given this much longer than the statement's own timeout to say that it has
-     * run out; after that it is frozen, or something on the way swallows everything. */
+    /* A server is given this much longer than the statement's own timeout to say that
+     * it has run out; after that it is frozen, or something on the way swallows
+     * everything. */
     REPLY_GRACE_S = 15,
     WRITE_TIMEOUT_S = 15,
 
@@ -54,7 +56,8 @@ enum {
 
 static const char CHARACTER_SET[] = "utf8mb4";
 
-/* Has an answer with flags and does nothing else; needs no privilege and opens no snapshot. */
+/* Has an answer with flags and does nothing else; needs no privilege and opens no
+ * snapshot. */
 static const char SQL_STATUS[] = "DO 0";
 
 /* The variable for it changed its name in 11.1, this statement did not. */
@@ -65,16 +68,18 @@ static const char SQL_ISOLATION[] =
 static const char SQL_SNAPSHOT[] = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ";
 
 /*
- * Modes that make an error out of a silent change of data, and none that changes the language:
- * the same statements run on adopted connections, which have the application's modes.
+ * Modes that make an error out of a silent change of data, and none that changes the
+ * language: the same statements run on adopted connections, which have the
+ * application's modes.
  */
 #define SQL_MODE                                                                         \
     "STRICT_ALL_TABLES,STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,"     \
     "NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION"
 
 /*
- * How long a session may be idle inside a transaction, in seconds; 0 is without end. Of the three the
- * one for transactions that have written, or have not, goes first where an administrator has set it.
+ * How long a session may be idle inside a transaction, in seconds; 0 is without end. Of
+ * the three the one for transactions that have written, or have not, goes first where
+ * an administrator has set it.
  */
 #define IDLE_LIMITS(limit)                                                               \
     "idle_transaction_timeout = " limit ", idle_write_transaction_timeout = " limit      \
@@ -90,7 +95,7 @@ struct weir_maria_link *weir_maria_link(struct weir_link *link)
     return (struct weir_maria_link *)link;
 }
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 /* Whole seconds, rounded up, since that is what options and settings take. */
 static int64_t seconds(int64_t duration_ns)
@@ -184,7 +189,7 @@ void weir_maria_close(struct weir_link *link)
     weir_heap_free(link->config->heap, self);
 }
 
-/* ---- connecting --------------------------------------------------------------------------- */
+/* ---- connecting -------------------------------------------------------------------- */
 
 static void set_options(MYSQL *mysql, const struct weir_link_config *config,
                         unsigned reply_timeout_s)
@@ -205,8 +210,8 @@ static void set_options(MYSQL *mysql, const struct weir_link_config *config,
     mysql_options(mysql, MYSQL_REPORT_DATA_TRUNCATION, &yes);
     mysql_options(mysql, MYSQL_SET_CHARSET_NAME, CHARACTER_SET);
 
-    /* The library takes "localhost" for the default socket and forgets the port. Who names a
-     * port wants that port. */
+    /* The library takes "localhost" for the default socket and forgets the port. Who
+     * names a port wants that port. */
     if (config->url.port != 0 && config->url.socket == NULL)
         mysql_options(mysql, MYSQL_OPT_PROTOCOL, &tcp);
 }
@@ -238,8 +243,8 @@ enum weir_status weir_maria_connect(const struct weir_link_config *config,
 
     set_options(mysql, config, reply_timeout_s);
     weir_maria_tls_prepare(mysql, url);
-    /* Rows matched count as changed, as on the other engines: a conditional UPDATE that finds
-     * its row must see 1, also when it writes what is there already. */
+    /* Rows matched count as changed, as on the other engines: a conditional UPDATE that
+     * finds its row must see 1, also when it writes what is there already. */
     if (mysql_real_connect(mysql, url->socket != NULL ? NULL : url->host, url->user,
                            url->password, url->database, url->port, url->socket,
                            CLIENT_FOUND_ROWS) == NULL) {
@@ -319,7 +324,7 @@ enum weir_status weir_maria_set_session(struct weir_maria_link *self,
     return status;
 }
 
-/* ---- steps -------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------- */
 
 enum weir_status weir_maria_enter(struct weir_maria_link *self, struct weir_error *error)
 {
@@ -379,8 +384,8 @@ static enum weir_status fail(struct weir_maria_link *self, const char *what,
                              struct weir_error *error)
 {
     (void)report(error, what, code, sqlstate, text);
-    /* A KILL is 1317 as a rule. One that comes while tables are being opened or discovered
-     * surfaces as their failure, a code that means nothing else to us. */
+    /* A KILL is 1317 as a rule. One that comes while tables are being opened or
+     * discovered surfaces as their failure, a code that means nothing else to us. */
     if (error->status == WEIR_FAILED && weir_maria_was_cancelled(self))
         error->status = WEIR_CANCELLED;
     if (weir_maria_code_ends_connection(code, sqlstate))
@@ -524,11 +529,12 @@ enum weir_status weir_maria_ask_within(struct weir_maria_link *self, const char 
     return take_integer(result, text, out, error);
 }
 
-/* ---- the transaction ---------------------------------------------------------------------- */
+/* ---- the transaction --------------------------------------------------------------- */
 
 /*
- * The limit of the session is ours, and an application gets what the server has set. It stays so
- * until the library begins one of its own: who only uses the application's pays for it once.
+ * The limit of the session is ours, and an application gets what the server has set. It
+ * stays so until the library begins one of its own: who only uses the application's
+ * pays for it once.
  */
 static enum weir_status set_idle_limit(struct weir_maria_link *self, bool unbounded,
                                        struct weir_error *error)
@@ -550,9 +556,10 @@ static enum weir_status set_idle_limit(struct weir_maria_link *self, bool unboun
 }
 
 /*
- * When the server gives a transaction up, to end a deadlock, and whoever has the connection goes on
- * all the same, each statement would be committed by itself. Without autocommit all of them are
- * rolled back in the end. (Switching it on again commits: only when there is nothing any more.)
+ * When the server gives a transaction up, to end a deadlock, and whoever has the
+ * connection goes on all the same, each statement would be committed by itself. Without
+ * autocommit all of them are rolled back in the end. (Switching it on again commits:
+ * only when there is nothing any more.)
  */
 static enum weir_status set_guard(struct weir_maria_link *self, struct weir_error *error)
 {

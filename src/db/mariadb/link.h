@@ -6,12 +6,13 @@
  *   enter()    refuses when the transaction is gone; forgets earlier calls of cancel()
  *   fault()    a failure that a test ordered
  *   a call of the client library
- *   fail()     makes the error, marks a lost link, finds out what became of the transaction
+ *   fail()     makes the error, marks a lost link, finds out what became of the
+ *              transaction
  *
- * The server rolls a transaction back by itself when it is the victim of a deadlock. The next
- * statement would then commit on its own. So a transaction that begin() began and the server
- * ended is *failed*, as on PostgreSQL: everything but commit and rollback is refused, with the
- * status that broke it.
+ * The server rolls a transaction back by itself when it is the victim of a deadlock.
+ * The next statement would then commit on its own. So a transaction that begin() began
+ * and the server ended is *failed*, as on PostgreSQL: everything but commit and
+ * rollback is refused, with the status that broke it.
  *
  *           begin            commit, rollback
  *   none -----------> open --------------------> none
@@ -19,10 +20,11 @@
  *                      | ended by the server      |
  *                      +-----------> failed ------+
  *
- * On an adopted connection there is no begin(): it is open or it is none, as the server says.
+ * On an adopted connection there is no begin(): it is open or it is none, as the server
+ * says.
  *
- * Threads  One flow of control, except cancel(). It may move from thread to thread; the client
- *          library keeps nothing per thread.
+ * Threads  One flow of control, except cancel(). It may move from thread to thread; the
+ *          client library keeps nothing per thread.
  */
 #ifndef WEIR_DB_MARIADB_LINK_H
 #define WEIR_DB_MARIADB_LINK_H
@@ -35,11 +37,12 @@
 #include "db/driver.h"
 
 /*
- * With innodb_snapshot_isolation, the default from MariaDB 11.6 on, a transaction that has a read
- * view may not lock a row that was committed after it: error 1020. Statements of the library decide
- * by what was committed last, so the setting is off for them: for the whole session on connections
- * of the library's own, for one statement (SET STATEMENT) on the application's. The comment is
- * executed by servers that have the setting.
+ * With innodb_snapshot_isolation, the default from MariaDB 11.6 on, a transaction that
+ * has a read view may not lock a row that was committed after it: error 1020.
+ * Statements of the library decide by what was committed last, so the setting is off
+ * for them: for the whole session on connections of the library's own, for one
+ * statement (SET STATEMENT) on the application's. The comment is executed by servers
+ * that have the setting.
  */
 #define WEIR_MARIA_SNAPSHOT_ISOLATION_OFF(before, after)                                 \
     "/*M!101108 " before "innodb_snapshot_isolation = 0" after " */"
@@ -59,9 +62,9 @@ struct weir_maria_link {
     enum weir_status broken; /* why the server ended it, while failed; else WEIR_OK */
 
     /*
-     * Calls of cancel(), for ever. Which statement a KILL hits is known only afterwards: a
-     * call that has begun before a statement and ends during it may be the one. So a statement
-     * remembers how many had ended when it began.
+     * Calls of cancel(), for ever. Which statement a KILL hits is known only
+     * afterwards: a call that has begun before a statement and ends during it may be
+     * the one. So a statement remembers how many had ended when it began.
      */
     _Atomic uint32_t cancels_begun;
     _Atomic uint32_t cancels_ended;
@@ -80,8 +83,8 @@ WEIR_CHECKED enum weir_status weir_maria_adopt(const struct weir_link_config *co
                                                struct weir_error *error);
 void weir_maria_close(struct weir_link *link);
 
-/* Give the session its settings; and those of them that hold in every transaction, as SET SESSION takes
- * them. */
+/* Give the session its settings; and those of them that hold in every transaction, as
+ * SET SESSION takes them. */
 WEIR_CHECKED enum weir_status weir_maria_set_session(struct weir_maria_link *self,
                                                      struct weir_error *error);
 void weir_maria_print_settings(const struct weir_maria_link *self,
@@ -97,15 +100,16 @@ WEIR_CHECKED enum weir_status weir_maria_connect(const struct weir_link_config *
 
 /* ---- steps ---- */
 
-/* The beginning of an operation. Refuses in a failed transaction; an earlier cancel() does not
- * count any more. */
+/* The beginning of an operation. Refuses in a failed transaction; an earlier cancel()
+ * does not count any more. */
 WEIR_CHECKED enum weir_status weir_maria_enter(struct weir_maria_link *self,
                                                struct weir_error *error);
 
 /* Did a cancel() reach, or may it still reach, the current operation? */
 bool weir_maria_was_cancelled(struct weir_maria_link *self);
 
-/* A failure that a test ordered, in front of a call that talks to the server; WEIR_OK: none. */
+/* A failure that a test ordered, in front of a call that talks to the server; WEIR_OK:
+ * none. */
 WEIR_CHECKED enum weir_status weir_maria_fault(struct weir_maria_link *self,
                                                const char *what,
                                                struct weir_error *error);
@@ -120,8 +124,8 @@ enum weir_status weir_maria_fail_statement(struct weir_maria_link *self, const c
 /* Is an idle link still there? Without a round trip; one that is not is lost. A slot. */
 bool weir_maria_is_alive(struct weir_link *link);
 
-/* From now on there is no connection. A server that is still there learns of it at once, and
- * rolls back. */
+/* From now on there is no connection. A server that is still there learns of it at
+ * once, and rolls back. */
 void weir_maria_lose(struct weir_maria_link *self);
 
 /* Run a text and drop its rows, if any. */

@@ -1,8 +1,8 @@
 /*
  * parameter.c - see mariadb/parameter.h.
  *
- * A trap of the library: a parameter whose buffer is NULL counts as null, so an empty text must
- * point to something.
+ * A trap of the library: a parameter whose buffer is NULL counts as null, so an empty
+ * text must point to something.
  */
 #include "db/mariadb/parameter.h"
 

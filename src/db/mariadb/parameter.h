@@ -1,8 +1,8 @@
 /*
  * parameter.h - a value of ours as a parameter of MariaDB's.
  *
- * Text and bytes stay where the caller has them; other values need a place in the form that
- * the client library reads.
+ * Text and bytes stay where the caller has them; other values need a place in the form
+ * that the client library reads.
  *
  * Threads  Whoever has the parameter.
  * Memory   The caller's.
@@ -36,8 +36,8 @@ enum enum_field_types weir_maria_parameter_type(char letter);
 bool weir_maria_is_string(const struct weir_value *value);
 
 /*
- * Check the values of one row; *size grows by the bytes that they take in a packet, at most.
- * WEIR_INVALID: one of them fits no column.
+ * Check the values of one row; *size grows by the bytes that they take in a packet, at
+ * most. WEIR_INVALID: one of them fits no column.
  */
 WEIR_CHECKED enum weir_status weir_maria_measure(const struct weir_value *values,
                                                  size_t count, size_t *size,

@@ -10,7 +10,7 @@
 
 enum { TEXT_SIZE = 2048 };
 
-/* ---- the role ----------------------------------------------------------------------------- */
+/* ---- the role ---------------------------------------------------------------------- */
 
 /* "SET ROLE `name`", or NONE: the role of a new session is that of its user. */
 static enum weir_status read_role(struct weir_maria_link *self, const char *name,
@@ -45,7 +45,7 @@ enum weir_status weir_maria_session_know(struct weir_maria_link *self,
     return status;
 }
 
-/* ---- inside a transaction ----------------------------------------------------------------- */
+/* ---- inside a transaction ---------------------------------------------------------- */
 
 /* Always: a session or a server may be set not to report another database. */
 static enum weir_status select_database(struct weir_maria_link *self,
@@ -59,8 +59,8 @@ static enum weir_status select_database(struct weir_maria_link *self,
     return status;
 }
 
-/* Prepared statements cannot share a round trip, statements of a block can. Literals name their
- * character set: that of the connection may be any. */
+/* Prepared statements cannot share a round trip, statements of a block can. Literals
+ * name their character set: that of the connection may be any. */
 static enum weir_status run_block(struct weir_maria_link *self, const char *before,
                                   const char *after, struct weir_error *error)
 {
@@ -95,7 +95,7 @@ enum weir_status weir_maria_session_regain(struct weir_link *link,
     return run_block(weir_maria_link(link), "", "", error);
 }
 
-/* ---- on the way back ---------------------------------------------------------------------- */
+/* ---- on the way back --------------------------------------------------------------- */
 
 static enum weir_status set_role(struct weir_maria_link *self, struct weir_error *error)
 {

@@ -1,18 +1,18 @@
 /*
  * statement.c - see mariadb/statement.h.
  *
- * The client library offers to copy columns into buffers of the caller's, whose sizes nobody
- * knows beforehand. It also offers a callback that is shown each column where it lies
- * (STMT_ATTR_CB_RESULT, what MariaDB's Python connector is built on); so nothing is copied and
- * nothing has to be measured.
+ * The client library offers to copy columns into buffers of the caller's, whose sizes
+ * nobody knows beforehand. It also offers a callback that is shown each column where it
+ * lies (STMT_ATTR_CB_RESULT, what MariaDB's Python connector is built on); so nothing
+ * is copied and nothing has to be measured.
  *
- * Results are stored at once and not fetched row by row from the socket: the connection is
- * free for the next statement (the application's, on an adopted connection), and an error in
- * the middle of the rows is an error of run().
+ * Results are stored at once and not fetched row by row from the socket: the connection
+ * is free for the next statement (the application's, on an adopted connection), and an
+ * error in the middle of the rows is an error of run().
  *
- * A trap of the library, found by reading it: mysql_stmt_free_result() keeps the rows when all
- * of them were read, until the next run. One row may be 16 MiB; so finish() steps back to the
- * first row before it.
+ * A trap of the library, found by reading it: mysql_stmt_free_result() keeps the rows
+ * when all of them were read, until the next run. One row may be 16 MiB; so finish()
+ * steps back to the first row before it.
  */
 #include "db/mariadb/statement.h"
 
@@ -33,12 +33,14 @@ enum {
     LONG_SIZE_MIN = 4 * 1024,
     PIECE_SIZE_MAX = 1024 * 1024,
 
-    /* In front of the values: command, statement, flags; per parameter a type and a bit. */
+    /* In front of the values: command, statement, flags; per parameter a type and a
+     * bit. */
     PACKET_HEADER_SIZE = 64,
     PARAMETER_HEADER_SIZE = 3,
 };
 
-/* In front of a statement on the application's connection, whose settings stay as they are. */
+/* In front of a statement on the application's connection, whose settings stay as they
+ * are. */
 static const char ADOPTED_PREFIX[] =
     WEIR_MARIA_SNAPSHOT_ISOLATION_OFF("SET STATEMENT ", " FOR") " ";
 
@@ -46,7 +48,7 @@ static const char SQL_PACKET_SIZE_MAX[] = "SELECT @@max_allowed_packet";
 
 static void take_column(void *data, unsigned column, unsigned char **row);
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 static bool begins_with(const char *text, const char *word)
 {
@@ -87,8 +89,9 @@ static size_t read_number(const char **text, size_t next)
 }
 
 /*
- * Fill in `order` and write the text as the server wants it into `out`, which is as large as the
- * text. None of our texts has a question mark in a literal. False: a number beyond the values.
+ * Fill in `order` and write the text as the server wants it into `out`, which is as
+ * large as the text. None of our texts has a question mark in a literal. False: a
+ * number beyond the values.
  */
 static bool read_places(struct weir_maria_statement *self, const char *text, char *out)
 {
@@ -243,7 +246,7 @@ void weir_maria_unprepare(struct weir_link *link, void *prepared)
     release(link->config->heap, prepared);
 }
 
-/* ---- running ------------------------------------------------------------------------------ */
+/* ---- running ----------------------------------------------------------------------- */
 
 enum weir_status weir_maria_find_room(struct weir_maria_link *self,
                                       const struct weir_maria_statement *statement,
@@ -272,7 +275,8 @@ static bool is_long(const struct weir_value *value)
     return weir_maria_is_string(value) && value->as.text.size >= LONG_SIZE_MIN;
 }
 
-/* What is left of a packet when the long values travel ahead; each of these has a limit too. */
+/* What is left of a packet when the long values travel ahead; each of these has a limit
+ * too. */
 static enum weir_status check_pieces(const struct weir_maria_link *self,
                                      const struct weir_maria_statement *statement,
                                      const struct weir_value *values, size_t size,
@@ -351,11 +355,12 @@ static bool is_from_server(const struct weir_error *error)
 }
 
 /*
- * Make a statement usable again that stopped half way: rows on their way are dropped, and the
- * server forgets its parameters. mysql_stmt_free_result() is not enough: after rows that ended
- * in an error it leaves the statement waiting for more of them, for ever. On a lost link too, whose
- * socket is shut and answers at once: from 3.4 on the library closes no statement, and frees none,
- * beside one that waits for its rows. (The socket of an adopted link is open, and might block.)
+ * Make a statement usable again that stopped half way: rows on their way are dropped,
+ * and the server forgets its parameters. mysql_stmt_free_result() is not enough: after
+ * rows that ended in an error it leaves the statement waiting for more of them, for
+ * ever. On a lost link too, whose socket is shut and answers at once: from 3.4 on the
+ * library closes no statement, and frees none, beside one that waits for its rows. (The
+ * socket of an adopted link is open, and might block.)
  */
 static void recover(struct weir_maria_link *self, struct weir_maria_statement *statement)
 {
@@ -378,8 +383,8 @@ static enum weir_status send_statement(struct weir_maria_link *self,
         status = weir_maria_fault(self, "execute", error);
     if (status == WEIR_OK && mysql_stmt_execute(statement->stmt) != 0)
         status = weir_maria_fail_statement(self, "execute", statement->stmt, error);
-    /* A server that refused has forgotten the pieces and sends no rows. If it never came to
-     * that, it would take the next run for the rest of this one. */
+    /* A server that refused has forgotten the pieces and sends no rows. If it never
+     * came to that, it would take the next run for the rest of this one. */
     if (status != WEIR_OK && !is_from_server(error))
         recover(self, statement);
     return status;
@@ -409,7 +414,7 @@ enum weir_status weir_maria_execute(struct weir_maria_link *self,
     return status;
 }
 
-/* ---- rows --------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------- */
 
 static bool make_room(const struct weir_heap *heap, struct weir_maria_statement *self,
                       size_t column_count)
@@ -489,7 +494,8 @@ enum weir_status weir_maria_next(struct weir_link *link, struct weir_cursor *cur
     }
 }
 
-/* The library's callback: a column of the row that is being fetched; a null has no `row`. */
+/* The library's callback: a column of the row that is being fetched; a null has no
+ * `row`. */
 static void take_column(void *data, unsigned column, unsigned char **row)
 {
     struct weir_maria_statement *self = data;
@@ -526,7 +532,7 @@ void weir_maria_finish(struct weir_link *link, struct weir_cursor *cursor)
         (void)mysql_stmt_free_result(statement->stmt);
 }
 
-/* ---- several statements ------------------------------------------------------------------- */
+/* ---- several statements ------------------------------------------------------------ */
 
 enum weir_status weir_maria_check_cancelled(struct weir_maria_link *self,
                                             struct weir_error *error)

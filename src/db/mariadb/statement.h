@@ -2,9 +2,9 @@
  * statement.h - a statement prepared on MariaDB: its parameters and its rows.
  *
  * Parameters are bound where the caller has them. Those that would not fit the server's
- * largest packet travel in pieces ahead of the statement. A text names its values ?1, ?2, ... in
- * any order and as often as it likes; the server knows only ?, one for each *place*, so the
- * statement remembers which value belongs where.
+ * largest packet travel in pieces ahead of the statement. A text names its values ?1,
+ * ?2, ... in any order and as often as it likes; the server knows only ?, one for each
+ * *place*, so the statement remembers which value belongs where.
  *
  * Rows are all fetched by run() into the client library's memory. A column is a view into
  * that, decoded when it is read.
@@ -85,8 +85,8 @@ WEIR_CHECKED enum weir_status weir_maria_collect(struct weir_maria_link *self,
                                                  struct weir_cursor *cursor,
                                                  struct weir_error *error);
 
-/* What a packet may have for `size` bytes of values: the server's limit, less the rest of the
- * packet. For small packets nobody is asked. */
+/* What a packet may have for `size` bytes of values: the server's limit, less the rest
+ * of the packet. For small packets nobody is asked. */
 WEIR_CHECKED enum weir_status
 weir_maria_find_room(struct weir_maria_link *self,
                      const struct weir_maria_statement *statement, size_t size,

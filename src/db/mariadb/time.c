@@ -1,10 +1,11 @@
 /*
  * time.c - see mariadb/time.h.
  *
- * Days are counted in years that begin in March, so that the leap day is the last day of its
- * year and all months before it have fixed places: month m of such a year (0 is March) begins
- * at day (153 m + 2) / 5. 400 years, an *era*, have always 146097 days. The C library's
- * functions are not used: they know the time zone of the process, and we must not.
+ * Days are counted in years that begin in March, so that the leap day is the last day
+ * of its year and all months before it have fixed places: month m of such a year (0 is
+ * March) begins at day (153 m + 2) / 5. 400 years, an *era*, have always 146097 days.
+ * The C library's functions are not used: they know the time zone of the process, and
+ * we must not.
  */
 #include "db/mariadb/time.h"
 

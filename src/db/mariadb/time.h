@@ -1,8 +1,9 @@
 /*
  * time.h - microseconds since 1970 as MariaDB's DATETIME(6), and back.
  *
- * A DATETIME has no time zone; ours are in UTC, whatever the session's time zone is. The
- * calendar is the Gregorian one for all years, as MariaDB's, and there are no leap seconds.
+ * A DATETIME has no time zone; ours are in UTC, whatever the session's time zone is.
+ * The calendar is the Gregorian one for all years, as MariaDB's, and there are no leap
+ * seconds.
  *
  * Threads  Any thread.
  * Memory   None.

@@ -1,8 +1,9 @@
 /*
  * tls.c - see mariadb/tls.h.
  *
- * The library reports all that can go wrong by one code, a handshake that was cut off among it. So it
- * is no reason to stop: what is refused today may be accepted once a certificate was renewed.
+ * The library reports all that can go wrong by one code, a handshake that was cut off
+ * among it. So it is no reason to stop: what is refused today may be accepted once a
+ * certificate was renewed.
  */
 #include "db/mariadb/tls.h"
 

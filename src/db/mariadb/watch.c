@@ -1,15 +1,16 @@
 /*
  * watch.c - hearing the signals of touch_file.h: inotify on one file.
  *
- * Not everybody who commits can be heard: another host cannot, nor an application that writes
- * its messages without the library. So polling stays adaptive beside it.
+ * Not everybody who commits can be heard: another host cannot, nor an application that
+ * writes its messages without the library. So polling stays adaptive beside it.
  *
- * A signal is passed on at once. Then there is a rest in which nobody listens; what comes
- * meanwhile waits in the kernel, where equal events are one, and is passed on when it is over. So
- * a thousand signals are a few looks, and none is lost.
+ * A signal is passed on at once. Then there is a rest in which nobody listens; what
+ * comes meanwhile waits in the kernel, where equal events are one, and is passed on
+ * when it is over. So a thousand signals are a few looks, and none is lost.
  *
- * The file or its folder may be removed, moved or replaced at any time, and inotify tells of some
- * of that only. So it is compared now and then with what has the name now.
+ * The file or its folder may be removed, moved or replaced at any time, and inotify
+ * tells of some of that only. So it is compared now and then with what has the name
+ * now.
  */
 #include <errno.h>
 #include <poll.h>

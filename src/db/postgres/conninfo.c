@@ -12,9 +12,9 @@
 #include "weir/time.h"
 
 /*
- * A peer that died without a word is noticed within 15 s: while we wait, after 4 s of silence
- * and probes every 3 s until 12 s are over; while we send, 12 s after the first byte that was
- * not acknowledged.
+ * A peer that died without a word is noticed within 15 s: while we wait, after 4 s of
+ * silence and probes every 3 s until 12 s are over; while we send, 12 s after the first
+ * byte that was not acknowledged.
  */
 static const char *const KEYWORDS[] = {
     "connect_timeout",           /* replaced by a number */
@@ -37,8 +37,9 @@ _Static_assert(sizeof KEYWORDS / sizeof KEYWORDS[0] == OPTION_COUNT, "one value 
 _Static_assert(sizeof DEFAULTS / sizeof DEFAULTS[0] == OPTION_COUNT, "one keyword each");
 
 /*
- * libpq quotes what it could not read, be it the whole URL with the password in it, or a word behind a
- * password that was not escaped. So its text is shown up to the first quote.
+ * libpq quotes what it could not read, be it the whole URL with the password in it, or
+ * a word behind a password that was not escaped. So its text is shown up to the first
+ * quote.
  */
 static enum weir_status refuse(const char *text, struct weir_error *error)
 {

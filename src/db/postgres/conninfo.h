@@ -11,27 +11,29 @@
 #include "weir/error.h"
 
 /*
- * Can libpq read it? WEIR_INVALID names the kind of part that is wrong: an unknown option, a port out
- * of range, a bad escape. Never shows a word of it, which might be of the password. Talks to nobody.
+ * Can libpq read it? WEIR_INVALID names the kind of part that is wrong: an unknown
+ * option, a port out of range, a bad escape. Never shows a word of it, which might be
+ * of the password. Talks to nobody.
  */
 WEIR_CHECKED enum weir_status weir_pg_conninfo_check(const char *conninfo,
                                                      struct weir_error *error);
 
 /*
- * Is it certain where the password ends? Not of a URL with an @ more than the one behind user and
- * password: libpq takes what is behind the first one for the host, and repeats it in its errors.
+ * Is it certain where the password ends? Not of a URL with an @ more than the one
+ * behind user and password: libpq takes what is behind the first one for the host, and
+ * repeats it in its errors.
  */
 bool weir_pg_conninfo_is_clear(const char *conninfo);
 
 /*
- * Begin to connect, with our settings where the string has none. NULL without memory. Goes on
- * with PQconnectPoll().
+ * Begin to connect, with our settings where the string has none. NULL without memory.
+ * Goes on with PQconnectPoll().
  */
 WEIR_CHECKED PGconn *weir_pg_conninfo_start(const char *conninfo,
                                             int64_t connect_timeout_ns);
 
-/* What libpq is told of several hosts, of which it takes the first that will do; and for how
- * long it should try one, by the string or by us. */
+/* What libpq is told of several hosts, of which it takes the first that will do; and
+ * for how long it should try one, by the string or by us. */
 struct weir_pg_target {
     bool several_hosts;
     int64_t timeout_ns;

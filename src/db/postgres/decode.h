@@ -19,8 +19,9 @@
 
 #include "db/value.h"
 
-/* The bytes of a column that is not null, of the type with this object id, as `wanted`. Text
- * and bytes are views into `bytes`. False when it does not fit; *out is then a null. */
+/* The bytes of a column that is not null, of the type with this object id, as `wanted`.
+ * Text and bytes are views into `bytes`. False when it does not fit; *out is then a
+ * null. */
 bool weir_pg_decode(uint32_t type, struct weir_str bytes, enum weir_type wanted,
                     struct weir_value *out);
 

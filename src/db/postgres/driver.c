@@ -1,7 +1,8 @@
 /*
  * driver.c - the driver for PostgreSQL, by libpq.
  *
- *   postgres/driver.c            the operation table: rows, transactions, clock, durability
+ *   postgres/driver.c            the operation table: rows, transactions, clock,
+ *                                durability
  *   postgres/open.c       connecting, adopting, closing
  *   postgres/session.c    its settings, and what others have made of them
  *   postgres/link.c       one exchange with the server, and what comes of it
@@ -10,8 +11,9 @@
  *   postgres/encode.c     values to bytes        postgres/decode.c    bytes to values
  *   postgres/error.c      codes to statuses      postgres/conninfo.c  connection strings
  *
- * A result is taken over from libpq as a whole and its rows are read where they lie. Memory of
- * libpq's own (buffers, results) comes from the C library; everything else from the heap.
+ * A result is taken over from libpq as a whole and its rows are read where they lie.
+ * Memory of libpq's own (buffers, results) comes from the C library; everything else
+ * from the heap.
  */
 #include <libpq-fe.h>
 #include <string.h>
@@ -42,7 +44,7 @@ static enum weir_status pg_exec(struct weir_link *link, const char *text,
     return weir_pg_execute_text(own(link), text, error);
 }
 
-/* ---- statements --------------------------------------------------------------------------- */
+/* ---- statements -------------------------------------------------------------------- */
 
 static enum weir_status pg_prepare(struct weir_link *link, const char *text,
                                    const char *parameters, void **out,
@@ -159,7 +161,7 @@ static enum weir_status pg_run_many(struct weir_link *link, void *prepared,
     return status;
 }
 
-/* ---- transactions ------------------------------------------------------------------------- */
+/* ---- transactions ------------------------------------------------------------------ */
 
 /* A rollback that fails leaves a connection of which nobody knows what it is in. */
 static void pg_rollback(struct weir_link *link)
@@ -174,9 +176,10 @@ static void pg_rollback(struct weir_link *link)
 }
 
 /*
- * The limit on idleness that differs from the session's; 0: there is none. The session's own is ours
- * (postgres/open.c) and an application gets back what it would have had, in the same round trip. Behind a
- * transaction pooler it is the other way round.
+ * The limit on idleness that differs from the session's; 0: there is none. The
+ * session's own is ours (postgres/open.c) and an application gets back what it would
+ * have had, in the same round trip. Behind a transaction pooler it is the other way
+ * round.
  */
 static size_t print_idle(const struct weir_pg_link *self, char *out, size_t size)
 {
@@ -193,8 +196,9 @@ static size_t print_idle(const struct weir_pg_link *self, char *out, size_t size
 }
 
 /*
- * Behind a transaction pooler the session belongs to somebody else, and only now is there a
- * piece of it to be had: the settings go with the transaction, in the same round trip.
+ * Behind a transaction pooler the session belongs to somebody else, and only now is
+ * there a piece of it to be had: the settings go with the transaction, in the same
+ * round trip.
  */
 static void print_begin(const struct weir_pg_link *self, enum weir_access access,
                         char out[BEGIN_TEXT_SIZE])
@@ -233,7 +237,8 @@ static enum weir_status pg_begin(struct weir_link *link, enum weir_access access
     return status;
 }
 
-/* Behind a transaction pooler several texts begin it, which cannot travel with a statement. */
+/* Behind a transaction pooler several texts begin it, which cannot travel with a
+ * statement. */
 static enum weir_status pg_run_first(struct weir_link *link, void *prepared,
                                      const struct weir_value *values,
                                      struct weir_cursor *cursor, struct weir_error *error)
@@ -257,7 +262,8 @@ static enum weir_status pg_run_first(struct weir_link *link, void *prepared,
     return status;
 }
 
-/* COMMIT of a failed transaction is answered with ROLLBACK, and that is no error to the server. */
+/* COMMIT of a failed transaction is answered with ROLLBACK, and that is no error to the
+ * server. */
 static enum weir_status judge_commit(PGresult *result, struct weir_error *error)
 {
     if (strcmp(PQcmdStatus(result), "ROLLBACK") != 0)
@@ -282,7 +288,8 @@ static enum weir_status end_commit(struct weir_link *link, enum weir_status stat
     return status;
 }
 
-/* A farewell that is here before anything of the commit was sent: it cannot have happened. */
+/* A farewell that is here before anything of the commit was sent: it cannot have
+ * happened. */
 static enum weir_status refuse_ended(struct weir_link *link, struct weir_error *error)
 {
     if (weir_pg_is_alive(link))
@@ -309,10 +316,10 @@ static enum weir_status pg_commit(struct weir_link *link, struct weir_error *err
 }
 
 /*
- * Answers come in the order of the steps. So a server that answers one of them with its farewell, or
- * refuses it because it takes no writes, has not come to the commit behind it. Class 08 is left out: it
- * may be a pooler's word for a connection that it has lost. So is everything behind a pooler that we
- * know of.
+ * Answers come in the order of the steps. So a server that answers one of them with its
+ * farewell, or refuses it because it takes no writes, has not come to the commit behind
+ * it. Class 08 is left out: it may be a pooler's word for a connection that it has
+ * lost. So is everything behind a pooler that we know of.
  */
 static bool came_before_commit(const struct weir_pg_link *self,
                                const struct weir_pg_train *train,
@@ -330,8 +337,8 @@ static bool came_before_commit(const struct weir_pg_link *self,
     return false;
 }
 
-/* A step that fails keeps the server from the commit behind it, and so does one that has failed
- * before. What never left is not in doubt. */
+/* A step that fails keeps the server from the commit behind it, and so does one that
+ * has failed before. What never left is not in doubt. */
 static enum weir_status pg_commit_steps(struct weir_link *link,
                                         struct weir_driver_step *steps, size_t step_count,
                                         size_t *failed, struct weir_error *error)
@@ -368,7 +375,7 @@ static enum weir_transaction_state pg_transaction(struct weir_link *link)
     return WEIR_TRANSACTION_NONE;
 }
 
-/* ---- in other hands ---------------------------------------------------------------------- */
+/* ---- in other hands ---------------------------------------------------------------- */
 
 /* What libpq said last, without severity and detail. */
 static enum weir_status repeat_failure(const PGconn *connection, struct weir_error *error)
@@ -397,7 +404,7 @@ static enum weir_status pg_examine(struct weir_link *link, struct weir_error *er
     return WEIR_LOST;
 }
 
-/* ---- from outside ------------------------------------------------------------------------- */
+/* ---- from outside ------------------------------------------------------------------ */
 
 /* Whether it arrives in time, or at all, shows in how the statement ends. */
 static void pg_cancel(struct weir_link *link)
@@ -467,7 +474,7 @@ static enum weir_status pg_ask(struct weir_link *link, const char *text,
     return WEIR_OK;
 }
 
-/* ---- durability --------------------------------------------------------------------------- */
+/* ---- durability -------------------------------------------------------------------- */
 
 static const char SQL_DURABILITY[] =
     "SELECT current_setting('fsync'), current_setting('full_page_writes'),"
@@ -475,8 +482,8 @@ static const char SQL_DURABILITY[] =
     "current_setting('synchronous_standby_names')";
 enum { FSYNC, FULL_PAGE_WRITES, SYNCHRONOUS_COMMIT, STANDBY_NAMES, SETTING_COUNT };
 
-/* With synchronous standbys, a commit that waits for less than their flush may be lost by a
- * failover; without, `local` and `on` are the same. */
+/* With synchronous standbys, a commit that waits for less than their flush may be lost
+ * by a failover; without, `local` and `on` are the same. */
 static bool is_synchronous(const char *value, bool standbys)
 {
     if (strcmp(value, "off") == 0)

@@ -1,8 +1,8 @@
 /*
  * encode.c - two passes: measure and check, then write.
  *
- * So the block is allocated once and never moves while pointers into it are handed out, and
- * nothing can fail once the first of several statements is on its way.
+ * So the block is allocated once and never moves while pointers into it are handed out,
+ * and nothing can fail once the first of several statements is on its way.
  */
 #include "db/postgres/encode.h"
 
@@ -16,7 +16,8 @@
 #include "base/noun.h"
 #include "db/sql.h"
 
-/* What the server calls 4713 BC. (Its far end is beyond what our microseconds can say.) */
+/* What the server calls 4713 BC. (Its far end is beyond what our microseconds can
+ * say.) */
 #define OLDEST_US (INT64_C(-211813488000000000) + WEIR_PG_EPOCH_US)
 
 enum {
@@ -84,7 +85,7 @@ uint32_t weir_pg_parameter_type(char letter)
     }
 }
 
-/* ---- measuring ---------------------------------------------------------------------------- */
+/* ---- measuring --------------------------------------------------------------------- */
 
 static bool is_counted(const struct weir_value *value)
 {
@@ -205,7 +206,7 @@ enum weir_status weir_pg_encoder_reserve(struct weir_pg_encoder *self, size_t si
     return WEIR_OK;
 }
 
-/* ---- writing ------------------------------------------------------------------------------ */
+/* ---- writing ----------------------------------------------------------------------- */
 
 static char *write_32(char *at, uint32_t number)
 {

@@ -1,9 +1,10 @@
 /*
  * encode.h - parameters in PostgreSQL's binary format.
  *
- * An encoder turns the values of one execution into the three lists that libpq wants. Text and
- * bytes are pointed at where they are; numbers, booleans and times (big-endian, times counted
- * from the year 2000) and arrays are written into one block that is used again:
+ * An encoder turns the values of one execution into the three lists that libpq wants.
+ * Text and bytes are pointed at where they are; numbers, booleans and times
+ * (big-endian, times counted from the year 2000) and arrays are written into one block
+ * that is used again:
  *
  *   array    +------+-------+------------+-------+-------+------+-------+------+----
  *            | dims | nulls | element's  | count | first | size | bytes | size | ...
@@ -12,8 +13,8 @@
  *                  an array without elements ends after its type, with dims 0    null
  *
  * Memory   One block, of at most WEIR_PG_ENCODED_MAX bytes; one larger than
- *          WEIR_PG_ENCODED_KEPT is given back by relax(). What libpq is handed points into it
- *          and into the values.
+ *          WEIR_PG_ENCODED_KEPT is given back by relax(). What libpq is handed points
+ *          into it and into the values.
  * Failure  All is measured and checked before anything is written.
  */
 #ifndef WEIR_DB_POSTGRES_ENCODE_H
@@ -85,10 +86,10 @@ void weir_pg_encoder_fini(struct weir_pg_encoder *self);
 uint32_t weir_pg_parameter_type(char letter);
 
 /*
- * How many bytes of the block these values need, one for each letter. Fails with WEIR_INVALID
- * when one does not fit: an array is wanted and not given, a real is not finite (the other
- * engines have no such numbers), a time is before the server's oldest, all together are too
- * large.
+ * How many bytes of the block these values need, one for each letter. Fails with
+ * WEIR_INVALID when one does not fit: an array is wanted and not given, a real is not
+ * finite (the other engines have no such numbers), a time is before the server's
+ * oldest, all together are too large.
  */
 WEIR_CHECKED enum weir_status weir_pg_encoder_measure(const char *letters,
                                                       const struct weir_value *values,

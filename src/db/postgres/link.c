@@ -5,8 +5,8 @@
  *       unless it is lost
  *   I2  an adopted connection is never put into non-blocking mode and never cut
  *
- * The wait is counted from the server's last sign of life and not from the beginning: a large
- * result may take its time, silence may not.
+ * The wait is counted from the server's last sign of life and not from the beginning: a
+ * large result may take its time, silence may not.
  */
 #include "db/postgres/link.h"
 
@@ -23,8 +23,9 @@
 #include "weir/time.h"
 
 /*
- * Encrypted bytes may wait inside the TLS library where poll() does not see them, so libpq is
- * asked again after this time. It happens when a record is larger than libpq's free buffer.
+ * Encrypted bytes may wait inside the TLS library where poll() does not see them, so
+ * libpq is asked again after this time. It happens when a record is larger than libpq's
+ * free buffer.
  */
 #define ENCRYPTED_SLICE_NS WEIR_MILLISECONDS(20)
 
@@ -57,8 +58,8 @@ enum weir_status weir_pg_check_free(const PGconn *connection, struct weir_error 
     return refuse(error, "is broken");
 }
 
-/* The application may have done anything since we were called last. A failed transaction is
- * fine here: a savepoint may have to be undone. */
+/* The application may have done anything since we were called last. A failed
+ * transaction is fine here: a savepoint may have to be undone. */
 static enum weir_status check_adopted(struct weir_pg_link *self, struct weir_error *error)
 {
     const PGconn *connection = self->connection;
@@ -106,8 +107,8 @@ bool weir_pg_is_alive(struct weir_link *link)
     return !link->lost;
 }
 
-/* What cancel() said was about the statement before. When it is still at it, wait: the server
- * would take the interruption for one of the next statement. */
+/* What cancel() said was about the statement before. When it is still at it, wait: the
+ * server would take the interruption for one of the next statement. */
 static void forget_cancel(struct weir_pg_link *self)
 {
     if (!atomic_load(&self->base.cancelled))
@@ -155,7 +156,7 @@ void weir_pg_sever(struct weir_pg_link *self)
     self->base.lost = true;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------ */
+/* ---- waiting ----------------------------------------------------------------------- */
 
 static int64_t silent_until_ns(const struct weir_pg_link *self)
 {
@@ -199,7 +200,8 @@ bool weir_pg_flush(struct weir_pg_link *self)
 {
     int64_t deadline_ns = silent_until_ns(self);
 
-    /* Answers are taken in meanwhile: a server that cannot get rid of them stops reading. */
+    /* Answers are taken in meanwhile: a server that cannot get rid of them stops
+     * reading. */
     while (PQflush(self->connection) > 0) {
         if (!wait_for_socket(self, POLLIN | POLLOUT, &deadline_ns))
             return false;
@@ -225,7 +227,7 @@ bool weir_pg_wait(struct weir_pg_link *self)
     return true;
 }
 
-/* ---- judging ------------------------------------------------------------------------------ */
+/* ---- judging ----------------------------------------------------------------------- */
 
 static bool is_good(const PGresult *result)
 {
@@ -311,7 +313,7 @@ enum weir_status weir_pg_fail_silence(struct weir_pg_link *self, struct weir_err
                           (long long)(self->silence_ns / WEIR_SECONDS(1)));
 }
 
-/* ---- one exchange ------------------------------------------------------------------------- */
+/* ---- one exchange ------------------------------------------------------------------ */
 
 /* Of several results the first failure is kept, else the last. Takes both. */
 static PGresult *keep_one(PGresult *kept, PGresult *next)
@@ -324,7 +326,8 @@ static PGresult *keep_one(PGresult *kept, PGresult *next)
     return next;
 }
 
-/* All results up to the end of the answer, into one; NULL when there was none. False: silence. */
+/* All results up to the end of the answer, into one; NULL when there was none. False:
+ * silence. */
 static bool take_results(struct weir_pg_link *self, PGresult **out)
 {
     PGresult *next;

@@ -7,12 +7,14 @@
  *   PQsend...()         libpq's non-blocking calls
  *   weir_pg_collect()   send what is left, wait, take the answer apart
  *
- * because libpq's blocking calls wait for ever, and a server that is frozen, or a proxy that
- * swallows everything, looks alive to TCP. Our own connections are therefore given up when the
- * server says nothing for longer than any statement may take. On an adopted connection waiting
- * is left to libpq: how long the application waits is its own affair.
+ * because libpq's blocking calls wait for ever, and a server that is frozen, or a proxy
+ * that swallows everything, looks alive to TCP. Our own connections are therefore given
+ * up when the server says nothing for longer than any statement may take. On an adopted
+ * connection waiting is left to libpq: how long the application waits is its own
+ * affair.
  *
- * Outside of these calls the PGconn is in blocking mode, as a handler that uses it expects.
+ * Outside of these calls the PGconn is in blocking mode, as a handler that uses it
+ * expects.
  *
  * Threads  The holder's; cancel() any.
  */
@@ -36,13 +38,13 @@ struct weir_pg_link {
     int64_t silence_ns; /* longest of a living server; 0: for ever */
     struct weir_pg_encoder encoder;
 
-    /* Guards what follows and is held while it is used, so that close() waits for a cancel()
-     * under way: the one lock of ours under which somebody is talked to. */
+    /* Guards what follows and is held while it is used, so that close() waits for a
+     * cancel() under way: the one lock of ours under which somebody is talked to. */
     struct weir_lock lock;
     PGcancel *cancel;
 };
 
-/* ---- life (postgres/open.c) --------------------------------------------------------------------- */
+/* ---- life (postgres/open.c) -------------------------------------------------------- */
 
 WEIR_CHECKED enum weir_status weir_pg_open(const struct weir_link_config *config,
                                            struct weir_link **out,
@@ -59,10 +61,10 @@ WEIR_CHECKED enum weir_status weir_pg_set_session(struct weir_pg_link *self,
 /* Milliseconds of a timeout, rounded up, as the server wants them; 0 stays 0. */
 int64_t weir_pg_milliseconds(int64_t duration_ns);
 
-/* ---- talk (postgres/link.c) --------------------------------------------------------------------- */
+/* ---- talk (postgres/link.c) -------------------------------------------------------- */
 
-/* Is the connection free for a statement of ours? WEIR_INVALID names what is in the way. For
- * connections that somebody else uses as well. */
+/* Is the connection free for a statement of ours? WEIR_INVALID names what is in the
+ * way. For connections that somebody else uses as well. */
 WEIR_CHECKED enum weir_status weir_pg_check_free(const PGconn *connection,
                                                  struct weir_error *error);
 
@@ -71,9 +73,9 @@ WEIR_CHECKED enum weir_status weir_pg_ask_for_fault(struct weir_pg_link *self,
                                                     struct weir_error *error);
 
 /*
- * Is a connection that nobody has used for a while still there? Looks at what has come in
- * unasked, a farewell of the server's for example, without a round trip and without waiting.
- * False: it is lost. True may be wrong when the server died without a word.
+ * Is a connection that nobody has used for a while still there? Looks at what has come
+ * in unasked, a farewell of the server's for example, without a round trip and without
+ * waiting. False: it is lost. True may be wrong when the server died without a word.
  */
 bool weir_pg_is_alive(struct weir_link *link);
 
@@ -82,8 +84,9 @@ WEIR_CHECKED enum weir_status weir_pg_ready(struct weir_pg_link *self,
                                             struct weir_error *error);
 
 /*
- * After a PQsend function, whose result is `sent`: wait for the whole answer. On WEIR_OK *out is
- * the last result, the caller's; on failure NULL, and `error` is about the first that failed.
+ * After a PQsend function, whose result is `sent`: wait for the whole answer. On
+ * WEIR_OK *out is the last result, the caller's; on failure NULL, and `error` is about
+ * the first that failed.
  */
 WEIR_CHECKED enum weir_status weir_pg_collect(struct weir_pg_link *self, int sent,
                                               PGresult **out, struct weir_error *error);
@@ -98,18 +101,19 @@ WEIR_CHECKED enum weir_status weir_pg_query_text(struct weir_pg_link *self,
                                                  const char *text, PGresult **out,
                                                  struct weir_error *error);
 
-/* Send all that is left, or wait for a result: false when the server is silent for too long.
- * A broken connection is true: libpq's next answer tells about it. */
+/* Send all that is left, or wait for a result: false when the server is silent for too
+ * long. A broken connection is true: libpq's next answer tells about it. */
 bool weir_pg_flush(struct weir_pg_link *self);
 bool weir_pg_wait(struct weir_pg_link *self);
 
-/* Whether a result is a success; if not, why. Marks the link as lost when it is. Borrows. */
+/* Whether a result is a success; if not, why. Marks the link as lost when it is.
+ * Borrows. */
 WEIR_CHECKED enum weir_status weir_pg_judge(struct weir_pg_link *self,
                                             const PGresult *result,
                                             struct weir_error *error);
 
-/* Nothing came of it: a send that libpq refused, and a server that says nothing. The link is
- * lost. */
+/* Nothing came of it: a send that libpq refused, and a server that says nothing. The
+ * link is lost. */
 enum weir_status weir_pg_fail_send(struct weir_pg_link *self, struct weir_error *error);
 enum weir_status weir_pg_fail_silence(struct weir_pg_link *self,
                                       struct weir_error *error);

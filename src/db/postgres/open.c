@@ -7,12 +7,13 @@
  *                    | late, refused
  *                    +---------------------------------------------> failed
  *
- * libpq's blocking connect would do, but for one thing: it tells no SQLSTATE when it is refused,
- * and whether a password is wrong or the server is starting up decides between stopping and
- * trying again. In verbose texts the code is there, and only a connection that has been started
- * can be told to be verbose. The price is that the time per host, which libpq only keeps in its
- * blocking call, is lost; so when the time is over and there are several hosts, PQreset() goes
- * through all of them once more, blocking, keeping it.
+ * libpq's blocking connect would do, but for one thing: it tells no SQLSTATE when it is
+ * refused, and whether a password is wrong or the server is starting up decides between
+ * stopping and trying again. In verbose texts the code is there, and only a connection
+ * that has been started can be told to be verbose. The price is that the time per host,
+ * which libpq only keeps in its blocking call, is lost; so when the time is over and
+ * there are several hosts, PQreset() goes through all of them once more, blocking,
+ * keeping it.
  */
 #include "db/postgres/link.h"
 
@@ -28,13 +29,14 @@
 #include "ward/system.h"
 #include "weir/time.h"
 
-/* A living server ends a statement at its timeout. For the way there and back, and for a
- * machine that swaps, it is given this much more; for control statements it is all there is. */
+/* A living server ends a statement at its timeout. For the way there and back, and for
+ * a machine that swaps, it is given this much more; for control statements it is all
+ * there is. */
 #define SILENCE_EXTRA_NS WEIR_SECONDS(15)
 
 enum { SERVER_VERSION_MIN = 130000 };
 
-/* ---- connecting --------------------------------------------------------------------------- */
+/* ---- connecting -------------------------------------------------------------------- */
 
 static void log_notice(void *state, const char *text)
 {
@@ -75,7 +77,8 @@ static bool poll_connection(PGconn *connection, int64_t timeout_ns)
     return true;
 }
 
-/* Nothing of libpq's text: what it calls host or database may be a part of the password. */
+/* Nothing of libpq's text: what it calls host or database may be a part of the
+ * password. */
 static enum weir_status refused_unclear(const char *sqlstate, struct weir_error *error)
 {
     enum weir_status status = *sqlstate != '\0' ? weir_pg_status(sqlstate) : WEIR_LOST;
@@ -140,7 +143,7 @@ static enum weir_status connect_to_server(struct weir_pg_link *self,
     return WEIR_OK;
 }
 
-/* ---- the session -------------------------------------------------------------------------- */
+/* ---- the session ------------------------------------------------------------------- */
 
 int64_t weir_pg_milliseconds(int64_t duration_ns)
 {
@@ -160,7 +163,7 @@ static enum weir_status check_version(const PGconn *connection, struct weir_erro
                           version / 10000, SERVER_VERSION_MIN / 10000);
 }
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------- */
 
 static enum weir_status create_link(const struct weir_link_config *config,
                                     struct weir_pg_link **out, struct weir_error *error)

@@ -1,12 +1,13 @@
 /*
  * pipeline.c - queue, sync, gather.
  *
- *   I1  nothing that can fail for reasons of ours happens once the first step is queued: the
- *       parameters of all steps are measured and the room is made before
+ *   I1  nothing that can fail for reasons of ours happens once the first step is
+ *       queued: the parameters of all steps are measured and the room is made before
  *   I2  of each command exactly one result is taken, and the empty one behind it
  *
- * Much that is sent makes much that comes back: on our own links answers are read while steps
- * are still being sent (weir_pg_flush). On adopted ones libpq does that when it has to wait.
+ * Much that is sent makes much that comes back: on our own links answers are read while
+ * steps are still being sent (weir_pg_flush). On adopted ones libpq does that when it
+ * has to wait.
  */
 #include "db/postgres/pipeline.h"
 
@@ -18,7 +19,7 @@ static struct weir_pg_statement *statement_of(const struct weir_driver_step *ste
     return step->prepared;
 }
 
-/* ---- sending ------------------------------------------------------------------------------ */
+/* ---- sending ----------------------------------------------------------------------- */
 
 static enum weir_status make_room(struct weir_pg_link *self, struct weir_pg_train *train,
                                   struct weir_error *error)
@@ -90,9 +91,10 @@ static enum weir_status send_train(struct weir_pg_link *self, struct weir_pg_tra
     return WEIR_OK;
 }
 
-/* ---- gathering ---------------------------------------------------------------------------- */
+/* ---- gathering --------------------------------------------------------------------- */
 
-/* The one result of the next command, the caller's also on failure; it may be NULL then. */
+/* The one result of the next command, the caller's also on failure; it may be NULL
+ * then. */
 static enum weir_status take_result(struct weir_pg_link *self, PGresult **out,
                                     struct weir_error *error)
 {
@@ -158,7 +160,8 @@ static enum weir_status gather_text(struct weir_pg_link *self, const char *text,
     return status;
 }
 
-/* The steps behind the one that failed were skipped; what they would have prepared was not. */
+/* The steps behind the one that failed were skipped; what they would have prepared was
+ * not. */
 static void forget_skipped(const struct weir_driver_step *steps, size_t step_count,
                            size_t failed)
 {
@@ -169,8 +172,9 @@ static void forget_skipped(const struct weir_driver_step *steps, size_t step_cou
 }
 
 /*
- * Read up to the sync. Errors on the way are of interest only when nothing has failed before:
- * the transaction of the steps ends at the sync, and a deferred constraint speaks up there.
+ * Read up to the sync. Errors on the way are of interest only when nothing has failed
+ * before: the transaction of the steps ends at the sync, and a deferred constraint
+ * speaks up there.
  */
 static enum weir_status gather_sync(struct weir_pg_link *self, enum weir_status status,
                                     struct weir_error *error)
@@ -219,9 +223,10 @@ static enum weir_status gather(struct weir_pg_link *self, struct weir_pg_train *
     return gather_sync(self, status, error);
 }
 
-/* ---- all of it ---------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------- */
 
-/* The application's connection is to be left as it was found, if that is still possible. */
+/* The application's connection is to be left as it was found, if that is still
+ * possible. */
 static void abandon(PGconn *connection)
 {
     unsigned empty_count = 0;
@@ -260,8 +265,8 @@ static enum weir_status run_once(struct weir_pg_link *self, struct weir_pg_train
     return status;
 }
 
-/* What was it that failed, if it was a step? A transaction that was begun on the way is open, and
- * so is mended by being tried again as a whole. */
+/* What was it that failed, if it was a step? A transaction that was begun on the way is
+ * open, and so is mended by being tried again as a whole. */
 static bool mends(struct weir_pg_link *self, const struct weir_pg_train *train,
                   struct weir_error *error)
 {

@@ -4,9 +4,10 @@
  *   ->  step 0, step 1, step 2, ..., sync
  *   <-  done,   failed, skipped, ..., sync
  *
- * After the first failure the server skips everything up to the sync. Inside a transaction that
- * failure leaves it failed, and a savepoint or all of it must be undone. Without one the steps
- * are a transaction of their own: all or none of them happened.
+ * After the first failure the server skips everything up to the sync. Inside a
+ * transaction that failure leaves it failed, and a savepoint or all of it must be
+ * undone. Without one the steps are a transaction of their own: all or none of them
+ * happened.
  *
  * Whatever happens, the connection is out of pipeline mode afterwards, or lost.
  */
@@ -22,8 +23,8 @@ WEIR_CHECKED enum weir_status weir_pg_run_steps(struct weir_link *link,
                                                 struct weir_error *error);
 
 /*
- * Texts without parameters and rows may travel in front of the steps and behind them: a BEGIN, a
- * COMMIT. Either may be NULL.
+ * Texts without parameters and rows may travel in front of the steps and behind them: a
+ * BEGIN, a COMMIT. Either may be NULL.
  */
 struct weir_pg_train {
     const char *before;

@@ -1,9 +1,9 @@
 /*
  * session.c - see postgres/session.h.
  *
- * RESET leads to what the session had when it was connected, a role of the connection string's or of
- * ALTER ROLE ... SET included; our own settings are made behind it. Inside a transaction both are undone
- * with it, like what they replace.
+ * RESET leads to what the session had when it was connected, a role of the connection
+ * string's or of ALTER ROLE ... SET included; our own settings are made behind it.
+ * Inside a transaction both are undone with it, like what they replace.
  */
 #include "db/postgres/session.h"
 
@@ -11,11 +11,12 @@
 
 enum { SETTINGS_SIZE = 384, TEXT_SIZE = 2048 };
 
-/* Neither of the two is part of RESET ALL. The user first: it decides which roles there are. */
+/* Neither of the two is part of RESET ALL. The user first: it decides which roles there
+ * are. */
 #define OURSELVES "RESET SESSION AUTHORIZATION;RESET ROLE;"
 
-/* Tables that were never analysed look large to the planner: compiling a statement then takes half a
- * second where running it takes a millisecond. So no jit. */
+/* Tables that were never analysed look large to the planner: compiling a statement then
+ * takes half a second where running it takes a millisecond. So no jit. */
 static void print_settings(const struct weir_pg_link *self, char out[SETTINGS_SIZE])
 {
     const struct weir_link_config *config = self->base.config;
@@ -41,13 +42,14 @@ enum weir_status weir_pg_set_session(struct weir_pg_link *self, struct weir_erro
     return weir_pg_execute_text(self, text, error);
 }
 
-/* ---- between messages --------------------------------------------------------------------- */
+/* ---- between messages -------------------------------------------------------------- */
 
 /*
- * A deferred constraint trigger runs with the role and the settings of that moment. So what a message
- * has deferred is checked before role and settings are ours again; search_path and settings of the
- * application's own count as much as the role. The modes that constraints had cannot be asked for;
- * most that may be deferred are so from the start, so all are for the next message.
+ * A deferred constraint trigger runs with the role and the settings of that moment. So
+ * what a message has deferred is checked before role and settings are ours again;
+ * search_path and settings of the application's own count as much as the role. The
+ * modes that constraints had cannot be asked for; most that may be deferred are so from
+ * the start, so all are for the next message.
  */
 #define CHECK_DEFERRED "SET CONSTRAINTS ALL IMMEDIATE;SET CONSTRAINTS ALL DEFERRED;"
 
@@ -77,7 +79,8 @@ static size_t print_own(const struct weir_pg_link *self, char *out, size_t size)
     return weir_text_format(out, size, OURSELVES "RESET ALL;%s", settings);
 }
 
-/* A savepoint that is gone tells that the transaction is another: nothing is done then. */
+/* A savepoint that is gone tells that the transaction is another: nothing is done
+ * then. */
 enum weir_status weir_pg_session_renew(struct weir_link *link, const char *savepoint,
                                        struct weir_error *error)
 {
@@ -95,7 +98,7 @@ enum weir_status weir_pg_session_renew(struct weir_link *link, const char *savep
     return weir_pg_execute_text(self, text, error);
 }
 
-/* ---- on the way back ---------------------------------------------------------------------- */
+/* ---- on the way back --------------------------------------------------------------- */
 
 /* What came for a channel of others'. */
 static void drop_notices(struct weir_pg_link *self)

@@ -1,8 +1,8 @@
 /*
  * statement.c - see postgres/statement.h.
  *
- * Names are never used twice on a session: when it seems to have forgotten a statement, others
- * may still be there under theirs.
+ * Names are never used twice on a session: when it seems to have forgotten a statement,
+ * others may still be there under theirs.
  */
 #include "db/postgres/statement.h"
 
@@ -98,11 +98,11 @@ void weir_pg_statement_forget(struct weir_pg_statement *self)
 bool weir_pg_statement_mends(struct weir_pg_statement *self, struct weir_pg_link *link,
                              struct weir_error *error)
 {
-    /* DISCARD ALL, or a proxy that changed servers: all statements are gone, and so are the
-     * session's settings. */
+    /* DISCARD ALL, or a proxy that changed servers: all statements are gone, and so are
+     * the session's settings. */
     bool forgotten = strcmp(error->sqlstate, "26000") == 0;
-    /* A migration changed a table: "cached plan must not change result type". One that never
-     * worked is just not supported. */
+    /* A migration changed a table: "cached plan must not change result type". One that
+     * never worked is just not supported. */
     bool outdated = strcmp(error->sqlstate, "0A000") == 0 && self->proven;
 
     if (!link->named || link->base.lost || !(forgotten || outdated))

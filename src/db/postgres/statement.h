@@ -5,11 +5,11 @@
  *    ^           |            |
  *    +-----------+------------+         the session forgot it, or a table has changed
  *
- * On adopted links and behind a transaction pooler nothing may stay on the session, so the text
- * travels with each run as the unnamed statement, which the next one replaces.
+ * On adopted links and behind a transaction pooler nothing may stay on the session, so
+ * the text travels with each run as the unnamed statement, which the next one replaces.
  *
- * A statement that is given up is not deallocated by the server: there are only as many as we
- * wrote, and they go with the session.
+ * A statement that is given up is not deallocated by the server: there are only as many
+ * as we wrote, and they go with the session.
  */
 #ifndef WEIR_DB_POSTGRES_STATEMENT_H
 #define WEIR_DB_POSTGRES_STATEMENT_H
@@ -48,9 +48,10 @@ int weir_pg_statement_send(struct weir_pg_statement *self, struct weir_pg_link *
 void weir_pg_statement_forget(struct weir_pg_statement *self);
 
 /*
- * After a failure: true when the server refused the statement for reasons that preparing it
- * again will mend, and it is worth another try now. Inside a transaction, which has failed, it is
- * not: then `error` becomes WEIR_CONFLICT, and the whole transaction has to be tried again.
+ * After a failure: true when the server refused the statement for reasons that
+ * preparing it again will mend, and it is worth another try now. Inside a transaction,
+ * which has failed, it is not: then `error` becomes WEIR_CONFLICT, and the whole
+ * transaction has to be tried again.
  */
 bool weir_pg_statement_mends(struct weir_pg_statement *self, struct weir_pg_link *link,
                              struct weir_error *error);

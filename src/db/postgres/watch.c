@@ -1,19 +1,20 @@
 /*
  * watch.c - LISTEN on a connection of its own.
  *
- * That something happened is all that most want, and several notifications become one. Who wants to
- * know what they say is told each. The connection does nothing else, so it never blocks in a transaction, which
- * would keep the server's notification queue from shrinking.
+ * That something happened is all that most want, and several notifications become one.
+ * Who wants to know what they say is told each. The connection does nothing else, so it
+ * never blocks in a transaction, which would keep the server's notification queue from
+ * shrinking.
  *
  *   CONNECTING ---> ASKING ---> LISTENING
  *   PQconnectPoll   LISTEN sent   PQnotifies
  *
- * A primary that was one may be alive, take no writes and keep its sessions. Whoever writes there
- * notices; we would listen to nobody for ever. So of several hosts, once a connection of the database
- * was found lost, ours is made anew as well.
+ * A primary that was one may be alive, take no writes and keep its sessions. Whoever
+ * writes there notices; we would listen to nobody for ever. So of several hosts, once a
+ * connection of the database was found lost, ours is made anew as well.
  *
- * It is not opened by the driver, whose open() waits for the server. Nothing here waits, but for
- * the resolver of host names, which libpq calls when it starts.
+ * It is not opened by the driver, whose open() waits for the server. Nothing here
+ * waits, but for the resolver of host names, which libpq calls when it starts.
  */
 #include <libpq-fe.h>
 #include <poll.h>
@@ -208,7 +209,8 @@ static enum weir_status pg_look(struct weir_watch *watch, int64_t now_ns, bool *
     return take_notifications(self, hinted, error);
 }
 
-/* Nothing can be told for free: polls are rare here. Often enough to see where the others are. */
+/* Nothing can be told for free: polls are rare here. Often enough to see where the
+ * others are. */
 static bool pg_worth_polling(struct weir_watch *watch)
 {
     struct pg_watch *self = WEIR_CONTAINER_OF(watch, struct pg_watch, watch);

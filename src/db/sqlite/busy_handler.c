@@ -3,12 +3,12 @@
  *
  *   I1  a statement that is done is never reported as timed out or cancelled
  *
- * SQLite asks the progress handler once more when a statement has finished and, outside of a
- * transaction, committed; saying "stop" there would turn a commit into an error. So the handler
- * looks whether its statement is still busy.
+ * SQLite asks the progress handler once more when a statement has finished and, outside
+ * of a transaction, committed; saying "stop" there would turn a commit into an error.
+ * So the handler looks whether its statement is still busy.
  *
- * The spread of the waits comes from the clock. Threads never read the same nanosecond twice,
- * and in a simulation the same seed gives the same waits.
+ * The spread of the waits comes from the clock. Threads never read the same nanosecond
+ * twice, and in a simulation the same seed gives the same waits.
  */
 #include "db/sqlite/busy_handler.h"
 
@@ -130,8 +130,8 @@ static int stop(struct weir_sqlite_busy_handler *self, enum weir_sqlite_verdict 
     return answer;
 }
 
-/* Wait, at most until one of this process has ended its transaction; false when the worker was
- * cancelled meanwhile. */
+/* Wait, at most until one of this process has ended its transaction; false when the
+ * worker was cancelled meanwhile. */
 static bool wait_for_writers(struct weir_sqlite_busy_handler *self, int64_t wait_ns)
 {
     struct weir_write_waiters *writers = self->link->config->writers;

@@ -1,12 +1,13 @@
 /*
  * busy_handler.h - how long a statement of SQLite may take and wait.
  *
- * SQLite has no timeouts of its own that know our clock. It calls back, though: while it waits
- * for a lock (busy handler), and about every thousand steps of a statement (progress handler).
- * This sits in both.
+ * SQLite has no timeouts of its own that know our clock. It calls back, though: while
+ * it waits for a lock (busy handler), and about every thousand steps of a statement
+ * (progress handler). This sits in both.
  *
  *   start()                              an operation begins, nothing is spent
- *     attend(stmt) ... step ... rest()   only this time counts, not the caller's between rows
+ *     attend(stmt) ... step ... rest()   only this time counts, not the caller's
+ *                                        between rows
  *     attend(stmt) ... step ... rest()
  *   judge(code, status)                  who ended it: the clock, cancel(), or SQLite
  *
@@ -55,10 +56,12 @@ void weir_sqlite_busy_handler_init(struct weir_sqlite_busy_handler *self,
 void weir_sqlite_busy_handler_install(struct weir_sqlite_busy_handler *self,
                                       struct sqlite3 *db);
 
-/* A new operation: forgets what was spent, and a cancel() that came too late for the last. */
+/* A new operation: forgets what was spent, and a cancel() that came too late for the
+ * last. */
 void weir_sqlite_busy_handler_start(struct weir_sqlite_busy_handler *self);
 
-/* Around each step. `stmt` is NULL while preparing: then only waiting for locks counts. */
+/* Around each step. `stmt` is NULL while preparing: then only waiting for locks
+ * counts. */
 void weir_sqlite_busy_handler_enter(struct weir_sqlite_busy_handler *self,
                                     struct sqlite3_stmt *stmt);
 void weir_sqlite_busy_handler_leave(struct weir_sqlite_busy_handler *self);
@@ -68,8 +71,8 @@ enum weir_status
 weir_sqlite_busy_handler_status(const struct weir_sqlite_busy_handler *self, int code,
                                 enum weir_status status);
 
-/* How long to wait at the given attempt (0, 1, ...): from 0.2 ms, doubling up to 20 ms, spread
- * so that those who began together do not come back together. */
+/* How long to wait at the given attempt (0, 1, ...): from 0.2 ms, doubling up to 20 ms,
+ * spread so that those who began together do not come back together. */
 int64_t weir_sqlite_wait_ns(int attempt, int64_t now_ns);
 
 #endif

@@ -66,7 +66,7 @@ enum weir_status weir_sqlite_wal_size(struct weir_link *link, int64_t *out,
     return weir_error_set(error, WEIR_SYSTEM, "stat of the log failed (%d)", errno);
 }
 
-/* ---- after a commit ----------------------------------------------------------------------- */
+/* ---- after a commit ---------------------------------------------------------------- */
 
 /* SQLite calls it after every commit that has written to the log. */
 static int note_size(void *argument, sqlite3 *db, const char *name, int pages)

@@ -1,21 +1,22 @@
 /*
  * checkpoint.h - moving the log of SQLite into the database, safely.
  *
- * Before version 3.51.3 a checkpoint can corrupt the database when another connection starts
- * the log anew in the same moment. Only a writer does that. So whoever checkpoints holds the
- * write lock meanwhile, on one connection, and checkpoints on another (a connection cannot
- * checkpoint inside its own transaction):
+ * Before version 3.51.3 a checkpoint can corrupt the database when another connection
+ * starts the log anew in the same moment. Only a writer does that. So whoever
+ * checkpoints holds the write lock meanwhile, on one connection, and checkpoints on
+ * another (a connection cannot checkpoint inside its own transaction):
  *
  *   writer   BEGIN IMMEDIATE ........................... ROLLBACK
  *   helper                    checkpoint(PASSIVE)
  *   readers  go on, before, meanwhile and after
  *   writers  wait, as for any transaction
  *
- * What readers still need stays in the log until the next time. When all of it was moved, the
- * next writer starts the log anew and cuts the file.
+ * What readers still need stays in the log until the next time. When all of it was
+ * moved, the next writer starts the log anew and cuts the file.
  *
- * The sweep does it at the end of a round. Every link of ours does it after a commit that finds the
- * log over the limit, so that no log grows without end where nothing is delivered.
+ * The sweep does it at the end of a round. Every link of ours does it after a commit
+ * that finds the log over the limit, so that no log grows without end where nothing is
+ * delivered.
  *
  * Threads  The owner of both links.
  */
@@ -38,28 +39,32 @@ struct weir_sqlite_log {
     int64_t size_max; /* above it the next commit checkpoints */
 };
 
-/* From now on this link of ours, whose file has pages of this size, knows how long the log is. */
+/* From now on this link of ours, whose file has pages of this size, knows how long the
+ * log is. */
 void weir_sqlite_log_watch(struct weir_sqlite_link *self, int64_t page_size);
 
 /*
- * After a commit: checkpoint if the log is over the limit. Opens a second link for it, and waits
- * for the write lock only shortly. Failure is logged and no more: what was committed is, and the
- * next try comes when the log has grown by another quarter of the limit.
+ * After a commit: checkpoint if the log is over the limit. Opens a second link for it,
+ * and waits for the write lock only shortly. Failure is logged and no more: what was
+ * committed is, and the next try comes when the log has grown by another quarter of the
+ * limit.
  */
 void weir_sqlite_log_relieve(struct weir_sqlite_link *self);
 
 /*
- * Checkpoint. Two different links of ours to the same file, both outside of a transaction, and
- * so they are afterwards. Waits for the write lock, up to the lock timeout. WEIR_LOCKED:
- * somebody else's writer or checkpoint was in the way. Nothing to do in memory: WEIR_OK.
+ * Checkpoint. Two different links of ours to the same file, both outside of a
+ * transaction, and so they are afterwards. Waits for the write lock, up to the lock
+ * timeout. WEIR_LOCKED: somebody else's writer or checkpoint was in the way. Nothing to
+ * do in memory: WEIR_OK.
  */
 WEIR_CHECKED enum weir_status weir_sqlite_checkpoint(struct weir_link *writer,
                                                      struct weir_link *helper,
                                                      struct weir_error *error);
 
 /*
- * The size of the log file, 0 when there is none. Asks the file system by name: opening and
- * closing the file here would drop the locks that SQLite holds on it in this process.
+ * The size of the log file, 0 when there is none. Asks the file system by name: opening
+ * and closing the file here would drop the locks that SQLite holds on it in this
+ * process.
  */
 WEIR_CHECKED enum weir_status weir_sqlite_wal_size(struct weir_link *link, int64_t *out,
                                                    struct weir_error *error);

@@ -1,8 +1,8 @@
 /*
  * close_last.c - see sqlite/close_last.h.
  *
- * The log has one inode for as long as anybody has a connection, so that all who wait for their
- * turn wait for the same lock.
+ * The log has one inode for as long as anybody has a connection, so that all who wait
+ * for their turn wait for the same lock.
  */
 #include "db/sqlite/close_last.h"
 
@@ -42,8 +42,8 @@ static void take_turn(int log)
     }
 }
 
-/* A cancel() that came when nothing ran would interrupt the checkpoint instead; any statement
- * takes it. */
+/* A cancel() that came when nothing ran would interrupt the checkpoint instead; any
+ * statement takes it. */
 static void forget_interrupt(sqlite3 *db)
 {
     (void)sqlite3_exec(db, "SELECT 1", NULL, NULL, NULL);

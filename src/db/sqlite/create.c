@@ -1,8 +1,8 @@
 /*
  * create.c - see sqlite/create.h.
  *
- * A symbolic link that leads nowhere is followed, as SQLite does, or the file behind it would be made
- * by the umask.
+ * A symbolic link that leads nowhere is followed, as SQLite does, or the file behind it
+ * would be made by the umask.
  */
 #include "db/sqlite/create.h"
 
@@ -28,7 +28,8 @@ static bool is_missing(const char *path)
     return stat(path, &about) != 0 && errno == ENOENT;
 }
 
-/* Replace the name of a symbolic link by what it leads to; false: it is none, or too long. */
+/* Replace the name of a symbolic link by what it leads to; false: it is none, or too
+ * long. */
 static bool follow(char path[PATH_MAX])
 {
     char target[PATH_MAX];

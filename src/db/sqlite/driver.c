@@ -1,14 +1,16 @@
 /*
  * driver.c - the driver for SQLite: opening, adopting, settings, and the table.
  *
- * Every connection of ours writes ahead (WAL) and flushes at each commit, and none checkpoints
- * as SQLite does when left alone: before version 3.51.3 a checkpoint can corrupt a log that
- * another connection starts anew in the same moment. sqlite/checkpoint.h does it while it holds
- * the write lock, after commits that find the log long, and sqlite/close_last.h at the end of a
- * process, beside no other connection.
+ * Every connection of ours writes ahead (WAL) and flushes at each commit, and none
+ * checkpoints as SQLite does when left alone: before version 3.51.3 a checkpoint can
+ * corrupt a log that another connection starts anew in the same moment.
+ * sqlite/checkpoint.h does it while it holds the write lock, after commits that find
+ * the log long, and sqlite/close_last.h at the end of a process, beside no other
+ * connection.
  *
- * A database in memory has no log; there a reader and a committing writer wait for each other.
- * All connections of one weir_db name the same one, which lives as long as one of them does.
+ * A database in memory has no log; there a reader and a committing writer wait for each
+ * other. All connections of one weir_db name the same one, which lives as long as one
+ * of them does.
  */
 #include "db/driver.h"
 #include "base/noun.h"
@@ -38,8 +40,8 @@ static const char *const SETTINGS[] = {
     "PRAGMA synchronous=FULL",
     "PRAGMA foreign_keys=ON",
     "PRAGMA temp_store=MEMORY",
-    /* A log that has grown is cut back to this when it starts anew; else its size would ask for
-     * a checkpoint for ever. */
+    /* A log that has grown is cut back to this when it starts anew; else its size would
+     * ask for a checkpoint for ever. */
     "PRAGMA journal_size_limit=33554432",
 };
 
@@ -53,7 +55,7 @@ static const struct option OPTIONS[] = {
     {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
 };
 
-/* ---- one setting -------------------------------------------------------------------------- */
+/* ---- one setting ------------------------------------------------------------------- */
 
 /* Run a PRAGMA and keep the text of its one value, "" when it gives none. */
 static enum weir_status ask(struct weir_sqlite_link *self, const char *pragma,
@@ -76,7 +78,7 @@ static enum weir_status ask(struct weir_sqlite_link *self, const char *pragma,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* ---- opening ------------------------------------------------------------------------------ */
+/* ---- opening ----------------------------------------------------------------------- */
 
 static enum weir_status create_link(const struct weir_link_config *config,
                                     struct weir_sqlite_link **out,
@@ -95,8 +97,8 @@ static enum weir_status create_link(const struct weir_link_config *config,
 }
 
 /*
- * What to open. Debian's SQLite takes a name that begins with "file:" for a URI, with options
- * that we do not mean; a path is a path.
+ * What to open. Debian's SQLite takes a name that begins with "file:" for a URI, with
+ * options that we do not mean; a path is a path.
  */
 static enum weir_status name_database(const struct weir_link_config *config,
                                       char name[NAME_SIZE_MAX], int *flags,
@@ -159,9 +161,10 @@ static enum weir_status apply_settings(struct weir_sqlite_link *self,
 }
 
 /*
- * Switch the file to WAL, or find that it is. Two processes that switch a new file at once stand
- * in each other's way, and SQLite then refuses without asking the busy handler, since waiting
- * could last for ever; one of them gets through when both try again.
+ * Switch the file to WAL, or find that it is. Two processes that switch a new file at
+ * once stand in each other's way, and SQLite then refuses without asking the busy
+ * handler, since waiting could last for ever; one of them gets through when both try
+ * again.
  */
 static enum weir_status choose_wal(struct weir_sqlite_link *self,
                                    struct weir_error *error)
@@ -255,7 +258,8 @@ static void sqlite_close(struct weir_link *link)
     weir_heap_free(link->config->heap, self);
 }
 
-/* One that was lost is closed as it is: its descriptors may belong to a volume that is gone. */
+/* One that was lost is closed as it is: its descriptors may belong to a volume that is
+ * gone. */
 static void sqlite_retire(struct weir_link *link)
 {
     weir_sqlite_link(link)->retired = !link->adopted && !link->lost;
@@ -281,11 +285,11 @@ static enum weir_status sqlite_open(const struct weir_link_config *config,
     return status;
 }
 
-/* ---- adopting ----------------------------------------------------------------------------- */
+/* ---- adopting ---------------------------------------------------------------------- */
 
-/* How many pages of log make the application's connection checkpoint; 0: it never does. There is
- * no function that tells, but a PRAGMA without a value only reads. No fault of a test here: what
- * fails is only that we do not warn. */
+/* How many pages of log make the application's connection checkpoint; 0: it never does.
+ * There is no function that tells, but a PRAGMA without a value only reads. No fault of
+ * a test here: what fails is only that we do not warn. */
 static int autocheckpoint_pages(sqlite3 *db)
 {
     sqlite3_stmt *stmt = NULL;
@@ -299,8 +303,8 @@ static int autocheckpoint_pages(sqlite3 *db)
     return pages;
 }
 
-/* Once in a process, since applications adopt for every transaction; a log that nobody reads
- * does not count. */
+/* Once in a process, since applications adopt for every transaction; a log that nobody
+ * reads does not count. */
 static void warn_of_checkpoints(const struct weir_log *log, sqlite3 *db)
 {
     static _Atomic bool warned;
@@ -338,7 +342,7 @@ static enum weir_status sqlite_adopt(const struct weir_link_config *config, void
     return WEIR_OK;
 }
 
-/* ---- the rest ----------------------------------------------------------------------------- */
+/* ---- the rest ---------------------------------------------------------------------- */
 
 static void *sqlite_native(struct weir_link *link)
 {

@@ -3,10 +3,12 @@
  *
  * Three choices are worth their reasons:
  *
- *   IOERR     is WEIR_LOST, so that the connection is opened anew. A descriptor whose volume
- *             went away stays broken for ever, also when the file is back under its name.
- *   CANTOPEN  depends on the reason. A missing folder is "no such database" (WEIR_SCHEMA): it
- *             does not heal by itself and somebody has to look. Too few descriptors heal.
+ *   IOERR     is WEIR_LOST, so that the connection is opened anew. A descriptor whose
+ *             volume went away stays broken for ever, also when the file is back under
+ *             its name.
+ *   CANTOPEN  depends on the reason. A missing folder is "no such database"
+ *             (WEIR_SCHEMA): it does not heal by itself and somebody has to look. Too
+ *             few descriptors heal.
  *   ERROR     is a missing table or column, or a statement that this version does not
  *             understand: the schema is not the one that we were written for.
  */
@@ -41,7 +43,8 @@ static const struct entry FAMILIES[] = {
     {SQLITE_INTERRUPT, WEIR_CANCELLED}, {SQLITE_IOERR, WEIR_LOST},
     {SQLITE_CORRUPT, WEIR_SCHEMA},      {SQLITE_NOTFOUND, WEIR_FAILED},
     {SQLITE_FULL, WEIR_DISK_FULL},      {SQLITE_CANTOPEN, WEIR_SYSTEM},
-    {SQLITE_PROTOCOL, WEIR_LOCKED}, /* the race for the locks of the log was lost too often */
+    {SQLITE_PROTOCOL, WEIR_LOCKED}, /* the race for the locks of the log was lost too
+                                       often */
     {SQLITE_SCHEMA, WEIR_CONFLICT}, /* it changed under each of many attempts */
     {SQLITE_TOOBIG, WEIR_INVALID},      {SQLITE_CONSTRAINT, WEIR_CONSTRAINT},
     {SQLITE_MISMATCH, WEIR_INVALID},    {SQLITE_MISUSE, WEIR_INVALID},
@@ -49,8 +52,8 @@ static const struct entry FAMILIES[] = {
     {SQLITE_RANGE, WEIR_INVALID},       {SQLITE_NOTADB, WEIR_SCHEMA},
 };
 
-/* After the commit mark: in WAL mode the flush of the log; with a rollback journal also its
- * removal, which is the commit. */
+/* After the commit mark: in WAL mode the flush of the log; with a rollback journal also
+ * its removal, which is the commit. */
 static const int DOUBTFUL[] = {
     SQLITE_IOERR_FSYNC,         SQLITE_IOERR_DIR_FSYNC, SQLITE_IOERR_DELETE,
     SQLITE_IOERR_DELETE_NOENT,  SQLITE_IOERR_TRUNCATE,  SQLITE_IOERR_CLOSE,

@@ -22,8 +22,8 @@ static void forget_transaction(struct weir_sqlite_link *self);
 
 static const char *const VERBS[WEIR_SQLITE_VERB_COUNT] = {
     [WEIR_SQLITE_BEGIN_READ] = "BEGIN",
-    /* Takes the write lock at once. A transaction that reads first and writes later could find
-     * that somebody wrote in between, and would have to begin anew. */
+    /* Takes the write lock at once. A transaction that reads first and writes later
+     * could find that somebody wrote in between, and would have to begin anew. */
     [WEIR_SQLITE_BEGIN_WRITE] = "BEGIN IMMEDIATE",
     [WEIR_SQLITE_COMMIT] = "COMMIT",
     [WEIR_SQLITE_SAVE] = "SAVEPOINT weir_many",
@@ -53,7 +53,7 @@ enum weir_status weir_sqlite_prepare_verbs(struct weir_sqlite_link *self,
     return status;
 }
 
-/* ---- errors ------------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------ */
 
 static bool transaction_failed(const struct weir_sqlite_link *self)
 {
@@ -89,8 +89,9 @@ static void give_up_rows(struct weir_sqlite_link *self)
     }
 }
 
-/* From here on only close() comes; the lock must not wait for it (I1). Open rows are given up
- * first: as long as they are there, a cancel() would also interrupt the rollback. */
+/* From here on only close() comes; the lock must not wait for it (I1). Open rows are
+ * given up first: as long as they are there, a cancel() would also interrupt the
+ * rollback. */
 static void lose(struct weir_sqlite_link *self)
 {
     self->link.lost = true;
@@ -137,7 +138,7 @@ enum weir_status weir_sqlite_fail(struct weir_sqlite_link *self, const char *wha
     return status;
 }
 
-/* ---- steps -------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------- */
 
 enum weir_status weir_sqlite_prepare(struct weir_sqlite_link *self, const char *text,
                                      unsigned flags, struct sqlite3_stmt **out,
@@ -164,8 +165,9 @@ static void note_rolled_back(struct weir_sqlite_link *self, struct weir_error *e
     weir_error_prefix(error, "transaction rolled back");
 }
 
-/* A statement that writes and gives rows has written when the first one comes; what follows
- * only hands them out. A fault there would report a failure of something that stays. */
+/* A statement that writes and gives rows has written when the first one comes; what
+ * follows only hands them out. A fault there would report a failure of something that
+ * stays. */
 static bool has_written(struct sqlite3_stmt *stmt)
 {
     return !sqlite3_stmt_readonly(stmt) && sqlite3_stmt_busy(stmt);
@@ -238,7 +240,7 @@ enum weir_status weir_sqlite_run_verb(struct weir_sqlite_link *self,
     return run_through(self, self->verbs[verb], error);
 }
 
-/* ---- the transaction ---------------------------------------------------------------------- */
+/* ---- the transaction --------------------------------------------------------------- */
 
 /* Once its lock is free: who is told before asks in vain, and then not before a while. */
 static void forget_transaction(struct weir_sqlite_link *self)
@@ -344,8 +346,8 @@ enum weir_transaction_state weir_sqlite_transaction(struct weir_link *link)
                                                  : WEIR_TRANSACTION_OPEN;
 }
 
-/* A commit that is refused is a rollback, and the statement fails. It also catches what would
- * commit by itself after SQLite has rolled the transaction back. */
+/* A commit that is refused is a rollback, and the statement fails. It also catches what
+ * would commit by itself after SQLite has rolled the transaction back. */
 static int refuse_commit(void *argument)
 {
     const struct weir_sqlite_link *self = argument;
@@ -363,8 +365,8 @@ void weir_sqlite_lend(struct weir_link *link)
     weir_sqlite_link(link)->lent = true;
 }
 
-/* Rows that nobody reads any more keep a write from being committed, and the log from being
- * emptied. */
+/* Rows that nobody reads any more keep a write from being committed, and the log from
+ * being emptied. */
 void weir_sqlite_reclaim(struct weir_link *link)
 {
     weir_sqlite_link(link)->lent = false;

@@ -6,10 +6,10 @@
  *   enter()            refuses when the transaction is gone; the clock begins
  *   prepare(), step()  a fault of the test, or SQLite; on failure the error is complete
  *
- * SQLite rolls a transaction back by itself when it cannot go on (disk full, I/O error, a
- * writing statement interrupted). The next statement would then commit on its own. So a
- * transaction that begin() began and SQLite ended is *failed*, as on PostgreSQL: everything but
- * commit and rollback is refused, with the status that broke it.
+ * SQLite rolls a transaction back by itself when it cannot go on (disk full, I/O error,
+ * a writing statement interrupted). The next statement would then commit on its own. So
+ * a transaction that begin() began and SQLite ended is *failed*, as on PostgreSQL:
+ * everything but commit and rollback is refused, with the status that broke it.
  *
  *           begin            commit, rollback
  *   none -----------> open --------------------> none
@@ -33,8 +33,8 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-/* Statements about the transaction itself. Prepared by open(), since every transaction needs
- * two of them; on an adopted connection run as text. */
+/* Statements about the transaction itself. Prepared by open(), since every transaction
+ * needs two of them; on an adopted connection run as text. */
 enum weir_sqlite_verb {
     WEIR_SQLITE_BEGIN_READ,
     WEIR_SQLITE_BEGIN_WRITE,
@@ -77,13 +77,13 @@ WEIR_CHECKED enum weir_status weir_sqlite_fault(struct weir_sqlite_link *self,
                                                 const char *what,
                                                 struct weir_error *error);
 
-/* Make the error of the call that just failed on self->db; returns its status. A lost link is
- * marked, and a transaction of ours on it rolled back. */
+/* Make the error of the call that just failed on self->db; returns its status. A lost
+ * link is marked, and a transaction of ours on it rolled back. */
 enum weir_status weir_sqlite_fail(struct weir_sqlite_link *self, const char *what,
                                   struct weir_error *error);
 
-/* Prepare the statement at the beginning of `text`; *rest gets what follows. *out is NULL on
- * failure, and when there was only white space. */
+/* Prepare the statement at the beginning of `text`; *rest gets what follows. *out is
+ * NULL on failure, and when there was only white space. */
 WEIR_CHECKED enum weir_status weir_sqlite_prepare(struct weir_sqlite_link *self,
                                                   const char *text, unsigned flags,
                                                   struct sqlite3_stmt **out,
@@ -117,11 +117,12 @@ enum weir_transaction_state weir_sqlite_transaction(struct weir_link *link);
 void weir_sqlite_lend(struct weir_link *link);
 void weir_sqlite_reclaim(struct weir_link *link);
 
-/* Put the callback on a connection of ours by which it refuses commits while it is lent. */
+/* Put the callback on a connection of ours by which it refuses commits while it is
+ * lent. */
 void weir_sqlite_guard_commit(struct weir_sqlite_link *self);
 
-/* Roll back whatever is open. No fault, no timeout and no cancel() gets in its way; when SQLite
- * itself cannot, the link is lost. */
+/* Roll back whatever is open. No fault, no timeout and no cancel() gets in its way;
+ * when SQLite itself cannot, the link is lost. */
 void weir_sqlite_abandon(struct weir_sqlite_link *self);
 
 /* Likewise: undo everything since WEIR_SQLITE_SAVE, and the savepoint with it. */

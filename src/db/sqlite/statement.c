@@ -1,8 +1,8 @@
 /*
  * statement.c - see sqlite/statement.h.
  *
- * A cursor: `result` is the statement while it may have more rows, else NULL; row_count is 1
- * while run()'s first row waits for next().
+ * A cursor: `result` is the statement while it may have more rows, else NULL; row_count
+ * is 1 while run()'s first row waits for next().
  *
  *   I1  a statement that no cursor holds is reset and has no bindings
  *   I2  views of the caller (SQLITE_STATIC) are bound only while run() has not returned
@@ -25,7 +25,7 @@ static enum weir_status bind_all(struct weir_sqlite_link *self, sqlite3_stmt *st
                                  sqlite3_destructor_type lifetime,
                                  struct weir_error *error);
 
-/* ---- preparing ---------------------------------------------------------------------------- */
+/* ---- preparing --------------------------------------------------------------------- */
 
 enum weir_status weir_sqlite_exec(struct weir_link *link, const char *text,
                                   struct weir_error *error)
@@ -88,7 +88,7 @@ void weir_sqlite_statement_unprepare(struct weir_link *link, void *prepared)
     (void)sqlite3_finalize(prepared); /* repeats an old error, if any */
 }
 
-/* ---- running ------------------------------------------------------------------------------ */
+/* ---- running ----------------------------------------------------------------------- */
 
 /* Back to I1. The code is that of the last step, which was reported. */
 static void release(sqlite3_stmt *stmt)
@@ -191,7 +191,7 @@ void weir_sqlite_statement_finish(struct weir_link *link, struct weir_cursor *cu
     (void)sqlite3_clear_bindings(stmt);
 }
 
-/* ---- many --------------------------------------------------------------------------------- */
+/* ---- many -------------------------------------------------------------------------- */
 
 /* To the end, dropping rows. The caller clears the bindings, after the last of many. */
 static enum weir_status run_through(struct weir_sqlite_link *self, sqlite3_stmt *stmt,
@@ -250,7 +250,8 @@ static enum weir_status run_in_transaction(struct weir_sqlite_link *self,
     return status;
 }
 
-/* ... or, where there is one already or it is the application's to have one, in a savepoint. */
+/* ... or, where there is one already or it is the application's to have one, in a
+ * savepoint. */
 static enum weir_status run_in_savepoint(struct weir_sqlite_link *self,
                                          sqlite3_stmt *stmt,
                                          const struct weir_value *values,
@@ -315,7 +316,7 @@ enum weir_status weir_sqlite_statement_run_steps(struct weir_link *link,
     return status;
 }
 
-/* ---- values ------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------ */
 
 /* A view without bytes may have no address; to SQLite that would be a null. */
 static const char *address(struct weir_str view)
@@ -396,8 +397,8 @@ static bool read_integer(sqlite3_stmt *stmt, int column, enum weir_type wanted,
     }
 }
 
-/* Text is always had as UTF-8, whatever the file's encoding is; so the text comes before its
- * size. No address: there is no memory for the conversion. */
+/* Text is always had as UTF-8, whatever the file's encoding is; so the text comes
+ * before its size. No address: there is no memory for the conversion. */
 static bool read_text(sqlite3_stmt *stmt, int column, enum weir_type wanted,
                       struct weir_value *out)
 {

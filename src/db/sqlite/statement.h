@@ -1,17 +1,19 @@
 /*
  * statement.h - statements of SQLite: bind, step, read.
  *
- * These are the slots of struct weir_driver (driver.h), which says what they promise. What is
- * prepared is a sqlite3_stmt and nothing around it. run() takes the first step, so its errors
- * come at once; further rows are stepped to when next() asks for them. A statement is reset at
- * the end of its rows, not only by finish(): that ends its read transaction.
+ * These are the slots of struct weir_driver (driver.h), which says what they promise.
+ * What is prepared is a sqlite3_stmt and nothing around it. run() takes the first step,
+ * so its errors come at once; further rows are stepped to when next() asks for them. A
+ * statement is reset at the end of its rows, not only by finish(): that ends its read
+ * transaction.
  *
- * A statement that writes and gives rows, outside of a transaction, is committed at the end of
- * its rows. Read to the end, next() tells when that fails; finish() before the end cannot, and
- * gives the link up instead.
+ * A statement that writes and gives rows, outside of a transaction, is committed at the
+ * end of its rows. Read to the end, next() tells when that fails; finish() before the
+ * end cannot, and gives the link up instead.
  *
- * Memory   Text and bytes are bound without copying where the statement has no rows. Otherwise
- *          SQLite copies them, since rows may be asked for when the caller's are gone.
+ * Memory   Text and bytes are bound without copying where the statement has no rows.
+ *          Otherwise SQLite copies them, since rows may be asked for when the caller's
+ *          are gone.
  */
 #ifndef WEIR_DB_SQLITE_STATEMENT_H
 #define WEIR_DB_SQLITE_STATEMENT_H

@@ -1,28 +1,30 @@
 /*
  * watch.c - noticing commits to a database file.
  *
- * Whether something was committed is read from the wal-index: its header, in memory that SQLite
- * shares between all processes, is another one after each commit (walformat.html, section 2.1;
- * PRAGMA data_version compares the same bytes). So looking costs no statement, no lock and no
- * system call, and a poll that finds the header as it was knows that nothing has happened.
+ * Whether something was committed is read from the wal-index: its header, in memory
+ * that SQLite shares between all processes, is another one after each commit
+ * (walformat.html, section 2.1; PRAGMA data_version compares the same bytes). So
+ * looking costs no statement, no lock and no system call, and a poll that finds the
+ * header as it was knows that nothing has happened.
  *
- * When to look is told by inotify on the write-ahead log. But that is written to *before* the
- * commit can be seen:
+ * When to look is told by inotify on the write-ahead log. But that is written to
+ * *before* the commit can be seen:
  *
  *   other process   write log ---- flush it (0 to many ms) ---- header
  *   inotify             ^ event                                    . none: it is memory
  *   here                look, nothing  .. look .... look ....... look: a commit
  *
- * So each event begins a series of looks with growing pauses, each half as long again as the one
- * before: a commit is seen after at most one and a half times the time that its flush took. The
- * series ends with a change that came without new events, for then the one who had written has
- * committed (there is one writer at a time), or when the polls are as frequent.
+ * So each event begins a series of looks with growing pauses, each half as long again
+ * as the one before: a commit is seen after at most one and a half times the time that
+ * its flush took. The series ends with a change that came without new events, for then
+ * the one who had written has committed (there is one writer at a time), or when the
+ * polls are as frequent.
  *
- * The files themselves are never opened here: closing any descriptor of a database file drops
- * all locks that this process holds on it. inotify needs none.
+ * The files themselves are never opened here: closing any descriptor of a database file
+ * drops all locks that this process holds on it. inotify needs none.
  *
- * The path is SQLite's: it has followed symbolic links, beside which there is no log, and it
- * does not depend on the working folder.
+ * The path is SQLite's: it has followed symbolic links, beside which there is no log,
+ * and it does not depend on the working folder.
  */
 #include <errno.h>
 #include <poll.h>
@@ -39,7 +41,8 @@
 #include "db/watch.h"
 #include "weir/time.h"
 
-/* A file that somebody else has locked as a whole is tried again later, not waited for. */
+/* A file that somebody else has locked as a whole is tried again later, not waited
+ * for. */
 #define WAIT_FOR_LOCK_NS WEIR_MILLISECONDS(10)
 #define WAIT_TO_OPEN_NS WEIR_MILLISECONDS(50)
 
@@ -77,7 +80,7 @@ static void sqlite_close(struct weir_watch *watch)
     weir_heap_free(self->config.heap, self);
 }
 
-/* ---- has something been committed? -------------------------------------------------------- */
+/* ---- has something been committed? ------------------------------------------------- */
 
 static enum weir_status read_version(struct sqlite_watch *self, int64_t *out,
                                      struct weir_error *error)
@@ -113,8 +116,8 @@ static bool version_has_changed(struct sqlite_watch *self)
 }
 
 /*
- * The header may be written while it is copied here. Then the copy is unlike the one before and
- * also unlike the next: a signal too many.
+ * The header may be written while it is copied here. Then the copy is unlike the one
+ * before and also unlike the next: a signal too many.
  */
 static bool header_has_changed(struct sqlite_watch *self)
 {
@@ -134,9 +137,10 @@ static bool has_changed(struct sqlite_watch *self)
     return self->index != NULL ? header_has_changed(self) : version_has_changed(self);
 }
 
-/* ---- opening ------------------------------------------------------------------------------ */
+/* ---- opening ----------------------------------------------------------------------- */
 
-/* The mapping stays as long as the connection has the log open, which it does until its end. */
+/* The mapping stays as long as the connection has the log open, which it does until its
+ * end. */
 static const volatile uint32_t *find_index(sqlite3 *db)
 {
     volatile void *index = NULL;
@@ -222,11 +226,12 @@ static enum weir_status sqlite_open(struct weir_db *db, const char *channel,
     return WEIR_OK;
 }
 
-/* ---- looking ------------------------------------------------------------------------------ */
+/* ---- looking ----------------------------------------------------------------------- */
 
 /*
- * Empty the queue of events. *written: the log was written to; *moved: perhaps it was removed,
- * which is told as a change of its attributes, the number of links, since we have it open.
+ * Empty the queue of events. *written: the log was written to; *moved: perhaps it was
+ * removed, which is told as a change of its attributes, the number of links, since we
+ * have it open.
  */
 static void take_events(struct sqlite_watch *self, bool *written, bool *moved)
 {

@@ -1,9 +1,10 @@
 /*
  * write_waiters.h - those in this process who wait for the write lock of SQLite.
  *
- * SQLite tells nobody when the lock is free; one who waits asks again and again. With many writers
- * in one process the lock would be free for longer than it is held. So whoever ends a transaction
- * wakes one of those who wait, who asks at once. Other processes are seen when he asks by himself.
+ * SQLite tells nobody when the lock is free; one who waits asks again and again. With
+ * many writers in one process the lock would be free for longer than it is held. So
+ * whoever ends a transaction wakes one of those who wait, who asks at once. Other
+ * processes are seen when he asks by himself.
  *
  *   seen = count()                     before asking
  *   ask; it is locked
@@ -34,7 +35,8 @@ void weir_write_waiters_fini(struct weir_write_waiters *self);
 
 uint64_t weir_write_waiters_count(const struct weir_write_waiters *self);
 
-/* Until the count is another one, or so long. Somebody else may be woken by the same end. */
+/* Until the count is another one, or so long. Somebody else may be woken by the same
+ * end. */
 void weir_write_waiters_wait(struct weir_write_waiters *self, uint64_t seen,
                              int64_t duration_ns);
 

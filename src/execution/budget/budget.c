@@ -1,8 +1,9 @@
 /*
  * budget.c - budgets: limits, reports, resets.
  *
- * Every call locks the budget's row, so there is one at a time, and what it decides holds until it
- * commits. Sums and ledger are written together: they agree whatever dies.
+ * Every call locks the budget's row, so there is one at a time, and what it decides
+ * holds until it commits. Sums and ledger are written together: they agree whatever
+ * dies.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -20,7 +21,7 @@ enum { ARENA_SIZE_MAX = 4 * 1024 * 1024, WAITING_SHOWN = 1000 };
 
 #define KEY_KEPT_US ((int64_t)24 * 60 * 60 * 1000000)
 
-/* ---- checking ------------------------------------------------------------------------------ */
+/* ---- checking ---------------------------------------------------------------------- */
 
 static bool is_printable(struct weir_str text, size_t size_max)
 {
@@ -121,7 +122,7 @@ static enum weir_status check_draft(const struct weir_budget_draft *draft,
     return status;
 }
 
-/* ---- one call ------------------------------------------------------------------------------ */
+/* ---- one call ---------------------------------------------------------------------- */
 
 struct budget_call {
     struct weir_executions *executions;
@@ -214,7 +215,7 @@ static void let_waiters_come(struct budget_call *self)
     weir_pending_wakeups_note_due(&self->pending_wakeups, WEIR_DUE_BUDGET, self->now_us);
 }
 
-/* ---- create and change --------------------------------------------------------------------- */
+/* ---- create and change ------------------------------------------------------------- */
 
 static const struct weir_usage_row *find_usage(const struct weir_usage_rows *usage,
                                                struct weir_str dimension)
@@ -226,7 +227,8 @@ static const struct weir_usage_row *find_usage(const struct weir_usage_rows *usa
     return NULL;
 }
 
-/* A budget has so many dimensions and no more, whether they are limited or only reported. */
+/* A budget has so many dimensions and no more, whether they are limited or only
+ * reported. */
 static enum weir_status check_room(const struct budget_call *self, size_t more,
                                    struct weir_error *error)
 {
@@ -358,7 +360,7 @@ enum weir_status weir_budget_change(struct weir_executions *self,
     return status == WEIR_OK ? run(&budget_call, change, error) : status;
 }
 
-/* ---- report -------------------------------------------------------------------------------- */
+/* ---- report ------------------------------------------------------------------------ */
 
 /* Where tests plant bugs. */
 static struct weir_fault_points *points_of(const struct budget_call *self)
@@ -611,7 +613,7 @@ enum weir_status weir_budget_report(struct weir_executions *self, const char *na
     return status == WEIR_OK ? run(&budget_call, report, error) : status;
 }
 
-/* ---- release and reset --------------------------------------------------------------------- */
+/* ---- release and reset ------------------------------------------------------------- */
 
 static enum weir_status release(struct weir_connection *connection, void *argument,
                                 struct weir_error *error)
@@ -673,7 +675,7 @@ enum weir_status weir_budget_reset(struct weir_executions *self, const char *nam
     return status == WEIR_OK ? run(&budget_call, reset, error) : status;
 }
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 /* One call that reads. */
 struct reading {

@@ -177,9 +177,10 @@ static const struct weir_sql SQL_WAIT = {
 /* By the partial index of those who wait. */
 #define WAITS "s.dimension = '' AND s.amount > 0" /* WEIR_WAITS_FOR_BUDGET */
 /*
- * From budget to budget in that index, each by one look at its next entry, and of those that have room
- * the executions that wait. Whoever waits for a budget that is used up is not read, however many they
- * are. The rows come in the order of the index: to sort them would mean to read all of them.
+ * From budget to budget in that index, each by one look at its next entry, and of those
+ * that have room the executions that wait. Whoever waits for a budget that is used up
+ * is not read, however many they are. The rows come in the order of the index: to sort
+ * them would mean to read all of them.
  */
 #define WAITED_BUDGETS                                                                   \
     "WITH RECURSIVE waited (budget) AS (SELECT (SELECT s.budget FROM {p}_spent s"        \
@@ -217,7 +218,7 @@ static const struct weir_sql SQL_COUNT_WAITERS = {
     .parameters = "ii",
 };
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static enum weir_status no_memory(struct weir_error *error)
 {
@@ -297,7 +298,7 @@ static enum weir_status read_usages(enum weir_status status, struct weir_rows *r
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* ---- budgets ------------------------------------------------------------------------------- */
+/* ---- budgets ----------------------------------------------------------------------- */
 
 enum weir_status weir_budget_insert(struct weir_connection *connection,
                                     const struct weir_budget_row *row, bool *added,
@@ -453,7 +454,7 @@ enum weir_status weir_budget_keep_key(struct weir_connection *connection, int64_
         NULL, error);
 }
 
-/* ---- usage --------------------------------------------------------------------------------- */
+/* ---- usage ------------------------------------------------------------------------- */
 
 enum weir_status weir_usage_read(struct weir_connection *connection, int64_t budget,
                                  struct weir_arena *arena, struct weir_usage_rows *out,
@@ -493,7 +494,7 @@ enum weir_status weir_usage_clear(struct weir_connection *connection, int64_t bu
                                    NULL, error);
 }
 
-/* ---- ledger -------------------------------------------------------------------------------- */
+/* ---- ledger ------------------------------------------------------------------------ */
 
 enum weir_status weir_spent_add(struct weir_connection *connection, int64_t no,
                                 int64_t budget, struct weir_str dimension, int64_t amount,
@@ -526,7 +527,7 @@ enum weir_status weir_spent_remove(struct weir_connection *connection, int64_t n
                                    error);
 }
 
-/* ---- executions that are charged ----------------------------------------------------------- */
+/* ---- executions that are charged --------------------------------------------------- */
 
 enum weir_status weir_budget_charge(struct weir_connection *connection, int64_t no,
                                     int64_t budget, struct weir_error *error)

@@ -3,9 +3,9 @@
  *
  *   budget  one row: when it is reset, and how often it was exceeded
  *   usage   its dimensions: what is used of each, and the limits
- *   spent   the ledger: what each execution has used, by the era in which it did. A row with an empty
- *           dimension says that the execution is charged to the budget; its amount is 1 while it waits
- *           for it
+ *   spent   the ledger: what each execution has used, by the era in which it did. A row
+ *           with an empty dimension says that the execution is charged to the budget;
+ *           its amount is 1 while it waits for it
  *
  * Who writes any of them has the budget's row locked, after executions if there are any.
  *
@@ -53,7 +53,7 @@ struct weir_budget_rows {
     size_t count;
 };
 
-/* ---- budgets ------------------------------------------------------------------------------- */
+/* ---- budgets ----------------------------------------------------------------------- */
 
 /* *added: false when there is one of that name. */
 WEIR_CHECKED enum weir_status weir_budget_insert(struct weir_connection *connection,
@@ -93,12 +93,14 @@ WEIR_CHECKED enum weir_status weir_budget_next_due(struct weir_connection *conne
                                                    int64_t *now_us,
                                                    struct weir_error *error);
 
-/* Nothing is used of it from now on, and what was spent before does not count any more. Locked. */
+/* Nothing is used of it from now on, and what was spent before does not count any more.
+ * Locked. */
 WEIR_CHECKED enum weir_status weir_budget_clear(struct weir_connection *connection,
                                                 struct weir_budget_row *row,
                                                 struct weir_error *error);
 
-/* Reports that came before. *before: this key was used, and for the same: else WEIR_MISMATCH. */
+/* Reports that came before. *before: this key was used, and for the same: else
+ * WEIR_MISMATCH. */
 WEIR_CHECKED enum weir_status weir_budget_find_key(struct weir_connection *connection,
                                                    int64_t budget, struct weir_str key,
                                                    int64_t now_us,
@@ -111,7 +113,7 @@ WEIR_CHECKED enum weir_status weir_budget_keep_key(struct weir_connection *conne
                                                    const uint8_t digest[WEIR_MD5_SIZE],
                                                    struct weir_error *error);
 
-/* ---- usage --------------------------------------------------------------------------------- */
+/* ---- usage ------------------------------------------------------------------------- */
 
 WEIR_CHECKED enum weir_status weir_usage_read(struct weir_connection *connection,
                                               int64_t budget, struct weir_arena *arena,
@@ -131,7 +133,7 @@ WEIR_CHECKED enum weir_status weir_usage_set(struct weir_connection *connection,
 WEIR_CHECKED enum weir_status weir_usage_clear(struct weir_connection *connection,
                                                int64_t budget, struct weir_error *error);
 
-/* ---- ledger -------------------------------------------------------------------------------- */
+/* ---- ledger ------------------------------------------------------------------------ */
 
 /* `no` 0: of no execution. What is there from an earlier era is gone. */
 WEIR_CHECKED enum weir_status weir_spent_add(struct weir_connection *connection,
@@ -149,7 +151,7 @@ WEIR_CHECKED enum weir_status weir_spent_remove(struct weir_connection *connecti
                                                 int64_t no, int64_t budget,
                                                 struct weir_error *error);
 
-/* ---- executions that are charged ----------------------------------------------------------- */
+/* ---- executions that are charged --------------------------------------------------- */
 
 WEIR_CHECKED enum weir_status weir_budget_charge(struct weir_connection *connection,
                                                  int64_t no, int64_t budget,
@@ -167,8 +169,8 @@ WEIR_CHECKED enum weir_status weir_budget_exceeded(struct weir_connection *conne
                                                    int64_t no, int64_t *budget,
                                                    struct weir_error *error);
 
-/* Lock all such budgets of these executions, in the order of their numbers: whoever asks for several one
- * by one would meet others who ask in another order. */
+/* Lock all such budgets of these executions, in the order of their numbers: whoever
+ * asks for several one by one would meet others who ask in another order. */
 WEIR_CHECKED enum weir_status
 weir_budgets_lock_exceeded(struct weir_connection *connection,
                            const struct weir_heap *heap, const int64_t *nos, size_t count,
@@ -182,7 +184,8 @@ WEIR_CHECKED enum weir_status weir_budget_wait(struct weir_connection *connectio
                                                int64_t no, int64_t budget, bool waits,
                                                struct weir_error *error);
 
-/* Executions that wait for a budget of which no limit is reached, each with its budget. */
+/* Executions that wait for a budget of which no limit is reached, each with its
+ * budget. */
 struct weir_budget_waiter {
     int64_t no;
     struct weir_execution_id id; /* 0: it is gone */

@@ -3,17 +3,18 @@
  *
  *   {"input": OWN, "results": {"pack": RESULT, "bill": RESULT}}
  *
- * OWN is its own input, null when it has none. Each result stands under the name of the member that it
- * comes from, null when that member has completed without one. What is JSON stands as it is. What is not
- * is a string: its text if it is UTF-8, else its bytes in base64; which of the two is said behind the
- * results, where there is such a thing:
+ * OWN is its own input, null when it has none. Each result stands under the name of the
+ * member that it comes from, null when that member has completed without one. What is
+ * JSON stands as it is. What is not is a string: its text if it is UTF-8, else its
+ * bytes in base64; which of the two is said behind the results, where there is such a
+ * thing:
  *
  *   "encodings": {"input": "text", "results": {"bill": "base64"}}
  *
  *   init -> add, add, ... -> finish -> fini
  *
- * Order    Results stand in the order in which they were added; the same ones in the same order give the
- *          same bytes.
+ * Order    Results stand in the order in which they were added; the same ones in the
+ *          same order give the same bytes.
  * Memory   Owned; up to the limit of init(), twice for a moment.
  * Failure  WEIR_TOO_LARGE: it has more bytes than the limit.
  */
@@ -37,7 +38,8 @@ void weir_composition_fini(struct weir_composition *self);
 void weir_composition_add(struct weir_composition *self, struct weir_str name,
                           struct weir_str result);
 
-/* Appends all of it to `out`, which has the same limit. `input` of size 0: there is none. */
+/* Appends all of it to `out`, which has the same limit. `input` of size 0: there is
+ * none. */
 WEIR_CHECKED enum weir_status weir_composition_finish(const struct weir_composition *self,
                                                       struct weir_str input,
                                                       struct weir_buf *out);

@@ -82,7 +82,8 @@ static void peel(struct degree_table *self, const struct weir_edge_row *edges,
     }
 }
 
-/* What cannot be taken away lies on a cycle, or behind one, and an edge that is left leads to it. */
+/* What cannot be taken away lies on a cycle, or behind one, and an edge that is left
+ * leads to it. */
 static void note_sources(const struct degree_table *self,
                          const struct weir_edge_row *edges, size_t count,
                          int64_t *sources)
@@ -94,8 +95,8 @@ static void note_sources(const struct degree_table *self,
     }
 }
 
-/* Whoever goes back as many edges as there are executions has come to a cycle, and goes round on it.
- * Its numbers are in `out`, in their order; returns how many. */
+/* Whoever goes back as many edges as there are executions has come to a cycle, and goes
+ * round on it. Its numbers are in `out`, in their order; returns how many. */
 static size_t walk_back(const struct degree_table *self, const int64_t *sources,
                         int64_t from, int64_t *out)
 {

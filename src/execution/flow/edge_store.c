@@ -1,18 +1,19 @@
 /*
  * edge_store.c - see edge_store.h.
  *
- * What follows from the end of many is set-based on PostgreSQL, one statement for all of them; on
- * SQLite, where a statement costs no round trip, it is a loop.
+ * What follows from the end of many is set-based on PostgreSQL, one statement for all
+ * of them; on SQLite, where a statement costs no round trip, it is a loop.
  */
 #include "execution/flow/edge_store.h"
 
 #include "execution/store/store_statements.h"
 #include "outbox/columns.h"
 
-/* ---- statements ------------------------------------------------------------------------------ */
+/* ---- statements -------------------------------------------------------------------- */
 
-/* By the partial index of open edges. An edge that was opened again waits for another end than the one
- * that was known then: every end has an epoch of its own, and time is not asked. */
+/* By the partial index of open edges. An edge that was opened again waits for another
+ * end than the one that was known then: every end has an epoch of its own, and time is
+ * not asked. */
 const struct weir_sql weir_flow_sql_resolve[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "resolve edges",
                      .text = "UPDATE {p}_edge SET state = {2} WHERE (upstream,"
@@ -95,7 +96,7 @@ static const struct weir_sql SQL_ADD_DATA_EDGES = {
     .parameters = "ii",
 };
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static enum weir_status no_memory(struct weir_error *error)
 {

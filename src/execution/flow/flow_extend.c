@@ -58,8 +58,8 @@ static size_t list_old(const struct weir_extending *self, bool joined, int64_t *
     return count;
 }
 
-/* Groups that are to change, then executions, then the flow. Whoever ends one of these executions wants
- * its groups: no more of them are held than has to be. */
+/* Groups that are to change, then executions, then the flow. Whoever ends one of these
+ * executions wants its groups: no more of them are held than has to be. */
 static enum weir_status lock_all(struct weir_extending *self,
                                  struct weir_connection *connection,
                                  struct weir_join_rows *join_rows,
@@ -192,7 +192,8 @@ static int compare_edges(const void *a, const void *b)
                                                 : left->downstream > right->downstream;
 }
 
-/* Those that were there are the same. Asked only of a call that is repeated, or overlaps another. */
+/* Those that were there are the same. Asked only of a call that is repeated, or
+ * overlaps another. */
 static enum weir_status check_repeated(struct weir_extending *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)
@@ -217,8 +218,8 @@ static enum weir_status check_repeated(struct weir_extending *self,
     return status;
 }
 
-/* Edges that are not there yet; the same one again is fine. Those of an upstream that has ended are
- * over already. */
+/* Edges that are not there yet; the same one again is fine. Those of an upstream that
+ * has ended are over already. */
 static enum weir_status add_edges(struct weir_extending *self,
                                   struct weir_connection *connection, size_t *added,
                                   struct weir_error *error)
@@ -375,7 +376,8 @@ static enum weir_status add_all(struct weir_extending *self,
     return status;
 }
 
-/* What is left to be written, with our commit; or now, since nobody knows when the caller will. */
+/* What is left to be written, with our commit; or now, since nobody knows when the
+ * caller will. */
 static enum weir_status send_off(struct weir_extending *self,
                                  struct weir_connection *connection,
                                  struct weir_error *error)

@@ -6,9 +6,9 @@
  *   flow_joins.c   the groups that its edges belong to
  *   flow_extend.c  the transaction
  *
- * Members are new or old. Whatever an extension names is locked in the order of all (resolve.h):
- * groups, executions, then the flow, which makes extensions come one after the other. Then everything
- * is judged in memory and written.
+ * Members are new or old. Whatever an extension names is locked in the order of all
+ * (resolve.h): groups, executions, then the flow, which makes extensions come one after
+ * the other. Then everything is judged in memory and written.
  */
 #ifndef WEIR_EXECUTION_FLOW_FLOW_EXTENDING_H
 #define WEIR_EXECUTION_FLOW_FLOW_EXTENDING_H
@@ -67,7 +67,7 @@ struct weir_extending {
 
 enum weir_status weir_extending_no_memory(struct weir_error *error);
 
-/* ---- what is asked for --------------------------------------------------------------------- */
+/* ---- what is asked for ------------------------------------------------------------- */
 
 /* Is it something that can be asked for? Without a look at the database. */
 WEIR_CHECKED enum weir_status weir_extending_check(const struct weir_extending *self,
@@ -89,22 +89,23 @@ weir_extending_check_circles(struct weir_extending *self,
                              struct weir_connection *connection,
                              struct weir_error *error);
 
-/* ---- names --------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------- */
 
 /* No two of the members that are asked for have the same one. WEIR_INVALID. */
 WEIR_CHECKED enum weir_status
 weir_extending_check_names(const struct weir_extending *self, struct weir_error *error);
 
-/* No other member of the flow has the name of one that is to be added. When the flow is locked.
- * WEIR_MISMATCH. */
+/* No other member of the flow has the name of one that is to be added. When the flow is
+ * locked. WEIR_MISMATCH. */
 WEIR_CHECKED enum weir_status
 weir_extending_check_new_names(struct weir_extending *self,
                                struct weir_connection *connection,
                                struct weir_error *error);
 
-/* ---- groups -------------------------------------------------------------------------------- */
+/* ---- groups ------------------------------------------------------------------------ */
 
-/* Made, or longer by what is new. `known` are those of old nodes, locked before the flow. */
+/* Made, or longer by what is new. `known` are those of old nodes, locked before the
+ * flow. */
 WEIR_CHECKED enum weir_status weir_extending_join(struct weir_extending *self,
                                                   struct weir_connection *connection,
                                                   const struct weir_join_rows *known,

@@ -1,8 +1,9 @@
 /*
- * flow_insert.c - the part of edge_store.h and join_store.h that adds, and members by their ids.
+ * flow_insert.c - the part of edge_store.h and join_store.h that adds, and members by
+ * their ids.
  *
- * An extension may bring thousands, so on PostgreSQL each kind is one statement, of chunks; on SQLite,
- * where a statement costs no round trip, it is a loop.
+ * An extension may bring thousands, so on PostgreSQL each kind is one statement, of
+ * chunks; on SQLite, where a statement costs no round trip, it is a loop.
  */
 #include <string.h>
 
@@ -59,7 +60,7 @@ static const struct weir_sql SQL_INSERT_JOINS = {
 };
 enum { JOIN_WIDTH = 6 };
 
-/* ---- members ------------------------------------------------------------------------------- */
+/* ---- members ----------------------------------------------------------------------- */
 
 static enum weir_status find_each(struct weir_connection *connection,
                                   const struct weir_execution_id *ids, size_t count,
@@ -122,7 +123,7 @@ enum weir_status weir_members_find(const struct weir_store *store,
                : find_all(store, connection, ids, count, out, error);
 }
 
-/* ---- edges --------------------------------------------------------------------------------- */
+/* ---- edges ------------------------------------------------------------------------- */
 
 static void lay_out_edge(const struct weir_edge_row *row, struct weir_value *out,
                          size_t stride)
@@ -220,7 +221,7 @@ enum weir_status weir_edges_insert(const struct weir_store *store,
     return status;
 }
 
-/* ---- groups -------------------------------------------------------------------------------- */
+/* ---- groups ------------------------------------------------------------------------ */
 
 static void lay_out_new_join(const struct weir_join_row *row, struct weir_value *out,
                              size_t stride)

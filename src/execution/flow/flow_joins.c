@@ -91,8 +91,9 @@ static struct weir_join_row *join_of(const struct join_call *self,
     return known != NULL ? known : find_join(&self->found, node->no);
 }
 
-/* Of members that are there already, which was not known when groups were locked; and of old ones to
- * which somebody else has brought their first edges, while we waited for their rows. */
+/* Of members that are there already, which was not known when groups were locked; and
+ * of old ones to which somebody else has brought their first edges, while we waited for
+ * their rows. */
 static enum weir_status lock_found(struct weir_extending *self,
                                    struct weir_connection *connection,
                                    struct join_call *join_call, struct weir_error *error)

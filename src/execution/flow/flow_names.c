@@ -1,8 +1,8 @@
 /*
  * flow_names.c - names of members of an extension, see flow_extending.h.
  *
- * A unique index has the last word. It is asked first all the same, since what it says when it is
- * violated names no member, and ends the caller's transaction.
+ * A unique index has the last word. It is asked first all the same, since what it says
+ * when it is violated names no member, and ends the caller's transaction.
  */
 #include <string.h>
 

@@ -241,10 +241,10 @@ bool weir_extending_is_joined(const struct weir_extending_node *node)
     return node->edges_in > 0 || node->join != NULL;
 }
 
-/* ---- cycles ------------------------------------------------------------------------------- */
+/* ---- cycles ------------------------------------------------------------------------ */
 
-/* Edges to new members alone cannot close a cycle through old ones: nothing leads from a new one to
- * an old one then. */
+/* Edges to new members alone cannot close a cycle through old ones: nothing leads from
+ * a new one to an old one then. */
 static bool leads_to_old(const struct weir_extending *self)
 {
     for (size_t i = 0; i < self->extension->edge_count; i++) {
@@ -254,7 +254,8 @@ static bool leads_to_old(const struct weir_extending *self)
     return false;
 }
 
-/* By somebody whom the caller has named: there are such, since without the new edges there is no circle. */
+/* By somebody whom the caller has named: there are such, since without the new edges
+ * there is no circle. */
 static enum weir_status refuse_cycle(const struct weir_extending *self,
                                      const struct weir_cycle *cycle,
                                      struct weir_error *error)

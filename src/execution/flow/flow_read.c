@@ -1,8 +1,8 @@
 /*
  * flow_read.c - what there is to know about flows.
  *
- * Members are counted by what is stored and told in the words of weir/execution.h; how a flow stands
- * while it is open follows from them.
+ * Members are counted by what is stored and told in the words of weir/execution.h; how
+ * a flow stands while it is open follows from them.
  */
 #include <string.h>
 
@@ -80,7 +80,7 @@ static enum weir_status find(struct reading *self, const struct weir_flow_id *fl
                : status;
 }
 
-/* ---- one ----------------------------------------------------------------------------------- */
+/* ---- one --------------------------------------------------------------------------- */
 
 static enum weir_status add_count(struct reading *self, struct weir_rows *rows,
                                   struct weir_flow_info *info, struct weir_error *error)
@@ -176,7 +176,7 @@ enum weir_status weir_flow_get(struct weir_executions *self,
     return status;
 }
 
-/* ---- many ---------------------------------------------------------------------------------- */
+/* ---- many -------------------------------------------------------------------------- */
 
 static enum weir_status check_filter(const struct weir_flow_filter *filter,
                                      struct weir_error *error)
@@ -217,7 +217,7 @@ enum weir_status weir_flow_list(struct weir_executions *self,
     return status;
 }
 
-/* ---- edges and joins ----------------------------------------------------------------------- */
+/* ---- edges and joins --------------------------------------------------------------- */
 
 /* Whom to show it to: one of them. */
 struct visitor {

@@ -1,15 +1,16 @@
 /*
  * flow_remove.c - see flow_remove.h.
  *
- * I1  A member of a marked flow has ended, and stays so: the counter of those that have not is 0 when
- *     it is marked, and to begin anew is to count that (SQL_COUNT_ENDS), which finds no row.
+ * I1  A member of a marked flow has ended, and stays so: the counter of those that have
+ *     not is 0 when it is marked, and to begin anew is to count that (SQL_COUNT_ENDS),
+ *     which finds no row.
  */
 #include "execution/flow/flow_remove.h"
 
 #include "execution/store/store_statements.h"
 
-/* By the partial index of those that have ended. On PostgreSQL first their numbers, as in store.c; then
- * the rows, in words that do not fit it. */
+/* By the partial index of those that have ended. On PostgreSQL first their numbers, as
+ * in store.c; then the rows, in words that do not fit it. */
 const struct weir_sql weir_flow_sql_mark[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "mark flows",
                      .text = "UPDATE {p}_flow SET state = 4 WHERE no IN"

@@ -1,8 +1,8 @@
 /*
  * flow_remove.h - flows that ended long ago, and their members.
  *
- * A member is part of what others wait for, so it stays as long as its flow: flows are removed with all
- * their members, which may be very many, and in this order:
+ * A member is part of what others wait for, so it stays as long as its flow: flows are
+ * removed with all their members, which may be very many, and in this order:
  *
  *   mark     the flow is gone: nobody finds it any more, and nothing of it can begin anew
  *   members  some at a time, by whoever comes, with weir_store_remove()
@@ -17,8 +17,8 @@
 
 #include "execution/flow/flow_store.h"
 
-/* Those of the namespace ("": of any) that ended until then, with all their members: up to `limit`.
- * Passes over what others have locked. */
+/* Those of the namespace ("": of any) that ended until then, with all their members: up
+ * to `limit`. Passes over what others have locked. */
 WEIR_CHECKED enum weir_status weir_flows_mark(struct weir_connection *connection,
                                               struct weir_str name_space,
                                               int64_t until_us, size_t limit,

@@ -7,7 +7,7 @@
 
 #include "db/migrate.h"
 
-/* ---- statements ------------------------------------------------------------------------------ */
+/* ---- statements -------------------------------------------------------------------- */
 
 #define FLOW_COLUMNS                                                                     \
     "no, uuid, part, state, cancel_policy, members, edges, unfinished, unlucky,"         \
@@ -65,8 +65,8 @@ static const struct weir_sql SQL_MAY_REOPEN = {
     .parameters = "",
 };
 
-/* Open and ended follow from the counter; one that was cancelled stays so, and is over with the last of
- * its members. */
+/* Open and ended follow from the counter; one that was cancelled stays so, and is over
+ * with the last of its members. */
 static const struct weir_sql SQL_COUNT_ENDS = {
     .name = "count ends",
     .text = "UPDATE {p}_flow SET unfinished = unfinished - {2}, unlucky = unlucky + {3},"
@@ -84,7 +84,7 @@ static const struct weir_sql SQL_PAGE = {
     .parameters = "iti",
 };
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static enum weir_status no_memory(struct weir_error *error)
 {
@@ -186,7 +186,7 @@ enum weir_status weir_members_read(enum weir_status status, struct weir_rows *ro
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* ---- flows ----------------------------------------------------------------------------------- */
+/* ---- flows ------------------------------------------------------------------------- */
 
 enum weir_status weir_flow_insert(struct weir_connection *connection,
                                   const struct weir_flow_row *row, bool *added,

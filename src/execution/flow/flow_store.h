@@ -1,11 +1,12 @@
 /*
- * flow_store.h - flows in their tables, and what their members are known by. Their edges are in
- * edge_store.h, their joins in join_store.h.
+ * flow_store.h - flows in their tables, and what their members are known by. Their
+ * edges are in edge_store.h, their joins in join_store.h.
  *
- * As store.h these decide nothing. What needs no answer goes into a commit batch, which stays empty on
- * SQLite. Who may write what:
+ * As store.h these decide nothing. What needs no answer goes into a commit batch, which
+ * stays empty on SQLite. Who may write what:
  *
- *   flow   whoever has its row locked. Last of all locks: every end of a member needs it, for a moment
+ *   flow   whoever has its row locked. Last of all locks: every end of a member needs
+ *          it, for a moment
  *   group  whoever has its row locked; taken in the order of `downstream`
  *   edge   its state: whoever ends or replays one of its ends, and has that row locked
  *
@@ -58,7 +59,7 @@ struct weir_members {
     size_t count;
 };
 
-/* ---- flows --------------------------------------------------------------------------------- */
+/* ---- flows ------------------------------------------------------------------------- */
 
 /* *added: false when there is one with this id. */
 WEIR_CHECKED enum weir_status weir_flow_insert(struct weir_connection *connection,
@@ -72,14 +73,16 @@ weir_flow_find(struct weir_connection *connection, const struct weir_flow_id *id
                enum weir_flow_lock lock, struct weir_arena *arena,
                struct weir_flow_row *out, struct weir_error *error);
 
-/* Those before filter->before, newest first. In `arena`, as their texts, which end in a zero. */
+/* Those before filter->before, newest first. In `arena`, as their texts, which end in a
+ * zero. */
 WEIR_CHECKED enum weir_status weir_flow_page(struct weir_connection *connection,
                                              const struct weir_flow_filter *filter,
                                              struct weir_arena *arena,
                                              struct weir_flow_row **out, size_t *count,
                                              struct weir_error *error);
 
-/* All but what it is. Its texts are borrowed until the commit batch was sent; NULL: at once. */
+/* All but what it is. Its texts are borrowed until the commit batch was sent; NULL: at
+ * once. */
 WEIR_CHECKED enum weir_status weir_flow_write(struct weir_connection *connection,
                                               const struct weir_flow_row *row,
                                               struct weir_commit_batch *commit_batch,
@@ -90,14 +93,15 @@ WEIR_CHECKED enum weir_status weir_flow_grow(struct weir_connection *connection,
                                              const struct weir_flow_row *row,
                                              struct weir_error *error);
 
-/* Of one that had ended, and is open with new members. A producer may write no state: whoever reads such
- * a flow sees by its counter that it is open, and the next end of a member writes it down. */
+/* Of one that had ended, and is open with new members. A producer may write no state:
+ * whoever reads such a flow sees by its counter that it is open, and the next end of a
+ * member writes it down. */
 WEIR_CHECKED enum weir_status weir_flow_reopen(struct weir_connection *connection,
                                                const struct weir_flow_row *row,
                                                struct weir_error *error);
 
-/* Members of this one have ended, or begun anew (below 0): the flow ends with the last of them.
- * WEIR_NOT_FOUND: nothing of it can begin anew, it is gone. */
+/* Members of this one have ended, or begun anew (below 0): the flow ends with the last
+ * of them. WEIR_NOT_FOUND: nothing of it can begin anew, it is gone. */
 struct weir_flow_ends {
     int64_t flow_no;
     int32_t ended;
@@ -109,7 +113,7 @@ WEIR_CHECKED enum weir_status weir_flow_count_ends(struct weir_connection *conne
                                                    struct weir_commit_batch *commit_batch,
                                                    struct weir_error *error);
 
-/* ---- members ------------------------------------------------------------------------------- */
+/* ---- members ----------------------------------------------------------------------- */
 
 /* The numbers of executions, of whatever flow, without a lock; 0: there is none. */
 WEIR_CHECKED enum weir_status weir_members_find(const struct weir_store *store,
@@ -118,14 +122,15 @@ WEIR_CHECKED enum weir_status weir_members_find(const struct weir_store *store,
                                                 size_t count, int64_t *out,
                                                 struct weir_error *error);
 
-/* Of a query of number, uuid and partition that has ended with `status`; it is closed afterwards. */
+/* Of a query of number, uuid and partition that has ended with `status`; it is closed
+ * afterwards. */
 WEIR_CHECKED enum weir_status weir_members_read(enum weir_status status,
                                                 struct weir_rows *rows,
                                                 struct weir_arena *arena,
                                                 struct weir_members *out,
                                                 struct weir_error *error);
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 /* Of two columns: uuid and partition. */
 WEIR_CHECKED enum weir_status weir_flow_read_id(struct weir_rows *rows, size_t column,

@@ -4,7 +4,8 @@
  *   rows with one data edge     results -> own inputs of those without one
  *   rows with several           own inputs, results -> composed
  *
- * Either way it is at most two statements for all of them on PostgreSQL, but for very many.
+ * Either way it is at most two statements for all of them on PostgreSQL, but for very
+ * many.
  */
 #include "execution/flow/gather.h"
 
@@ -87,7 +88,7 @@ static enum weir_status keep(struct gather_call *self,
     return weir_execution_records_copy(self->records, &stored->input, error);
 }
 
-/* ---- own inputs ---------------------------------------------------------------------------- */
+/* ---- own inputs -------------------------------------------------------------------- */
 
 static enum weir_status keep_own(void *state, const struct weir_work_input *input,
                                  struct weir_error *error)
@@ -114,7 +115,7 @@ static enum weir_status read_own(struct gather_call *self, struct weir_error *er
                                    count, keep_own, self, error);
 }
 
-/* ---- one ----------------------------------------------------------------------------------- */
+/* ---- one --------------------------------------------------------------------------- */
 
 static enum weir_status keep_result(void *state, const struct weir_passed *passed,
                                     struct weir_error *error)
@@ -142,7 +143,7 @@ static enum weir_status gather_one(struct gather_call *self, struct weir_error *
     return status;
 }
 
-/* ---- several ------------------------------------------------------------------------------- */
+/* ---- several ----------------------------------------------------------------------- */
 
 static enum weir_status add_result(void *state, const struct weir_passed *passed,
                                    struct weir_error *error)
@@ -225,7 +226,7 @@ static enum weir_status gather_several(struct gather_call *self, struct weir_err
     return status;
 }
 
-/* ---- all ----------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------- */
 
 static enum weir_status gather(struct gather_call *self, bool several,
                                struct weir_error *error)

@@ -1,5 +1,6 @@
 /*
- * join_store.c - see join_store.h. Many at once are one statement on PostgreSQL and a loop on SQLite.
+ * join_store.c - see join_store.h. Many at once are one statement on PostgreSQL and a
+ * loop on SQLite.
  */
 #include "execution/flow/join_store.h"
 
@@ -9,7 +10,7 @@
 #include "execution/store/store_statements.h"
 #include "outbox/columns.h"
 
-/* ---- statements ------------------------------------------------------------------------------ */
+/* ---- statements -------------------------------------------------------------------- */
 
 #define JOIN_COLUMNS                                                                     \
     "g.downstream, g.flow, g.policy, g.state, g.cancel_remaining, g.quorum, g.total,"    \
@@ -64,8 +65,9 @@ static const struct weir_sql SQL_FORGET_SIBLINGS = {
             " AND cancel_us = {2}",
     .parameters = "ii",
 };
-/* One that had ended when it was decided, and was replayed, is none. By the index of edges to one, and
- * then by the primary key: a planner who believes the table to be small would read all of it. */
+/* One that had ended when it was decided, and was replayed, is none. By the index of
+ * edges to one, and then by the primary key: a planner who believes the table to be
+ * small would read all of it. */
 const struct weir_sql weir_flow_sql_siblings[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "read siblings",
                      .text =
@@ -85,7 +87,7 @@ const struct weir_sql weir_flow_sql_siblings[WEIR_ENGINE_COUNT] = {
                          .parameters = "ii"},
 };
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static enum weir_status no_memory(struct weir_error *error)
 {
@@ -133,7 +135,7 @@ static enum weir_status add_joins(enum weir_status status, struct weir_rows *row
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* ---- groups ---------------------------------------------------------------------------------- */
+/* ---- groups ------------------------------------------------------------------------ */
 
 /* The order matters only where others lock too; it is that of the answer. */
 static enum weir_status lock_each(struct weir_connection *connection,

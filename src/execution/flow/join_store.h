@@ -1,6 +1,6 @@
 /*
- * join_store.h - groups in their table: all edges that lead to one execution, and its join. Who may
- * write them, and all else: flow_store.h.
+ * join_store.h - groups in their table: all edges that lead to one execution, and its
+ * join. Who may write them, and all else: flow_store.h.
  */
 #ifndef WEIR_EXECUTION_FLOW_JOIN_STORE_H
 #define WEIR_EXECUTION_FLOW_JOIN_STORE_H
@@ -40,8 +40,8 @@ weir_joins_write(const struct weir_store *store, struct weir_connection *connect
                  const struct weir_join_row *rows, size_t count,
                  struct weir_commit_batch *commit_batch, struct weir_error *error);
 
-/* Those whose siblings are to be cancelled, oldest first; not locked. Of those that lead to what the
- * filter lets pass. */
+/* Those whose siblings are to be cancelled, oldest first; not locked. Of those that
+ * lead to what the filter lets pass. */
 WEIR_CHECKED enum weir_status
 weir_joins_cancelling(struct weir_connection *connection,
                       const struct weir_store_filter *filter, size_t limit,
@@ -55,8 +55,8 @@ WEIR_CHECKED enum weir_status weir_join_siblings(struct weir_connection *connect
                                                  struct weir_members *out,
                                                  struct weir_error *error);
 
-/* No more of them are to be cancelled, unless it was decided anew since it was read: then *forgotten is
- * false. */
+/* No more of them are to be cancelled, unless it was decided anew since it was read:
+ * then *forgotten is false. */
 WEIR_CHECKED enum weir_status
 weir_join_forget_siblings(struct weir_connection *connection,
                           const struct weir_join_row *join_row, bool *forgotten,

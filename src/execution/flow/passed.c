@@ -1,8 +1,9 @@
 /*
  * passed.c - see passed.h.
  *
- * On PostgreSQL what comes of a statement is in memory as a whole, so the statement itself stops at the
- * limit; on SQLite rows are read one by one, and whoever reads them stops.
+ * On PostgreSQL what comes of a statement is in memory as a whole, so the statement
+ * itself stops at the limit; on SQLite rows are read one by one, and whoever reads them
+ * stops.
  */
 #include "execution/flow/passed.h"
 
@@ -45,8 +46,8 @@ static enum weir_status read_passed(struct weir_rows *rows, size_t begin,
     return WEIR_OK;
 }
 
-/* Of a query that ended with `status`; it is closed afterwards. Beyond the limit there is nothing more to
- * come on PostgreSQL, and nothing more that is wanted on SQLite. */
+/* Of a query that ended with `status`; it is closed afterwards. Beyond the limit there
+ * is nothing more to come on PostgreSQL, and nothing more that is wanted on SQLite. */
 static enum weir_status visit_rows(enum weir_status status, struct weir_rows *rows,
                                    size_t begin, size_t size_max,
                                    weir_passed_visit_fn visit, void *state,

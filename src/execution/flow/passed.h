@@ -1,9 +1,10 @@
 /*
  * passed.h - results that were passed to members of flows.
  *
- * A row of {p}_passed is a copy of a result, made when its edge succeeded, with the name of the member
- * that it comes from. It belongs to the member that it was passed to and goes with it: whatever becomes
- * of the other one afterwards, each attempt is given the same. weir_edge_pass_data() writes it.
+ * A row of {p}_passed is a copy of a result, made when its edge succeeded, with the
+ * name of the member that it comes from. It belongs to the member that it was passed to
+ * and goes with it: whatever becomes of the other one afterwards, each attempt is given
+ * the same. weir_edge_pass_data() writes it.
  *
  * Threads  Any; a connection belongs to whoever holds it.
  */
@@ -29,8 +30,9 @@ struct weir_passed_limits {
     size_t together;
 };
 
-/* What was passed to each of these, in the order in which those it comes from were added to the flow. Of
- * more than `size_max` bytes to one member at least those come that exceed it, and perhaps not all. */
+/* What was passed to each of these, in the order in which those it comes from were
+ * added to the flow. Of more than `size_max` bytes to one member at least those come
+ * that exceed it, and perhaps not all. */
 WEIR_CHECKED enum weir_status weir_passed_visit(const struct weir_store *store,
                                                 struct weir_connection *connection,
                                                 const int64_t *nos, size_t count,

@@ -3,9 +3,10 @@
  *
  * I1  An edge is counted by whoever moves it from OPEN, in the same transaction, so once.
  * I2  A group is decided once: what ends later is counted, and changes nothing else.
- * I3  Nothing is read that is still in the commit batch. Those that have just ended may be, so what leads
- *     to one of them does not load it: it has ended. What is passed on, and what is reopened, comes
- *     after it was sent; so does the next level, whose groups may be the same.
+ * I3  Nothing is read that is still in the commit batch. Those that have just ended may
+ *     be, so what leads to one of them does not load it: it has ended. What is passed
+ *     on, and what is reopened, comes after it was sent; so does the next level, whose
+ *     groups may be the same.
  */
 #include "execution/flow/resolve.h"
 
@@ -86,7 +87,7 @@ bool weir_resolution_goes_on(const struct weir_resolution *self)
     return weir_resolution_is_needed(self->changes, self->count);
 }
 
-/* ---- flows --------------------------------------------------------------------------------- */
+/* ---- flows ------------------------------------------------------------------------- */
 
 static enum weir_status note_end(struct weir_resolution *self,
                                  const struct weir_change *change,
@@ -159,7 +160,7 @@ enum weir_status weir_resolution_finish(struct weir_resolution *self,
     return status;
 }
 
-/* ---- groups -------------------------------------------------------------------------------- */
+/* ---- groups ------------------------------------------------------------------------ */
 
 static struct weir_join_row *find_join(const struct weir_join_rows *join_rows,
                                        int64_t downstream)
@@ -346,11 +347,11 @@ enum weir_status weir_resolution_decide(struct weir_resolution *self,
                : status;
 }
 
-/* ---- one level ----------------------------------------------------------------------------- */
+/* ---- one level --------------------------------------------------------------------- */
 
-/* What was not passed on is passed on now: what has succeeded since, when its edge was over; and what
- * had succeeded when nothing could come of it any more. Of the latter nobody knows when it was, so with it
- * comes what was passed on in time. */
+/* What was not passed on is passed on now: what has succeeded since, when its edge was
+ * over; and what had succeeded when nothing could come of it any more. Of the latter
+ * nobody knows when it was, so with it comes what was passed on in time. */
 static enum weir_status pass_later(struct weir_connection *connection,
                                    const struct weir_join_row *join_row,
                                    const struct weir_edge_rows *before,
@@ -370,8 +371,8 @@ static enum weir_status pass_later(struct weir_connection *connection,
     return status;
 }
 
-/* Its edges that had not succeeded wait again; those whose upstream was replayed before it, and has
- * succeeded now, do not. */
+/* Its edges that had not succeeded wait again; those whose upstream was replayed before
+ * it, and has succeeded now, do not. */
 static enum weir_status reopen_edges(struct weir_resolution *self,
                                      struct weir_connection *connection,
                                      struct weir_join_row *join_row,
@@ -418,7 +419,8 @@ static enum weir_status let_go(struct weir_resolution *self,
     return apply(self, connection, &join_rows, &no, 1, now_us, error);
 }
 
-/* One that had never begun begins anew: it waits as before, if what it waited for was not enough. */
+/* One that had never begun begins anew: it waits as before, if what it waited for was
+ * not enough. */
 static enum weir_status wait_again(struct weir_resolution *self,
                                    struct weir_connection *connection,
                                    const struct weir_change *change, int64_t now_us,

@@ -5,12 +5,13 @@
  *        ^                                                                |
  *        +---------------------------- skipped ---------------------------+
  *
- * Part of weir_change_set_store(), in its transaction: level by level, since what is skipped has ended too.
- * At most WEIR_RESOLVE_EDGES edges for each level, and WEIR_RESOLVE_DEPTH levels: the rest is left as
- * it is, in the open, for the reconciler `dependency`, which is told.
+ * Part of weir_change_set_store(), in its transaction: level by level, since what is
+ * skipped has ended too. At most WEIR_RESOLVE_EDGES edges for each level, and
+ * WEIR_RESOLVE_DEPTH levels: the rest is left as it is, in the open, for the reconciler
+ * `dependency`, which is told.
  *
- * Order    Executions, groups by number, what groups lead to, and flows last of all: every member
- *          that ends needs its flow.
+ * Order    Executions, groups by number, what groups lead to, and flows last of all:
+ *          every member that ends needs its flow.
  * Threads  Whoever holds the connection.
  */
 #ifndef WEIR_EXECUTION_FLOW_RESOLVE_H
@@ -60,8 +61,9 @@ WEIR_CHECKED enum weir_status weir_resolution_count(struct weir_resolution *self
 bool weir_resolution_goes_on(const struct weir_resolution *self);
 
 /*
- * Their edges are over, or open again; *self has what follows, with rules applied, to be stored. What is
- * stored of those that have ended may still be in the commit batch, and nothing else.
+ * Their edges are over, or open again; *self has what follows, with rules applied, to
+ * be stored. What is stored of those that have ended may still be in the commit batch,
+ * and nothing else.
  */
 WEIR_CHECKED enum weir_status
 weir_resolution_step(struct weir_resolution *self, struct weir_connection *connection,
@@ -75,8 +77,8 @@ WEIR_CHECKED enum weir_status weir_resolution_finish(struct weir_resolution *sel
                                                      int64_t now_us,
                                                      struct weir_error *error);
 
-/* What has become of these groups' edges is counted, and what they decide is in *self. For step(), and
- * for edges that are added when their upstream has ended already. */
+/* What has become of these groups' edges is counted, and what they decide is in *self.
+ * For step(), and for edges that are added when their upstream has ended already. */
 WEIR_CHECKED enum weir_status
 weir_resolution_decide(struct weir_resolution *self, struct weir_connection *connection,
                        const struct weir_edge_rows *edges, int64_t now_us,

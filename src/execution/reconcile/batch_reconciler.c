@@ -1,8 +1,10 @@
 /*
  * batch_reconciler.c - see batch_reconciler.h.
  *
- *   I1  a candidate that was mended is none any more, or less of one, so working through them ends
- *   I2  after a portion that had to be done one by one the tick ends: who fails is tried once in it
+ *   I1  a candidate that was mended is none any more, or less of one, so working
+ *       through them ends
+ *   I2  after a portion that had to be done one by one the tick ends: who fails is
+ *       tried once in it
  *   I3  more are found by those that are left alone, so they never are all that is found
  */
 #include "execution/reconcile/batch_reconciler.h"
@@ -31,7 +33,7 @@ static struct weir_fault_points *points_of(const struct weir_batch_reconciler *s
     return weir_db_config(self->task->db)->points;
 }
 
-/* ---- finding ------------------------------------------------------------------------------- */
+/* ---- finding ----------------------------------------------------------------------- */
 
 enum weir_status weir_batch_reconciler_add(struct weir_batch_reconciler *self, int64_t no,
                                            struct weir_str name, struct weir_error *error)
@@ -126,7 +128,7 @@ static enum weir_status find(struct weir_batch_reconciler *self, struct weir_err
     return status;
 }
 
-/* ---- mending ------------------------------------------------------------------------------- */
+/* ---- mending ----------------------------------------------------------------------- */
 
 /* May run several times: nothing but what is of one transaction is changed. */
 static enum weir_status mend_on(struct weir_connection *connection, void *argument,

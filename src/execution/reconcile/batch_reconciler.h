@@ -1,5 +1,6 @@
 /*
- * batch_reconciler.h - how reconcilers work through what they find when it is no due row: edges, joins, budgets.
+ * batch_reconciler.h - how reconcilers work through what they find when it is no due
+ * row: edges, joins, budgets.
  *
  *   find: candidates, without a lock ------ there are none ---> the end
  *     ^ |                                                         ^
@@ -9,10 +10,11 @@
  *       v                                                         |
  *     one by one; who fails is remembered, and left alone later --+
  *
- * So it is here as in reconciler.h: one that cannot be put right keeps nobody else waiting.
+ * So it is here as in reconciler.h: one that cannot be put right keeps nobody else
+ * waiting.
  *
- * Order    Whoever mends looks again at what was found, under the locks it takes: others may have been
- *          quicker. It counts what it has done.
+ * Order    Whoever mends looks again at what was found, under the locks it takes:
+ *          others may have been quicker. It counts what it has done.
  * Threads  The tick's.
  * Memory   Names live until the next find.
  */
@@ -40,8 +42,8 @@ struct weir_batch_reconciler_kind {
                              struct weir_connection *connection, size_t limit,
                              struct weir_error *error);
 
-    /* In a transaction, which may be repeated: `done` and `pending_wakeups` are as new. There is room for all of
-     * them in the task's `changes` and `nos`. */
+    /* In a transaction, which may be repeated: `done` and `pending_wakeups` are as new.
+     * There is room for all of them in the task's `changes` and `nos`. */
     enum weir_status (*mend)(struct weir_batch_reconciler *self,
                              struct weir_connection *connection,
                              const struct weir_candidate *candidates, size_t count,
@@ -77,13 +79,13 @@ weir_batch_reconciler_add_execution(struct weir_batch_reconciler *self, int64_t 
                                     const struct weir_execution_id *id,
                                     struct weir_error *error);
 
-/* The first part is set; all else is ours. Until nothing is found, or nothing comes of it; when it takes
- * long, the report says that another tick is to begin at once. */
+/* The first part is set; all else is ours. Until nothing is found, or nothing comes of
+ * it; when it takes long, the report says that another tick is to begin at once. */
 WEIR_CHECKED enum weir_status
 weir_batch_reconciler_run(struct weir_batch_reconciler *self, struct weir_error *error);
 
-/* Joins that say that members are to be cancelled, and all have ended, say so no more: the end of the
- * dispatcher's work, and all of edge_cancel_reconciler's. */
+/* Joins that say that members are to be cancelled, and all have ended, say so no more:
+ * the end of the dispatcher's work, and all of edge_cancel_reconciler's. */
 WEIR_CHECKED enum weir_status weir_joins_forget(struct weir_context *context,
                                                 struct weir_reconciler_task *task,
                                                 const struct weir_scan_tick *scan,

@@ -1,10 +1,11 @@
 /*
- * budget_reset.c - budgets whose period is over, and executions that wait for a budget that is not
- * exceeded any more, for whatever reason: reset, released, raised.
+ * budget_reset.c - budgets whose period is over, and executions that wait for a budget
+ * that is not exceeded any more, for whatever reason: reset, released, raised.
  *
- * Resets come at whole periods after the creation, however late one is. Whoever waits is found by what is
- * stored, so nothing is lost between a reset and the next look. Whose they are does not matter: budgets
- * belong to nobody, and the filter is not asked.
+ * Resets come at whole periods after the creation, however late one is. Whoever waits
+ * is found by what is stored, so nothing is lost between a reset and the next look.
+ * Whose they are does not matter: budgets belong to nobody, and the filter is not
+ * asked.
  */
 #include "db/db.h"
 #include "execution/budget/budget_store.h"
@@ -13,7 +14,7 @@
 
 enum { BUDGETS = 20, WAITERS = 1000 };
 
-/* ---- budgets whose time has come ------------------------------------------------------------ */
+/* ---- budgets whose time has come --------------------------------------------------- */
 
 struct resets {
     struct weir_budget_rows due;
@@ -90,7 +91,7 @@ static const struct weir_batch_reconciler_kind DUE = {.what = "budget",
                                                       .find = find_due,
                                                       .mend = reset_all};
 
-/* ---- who waits for them ---------------------------------------------------------------------- */
+/* ---- who waits for them ------------------------------------------------------------ */
 
 static enum weir_status find_waiters(struct weir_batch_reconciler *self,
                                      struct weir_connection *connection, size_t limit,
@@ -158,7 +159,7 @@ static const struct weir_batch_reconciler_kind WAITING = {.what = "execution",
                                                           .find = find_waiters,
                                                           .mend = let_in};
 
-/* ---- a tick ---------------------------------------------------------------------------------- */
+/* ---- a tick ------------------------------------------------------------------------ */
 
 /* Asleep until the next reset, unless there is more to do. */
 static enum weir_status plan(struct weir_reconciler_task *task, int64_t looked_us,

@@ -1,9 +1,10 @@
 /*
  * dependency.c - edges that are open although what they come from has ended.
  *
- * Whoever ends an execution resolves its edges, so there are none, but for two kinds: more than one
- * transaction should take, whose rest is told and done at once; and what went wrong in a way that
- * nobody knows of, which is found by what is stored, when it is older than the stale threshold.
+ * Whoever ends an execution resolves its edges, so there are none, but for two kinds:
+ * more than one transaction should take, whose rest is told and done at once; and what
+ * went wrong in a way that nobody knows of, which is found by what is stored, when it
+ * is older than the stale threshold.
  */
 #include "base/fault_point.h"
 #include "db/db.h"
@@ -38,8 +39,8 @@ static enum weir_status find(struct weir_batch_reconciler *self,
     return status;
 }
 
-/* They have ended: what follows is what should have followed then. One that begins anew meanwhile has
- * not. */
+/* They have ended: what follows is what should have followed then. One that begins anew
+ * meanwhile has not. */
 static enum weir_status mend(struct weir_batch_reconciler *self,
                              struct weir_connection *connection,
                              const struct weir_candidate *candidates, size_t count,

@@ -1,15 +1,17 @@
 /*
  * due_cache.h - one look for several reconcilers.
  *
- * Each has to look at its interval, and mostly nothing is due. So whoever does asks for all of them, in
- * one statement; the others find their answer here, and need not ask before it is as old as their own
- * interval. Who was told that there is something asks for himself.
+ * Each has to look at its interval, and mostly nothing is due. So whoever does asks for
+ * all of them, in one statement; the others find their answer here, and need not ask
+ * before it is as old as their own interval. Who was told that there is something asks
+ * for himself.
  *
  *   delayed_promoter   |look      |look      |look       every 750 ms, the shortest
- *   lease_expiry            |known               |known  1.5 s after the look that it knows of
+ *   lease_expiry            |known               |known  1.5 s after the look that it
+ *                           knows of
  *
- * What is committed after the look is told (weir_reconciler_hears()), or found by the next one, as if
- * everybody had looked himself.
+ * What is committed after the look is told (weir_reconciler_hears()), or found by the
+ * next one, as if everybody had looked himself.
  *
  * Threads  Any thread.
  */
@@ -29,8 +31,8 @@ struct weir_due_cache {
 WEIR_CHECKED enum weir_status weir_due_cache_init(struct weir_due_cache *self);
 void weir_due_cache_fini(struct weir_due_cache *self);
 
-/* The answer of a look that was not before `since_ns`, with the database's clock as it should be now.
- * *looked_ns: when it was. False: there was none. */
+/* The answer of a look that was not before `since_ns`, with the database's clock as it
+ * should be now. *looked_ns: when it was. False: there was none. */
 bool weir_due_cache_find(struct weir_due_cache *self, enum weir_due_kind kind,
                          int64_t now_ns, int64_t since_ns, struct weir_due_time *out,
                          int64_t *looked_ns);

@@ -1,14 +1,15 @@
 /*
- * edge_cancel_dispatcher.c - members that are not needed any more: a join that they lead to is decided,
- * and wanted the rest to be cancelled.
+ * edge_cancel_dispatcher.c - members that are not needed any more: a join that they
+ * lead to is decided, and wanted the rest to be cancelled.
  *
- * Nobody else cancels them. They are cancelled like any execution, with all that follows. When none is
- * left, the join forgets that they were to be: in a transaction of its own, so a crash between the two
- * leaves what edge_cancel_reconciler finds.
+ * Nobody else cancels them. They are cancelled like any execution, with all that
+ * follows. When none is left, the join forgets that they were to be: in a transaction
+ * of its own, so a crash between the two leaves what edge_cancel_reconciler finds.
  *
- * Joins are found without a lock: whoever ends a member has locked that member and then wants its joins,
- * so they must not be held while members are waited for. They are locked behind the members, and looked at
- * once more. What somebody else has ended meanwhile is left alone.
+ * Joins are found without a lock: whoever ends a member has locked that member and then
+ * wants its joins, so they must not be held while members are waited for. They are
+ * locked behind the members, and looked at once more. What somebody else has ended
+ * meanwhile is left alone.
  */
 #include <stdlib.h>
 
@@ -34,7 +35,7 @@ struct dispatch {
     size_t count;
 };
 
-/* ---- who ----------------------------------------------------------------------------------- */
+/* ---- who --------------------------------------------------------------------------- */
 
 static enum weir_status list_siblings(struct weir_batch_reconciler *self,
                                       struct weir_connection *connection,
@@ -74,7 +75,8 @@ static int compare_decisions(const void *a, const void *b)
     return order != 0 ? order : left < right ? -1 : left > right;
 }
 
-/* Each once, whatever number of joins it leads to: the first of them does not need it any more. */
+/* Each once, whatever number of joins it leads to: the first of them does not need it
+ * any more. */
 static enum weir_status add_siblings(struct weir_batch_reconciler *self,
                                      struct weir_error *error)
 {
@@ -119,7 +121,7 @@ static enum weir_status find(struct weir_batch_reconciler *self,
     return status == WEIR_OK ? add_siblings(self, error) : status;
 }
 
-/* ---- what becomes of them ------------------------------------------------------------------ */
+/* ---- what becomes of them ---------------------------------------------------------- */
 
 static const struct sibling *find_sibling(const struct dispatch *self, int64_t no)
 {

@@ -1,8 +1,10 @@
 /*
- * edge_cancel_reconciler.c - joins that say that members are to be cancelled, and all have ended.
+ * edge_cancel_reconciler.c - joins that say that members are to be cancelled, and all
+ * have ended.
  *
- * The dispatcher forgets that when it is done. What a crash, or somebody's hand, has left is put right
- * here; while a member has not ended, the join is the dispatcher's, and left alone.
+ * The dispatcher forgets that when it is done. What a crash, or somebody's hand, has
+ * left is put right here; while a member has not ended, the join is the dispatcher's,
+ * and left alone.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /*
- * execution_deadline.c - executions over the deadline of the whole, in any state that is not over.
+ * execution_deadline.c - executions over the deadline of the whole, in any state that
+ * is not over.
  */
 #include "execution/reconcile/reconciler.h"
 

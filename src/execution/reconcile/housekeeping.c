@@ -1,11 +1,13 @@
 /*
- * housekeeping.c - what nobody needs any more: executions and flows that ended long ago, with all that
- * is theirs; keys of idempotency, waitpoints and secrets that have run out.
+ * housekeeping.c - what nobody needs any more: executions and flows that ended long
+ * ago, with all that is theirs; keys of idempotency, waitpoints and secrets that have
+ * run out.
  *
- * Nobody waits for this, so it comes at its interval and not when each of them is old enough. Members
- * go with their flow (flow_remove.h). The filter is about executions, and of flows about their
- * namespace: they have no tags, so whoever looks after a tag leaves them to others. A key that has run
- * out means nothing to anybody, whosever it was.
+ * Nobody waits for this, so it comes at its interval and not when each of them is old
+ * enough. Members go with their flow (flow_remove.h). The filter is about executions,
+ * and of flows about their namespace: they have no tags, so whoever looks after a tag
+ * leaves them to others. A key that has run out means nothing to anybody, whosever it
+ * was.
  */
 #include "db/transact.h"
 #include "execution/flow/flow_remove.h"
@@ -22,7 +24,7 @@ static enum weir_ruling is_old(struct weir_execution_row *row, int64_t now_us,
                : WEIR_RULING_NOTHING;
 }
 
-/* ---- flows ----------------------------------------------------------------------------------- */
+/* ---- flows ------------------------------------------------------------------------- */
 
 /* One transaction of either kind. */
 struct clear_call {
@@ -133,7 +135,7 @@ static enum weir_status clear_flows(struct weir_context *context,
     return status;
 }
 
-/* ---- what has run out ------------------------------------------------------------------------ */
+/* ---- what has run out -------------------------------------------------------------- */
 
 /* One transaction of forgetting. */
 struct forget_call {

@@ -1,9 +1,10 @@
 /*
  * lease_expiry.c - leases that were not renewed in time.
  *
- * The epoch grows at once, so a worker that wakes up afterwards can change nothing, and the work is
- * given to others as a reclaim. One that loses its worker more often than its policy allows has
- * failed: a job that kills whoever touches it does not go round for ever.
+ * The epoch grows at once, so a worker that wakes up afterwards can change nothing, and
+ * the work is given to others as a reclaim. One that loses its worker more often than
+ * its policy allows has failed: a job that kills whoever touches it does not go round
+ * for ever.
  */
 #include "execution/reconcile/reconciler.h"
 

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* The first of due, due + period, due + 2 periods, ... that lies after now; the end of time, if that is
- * beyond it. Times are not negative, `period_us` is at least 1. */
+/* The first of due, due + period, due + 2 periods, ... that lies after now; the end of
+ * time, if that is beyond it. Times are not negative, `period_us` is at least 1. */
 static inline int64_t weir_period_next(int64_t due_us, int64_t period_us, int64_t now_us)
 {
     int64_t left_us; /* from now to the next one */

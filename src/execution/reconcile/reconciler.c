@@ -1,11 +1,13 @@
 /*
  * reconciler.c - see reconciler.h.
  *
- *   I1  what a tick leaves behind although it is due (somebody else has it, or it fails) is not
- *       waited for: the next look is for what comes later, or at the interval. So nothing spins
- *   I2  what becomes due while a tick runs is seen by it, or by another one: until its last look
- *       has been noted, every hint begins another cycle. While it is attentive it looks so often
- *       that a hint has only to make that last; who finds it asleep wakes it
+ *   I1  what a tick leaves behind although it is due (somebody else has it, or it
+ *       fails) is not waited for: the next look is for what comes later, or at the
+ *       interval. So nothing spins
+ *   I2  what becomes due while a tick runs is seen by it, or by another one: until its
+ *       last look has been noted, every hint begins another cycle. While it is
+ *       attentive it looks so often that a hint has only to make that last; who finds
+ *       it asleep wakes it
  *   I3  a batch is larger by those that are left alone, so they never fill it
  */
 #include "execution/reconcile/reconciler.h"
@@ -85,7 +87,7 @@ static int64_t period_of(const struct weir_reconciler_kind *kind)
     return kind->period_ns > 0 ? kind->period_ns : WEIR_RECONCILER_PERIOD_NS;
 }
 
-/* ---- what others see ------------------------------------------------------------------------- */
+/* ---- what others see --------------------------------------------------------------- */
 
 static bool is_late_for(const struct weir_reconciler_task *self, int64_t due_us)
 {
@@ -145,7 +147,7 @@ void weir_reconciler_has_locked(struct weir_reconciler_task *self)
     (void)WEIR_POINT(weir_db_config(self->db)->points, "reconciler.locked");
 }
 
-/* ---- those that fail ------------------------------------------------------------------------- */
+/* ---- those that fail --------------------------------------------------------------- */
 
 /* Their key is the id as people see it: it is what the log shows. */
 static bool is_left_alone(const struct round *round, const struct weir_execution_row *row)
@@ -181,7 +183,7 @@ static void note_failure(struct round *round, const struct weir_execution_id *wh
     round->report->errors++;
 }
 
-/* ---- one transaction ------------------------------------------------------------------------- */
+/* ---- one transaction --------------------------------------------------------------- */
 
 static enum weir_status load(struct batch *self, struct weir_connection *connection,
                              int64_t now_us, struct weir_error *error)
@@ -222,7 +224,8 @@ static enum weir_status make_room(struct weir_reconciler_task *task,
     return WEIR_OK;
 }
 
-/* The rule for each that is not left alone; those that it changed are the task's changes. */
+/* The rule for each that is not left alone; those that it changed are the task's
+ * changes. */
 static void decide(struct batch *self, int64_t now_us)
 {
     struct weir_reconciler_task *task = self->round->task;
@@ -334,7 +337,7 @@ static enum weir_status run_batch(struct batch *self, struct weir_error *error)
     return WEIR_OK;
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------------------- */
 
 /* The first that is due after `after_us`. */
 static enum weir_status look(const struct round *round, int64_t after_us,
@@ -430,7 +433,7 @@ static bool is_due(const struct weir_due_time *time)
     return time->due_us <= time->now_us;
 }
 
-/* ---- in smaller pieces ----------------------------------------------------------------------- */
+/* ---- in smaller pieces ------------------------------------------------------------- */
 
 bool weir_reconciler_is_about_rows(enum weir_status status)
 {
@@ -463,7 +466,8 @@ struct candidate {
     struct weir_execution_id id;
 };
 
-/* What is due in the partition and not left alone, without changing it. *full: that is not all. */
+/* What is due in the partition and not left alone, without changing it. *full: that is
+ * not all. */
 static enum weir_status list(struct round *round, struct candidate **out, size_t *count,
                              bool *full, struct weir_error *error)
 {
@@ -496,7 +500,8 @@ static enum weir_status list(struct round *round, struct candidate **out, size_t
     return WEIR_OK;
 }
 
-/* When nothing of it works, what is behind has to wait too: there is no end to that (I1). */
+/* When nothing of it works, what is behind has to wait too: there is no end to that
+ * (I1). */
 static enum weir_status run_one_by_one(struct round *round, struct weir_error *error)
 {
     uint64_t processed = round->report->processed;
@@ -552,7 +557,7 @@ static enum weir_status run_partitions(struct round *round, struct weir_error *e
     return status;
 }
 
-/* ---- a tick ---------------------------------------------------------------------------------- */
+/* ---- a tick ------------------------------------------------------------------------ */
 
 static enum weir_status catch_up(struct round *round, struct weir_error *error)
 {
@@ -605,7 +610,8 @@ static void plan(struct round *round, const struct weir_due_time *next)
     atomic_store(&task->look_us, weir_sat_add_i64(next->now_us, wait_us));
 }
 
-/* Nothing wakes it before its interval: what has failed is not tried whenever somebody commits. */
+/* Nothing wakes it before its interval: what has failed is not tried whenever somebody
+ * commits. */
 static void rest(struct weir_reconciler_task *task)
 {
     atomic_store(&task->look_us, 0);

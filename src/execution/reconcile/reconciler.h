@@ -1,8 +1,9 @@
 /*
- * reconciler.h - what all reconcilers do alike: look, put right what is due, and say when to look
- * again.
+ * reconciler.h - what all reconcilers do alike: look, put right what is due, and say
+ * when to look again.
  *
- *   look: one statement ------------------------- nothing is due ---> asleep until something is
+ *   look: one statement ------------------------- nothing is due ---> asleep until
+ *   something is
  *     | something is                                                   ^
  *     v                                                                |
  *   batch: pick due rows -> rule for each -> store -> commit -> tell --+
@@ -11,16 +12,18 @@
  *     v
  *   partition by partition, and where that fails row by row
  *
- * So one row that cannot be put right keeps nobody else waiting. Who fails is remembered by its id
- * (weir/failures.h); while it is left alone, batches pass over it and are whole again.
+ * So one row that cannot be put right keeps nobody else waiting. Who fails is
+ * remembered by its id (weir/failures.h); while it is left alone, batches pass over it
+ * and are whole again.
  *
- * Any number of processes may do the same: rows are locked, a row that somebody else has is passed
- * over, and the rule looks again under the lock.
+ * Any number of processes may do the same: rows are locked, a row that somebody else
+ * has is passed over, and the rule looks again under the lock.
  *
  * Threads  A tick is one thread's; hears() and abort() are any thread's.
  * Memory   Rows of a batch are kept from tick to tick, until fini().
- * Failure  A tick fails as a whole when the database cannot be asked, or has something that this
- *          library does not know (WEIR_SCHEMA). What fails by itself is counted and logged.
+ * Failure  A tick fails as a whole when the database cannot be asked, or has something
+ *          that this library does not know (WEIR_SCHEMA). What fails by itself is
+ *          counted and logged.
  */
 #ifndef WEIR_EXECUTION_RECONCILE_RECONCILER_H
 #define WEIR_EXECUTION_RECONCILE_RECONCILER_H
@@ -35,8 +38,8 @@
 
 enum { WEIR_RECONCILE_BATCH = 1000 };
 
-/* How often it looks while it is attentive. What is set in silence and due later than that is seen
- * before its time; the rest is late by less than that. */
+/* How often it looks while it is attentive. What is set in silence and due later than
+ * that is seen before its time; the rest is late by less than that. */
 #define WEIR_RECONCILER_PERIOD_NS WEIR_MILLISECONDS(50)
 
 struct weir_reconciler_task;
@@ -53,8 +56,8 @@ struct weir_reconciler_kind {
 
     int64_t period_ns; /* how often it looks while it is attentive; 0: as the others */
 
-    /* Rows for which the rule says DONE are removed, and not stored. Nobody waits for that: it looks
-     * at its interval, and is not woken. */
+    /* Rows for which the rule says DONE are removed, and not stored. Nobody waits for
+     * that: it looks at its interval, and is not woken. */
     bool removes;
 
     weir_scan_tick_fn tick; /* its state is a struct weir_reconciler_task */
@@ -71,7 +74,8 @@ extern const struct weir_reconciler_kind weir_delayed_promoter;
 extern const struct weir_reconciler_kind weir_execution_deadline;
 extern const struct weir_reconciler_kind weir_housekeeping;
 
-/* One that runs, or may. The first part is set by its supervisor, which calls init() then. */
+/* One that runs, or may. The first part is set by its supervisor, which calls init()
+ * then. */
 struct weir_reconciler_task {
     const struct weir_reconciler_kind *kind; /* NULL: it does not run */
     struct weir_executions *executions;      /* these four borrowed */
@@ -91,12 +95,12 @@ struct weir_reconciler_task {
     int64_t *nos;
     size_t room; /* in both */
 
-    /* When it looks by itself, by the database's clock. INT64_MAX: it is looking now, so whatever
-     * comes is news; 0: let it rest. */
+    /* When it looks by itself, by the database's clock. INT64_MAX: it is looking now,
+     * so whatever comes is news; 0: let it rest. */
     _Atomic int64_t look_us;
 
-    /* Until when it looks often, by the executor's clock. 0: it does not, and whoever wants it to
-     * has to wake it; INT64_MAX: let it rest. */
+    /* Until when it looks often, by the executor's clock. 0: it does not, and whoever
+     * wants it to has to wake it; INT64_MAX: let it rest. */
     _Atomic int64_t attentive_ns;
 
     _Atomic bool told; /* that something of its kind was left to it */
@@ -110,25 +114,28 @@ WEIR_CHECKED enum weir_status weir_reconciler_init(struct weir_reconciler_task *
                                                    struct weir_error *error);
 void weir_reconciler_fini(struct weir_reconciler_task *self);
 
-/* The tick of all who need no other. The filter of the scan is a struct weir_store_filter. */
+/* The tick of all who need no other. The filter of the scan is a struct
+ * weir_store_filter. */
 enum weir_status weir_reconcile(struct weir_context *context, void *task,
                                 const struct weir_scan_tick *tick,
                                 struct weir_scan_report *out, struct weir_error *error);
 
-/* Something was committed. True: it has to be woken, since it would look too late. Any thread. */
+/* Something was committed. True: it has to be woken, since it would look too late. Any
+ * thread. */
 bool weir_reconciler_hears(struct weir_reconciler_task *self,
                            const struct weir_pending_wakeups *pending_wakeups,
                            int64_t now_ns);
 
-/* For ticks of their own: around what they do. begins() tells whether somebody has said that there is
- * something, or the tick before has failed; from ends() on whoever says so wakes it, unless this one
- * has failed. */
+/* For ticks of their own: around what they do. begins() tells whether somebody has said
+ * that there is something, or the tick before has failed; from ends() on whoever says
+ * so wakes it, unless this one has failed. */
 bool weir_reconciler_begins(struct weir_reconciler_task *self);
 void weir_reconciler_ends(struct weir_reconciler_task *self, enum weir_status status,
                           struct weir_scan_report *report);
 
-/* When the first of its kind is due. `told`, from begins(): it has to look itself. Where nobody has told
- * it, what another reconciler has seen within its interval will do. */
+/* When the first of its kind is due. `told`, from begins(): it has to look itself.
+ * Where nobody has told it, what another reconciler has seen within its interval will
+ * do. */
 WEIR_CHECKED enum weir_status weir_reconciler_look(struct weir_reconciler_task *self,
                                                    bool told,
                                                    const struct weir_store_filter *filter,
@@ -144,7 +151,8 @@ bool weir_reconciler_is_about_rows(enum weir_status status);
 /* End the statement that it waits for, if any; what it was about is undone. */
 void weir_reconciler_abort(struct weir_reconciler_task *self);
 
-/* For what a tick does besides: the connection of a statement that may be aborted; then NULL. */
+/* For what a tick does besides: the connection of a statement that may be aborted; then
+ * NULL. */
 void weir_reconciler_runs_on(struct weir_reconciler_task *self,
                              struct weir_connection *connection);
 

@@ -1,14 +1,15 @@
 /*
  * supervisor.c - see weir/execution_supervisor.h.
  *
- * A scanner of weir/scanner.h with one global scan per reconciler: each asks for all partitions at
- * once, and goes through them one by one only when that fails. It hears what is committed: of this
- * process which times have come to be kept, and wakes whoever would look too late; of others of
- * which kinds they are, and has those reconcilers look often for a while (notify_throttle.h).
+ * A scanner of weir/scanner.h with one global scan per reconciler: each asks for all
+ * partitions at once, and goes through them one by one only when that fails. It hears
+ * what is committed: of this process which times have come to be kept, and wakes
+ * whoever would look too late; of others of which kinds they are, and has those
+ * reconcilers look often for a while (notify_throttle.h).
  *
- * Ticks are ours and wait for nothing but the database. So those that have not finished within the
- * grace have their statements cancelled, and destroy() waits for them: nothing of ours is left on
- * the engine's connections.
+ * Ticks are ours and wait for nothing but the database. So those that have not finished
+ * within the grace have their statements cancelled, and destroy() waits for them:
+ * nothing of ours is left on the engine's connections.
  */
 #include "weir/execution_supervisor.h"
 
@@ -94,7 +95,7 @@ void weir_execution_supervisor_options_init(
         self->interval_ms[i] = RECONCILERS[i].interval_ms;
 }
 
-/* ---- settings -------------------------------------------------------------------------------- */
+/* ---- settings ---------------------------------------------------------------------- */
 
 static enum weir_status check_ms(const char *field, int64_t value_ms, int64_t min_ms,
                                  int64_t max_ms, struct weir_error *error)
@@ -181,7 +182,7 @@ check_options(const struct weir_execution_supervisor_options *options,
     return check_filter(options, error);
 }
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- making ------------------------------------------------------------------------ */
 
 static struct weir_str copy_text(char **room, const char *text)
 {
@@ -324,7 +325,7 @@ weir_execution_supervisor_create(const struct weir_execution_supervisor_options 
     return status;
 }
 
-/* ---- waking ---------------------------------------------------------------------------------- */
+/* ---- waking ------------------------------------------------------------------------ */
 
 static void hear(void *state, const struct weir_pending_wakeups *pending_wakeups)
 {
@@ -337,7 +338,7 @@ static void hear(void *state, const struct weir_pending_wakeups *pending_wakeups
     }
 }
 
-/* ---- running --------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------- */
 
 enum weir_status weir_execution_supervisor_start(struct weir_execution_supervisor *self,
                                                  struct weir_error *error)

@@ -1,6 +1,6 @@
 /*
- * suspension_timeout.c - executions that have waited too long for the world. What becomes of them was
- * said when they were suspended; see weir/suspension.h.
+ * suspension_timeout.c - executions that have waited too long for the world. What
+ * becomes of them was said when they were suspended; see weir/suspension.h.
  */
 #include "execution/reconcile/reconciler.h"
 

@@ -2,13 +2,15 @@
  * dictionary.c - see dictionary.h.
  *
  *   I1  by_number owns the terms; whatever is in by_text is in by_number.
- *   I2  by_text holds only terms that are committed: another transaction may use their numbers.
- *   I3  by_number holds only numbers that stand for this text for ever. PostgreSQL never gives a
- *       number twice, also when the transaction that got it is undone; SQLite does. There, what a
- *       transaction sees may be its own doing, and is looked up again instead.
+ *   I2  by_text holds only terms that are committed: another transaction may use their
+ *       numbers.
+ *   I3  by_number holds only numbers that stand for this text for ever. PostgreSQL
+ *       never gives a number twice, also when the transaction that got it is undone;
+ *       SQLite does. There, what a transaction sees may be its own doing, and is looked
+ *       up again instead.
  *
- * A term stays where it is until destroy(), so one that was found under the lock may be read
- * without it.
+ * A term stays where it is until destroy(), so one that was found under the lock may be
+ * read without it.
  */
 #include "execution/store/dictionary.h"
 
@@ -65,8 +67,8 @@ static const struct weir_sql SQL_TEXT = {
     .parameters = "ii",
 };
 
-/* By the index on (kind, digest). Numbers cannot tell what is new: one that is larger may be
- * committed first. */
+/* By the index on (kind, digest). Numbers cannot tell what is new: one that is larger
+ * may be committed first. */
 static const struct weir_sql SQL_COUNT = {
     .name = "count terms",
     .text = "SELECT count(*) FROM {p}_term WHERE kind = {1}",
@@ -120,7 +122,7 @@ void weir_dictionary_destroy(struct weir_dictionary *self)
     weir_heap_free(self->heap, self);
 }
 
-/* ---- memory -------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------ */
 
 struct text_key {
     char bytes[1 + WEIR_TERM_SIZE_MAX];
@@ -181,7 +183,8 @@ static struct term *make_term(struct weir_dictionary *self, enum weir_term_kind 
     return term;
 }
 
-/* Under the lock. The one that is there already stays, since somebody may be reading it. */
+/* Under the lock. The one that is there already stays, since somebody may be reading
+ * it. */
 static struct term *keep_number(struct weir_dictionary *self, struct term *term)
     WEIR_REQUIRES(self->lock)
 {
@@ -239,7 +242,7 @@ static void remember(struct weir_dictionary *self, struct weir_connection *conne
     weir_lock_release(&self->lock);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------- */
 
 static enum weir_status look_up(struct weir_dictionary *self,
                                 struct weir_connection *connection,
@@ -329,7 +332,7 @@ enum weir_status weir_dictionary_policy_number(struct weir_dictionary *self,
                                   error);
 }
 
-/* ---- texts --------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------- */
 
 static enum weir_status look_up_text(struct weir_dictionary *self,
                                      struct weir_connection *connection,
@@ -407,7 +410,7 @@ enum weir_status weir_dictionary_policy(struct weir_dictionary *self,
     return status;
 }
 
-/* ---- sets of capabilities ------------------------------------------------------------------ */
+/* ---- sets of capabilities ---------------------------------------------------------- */
 
 /* Which of them a worker fulfils. */
 struct capability_match {
@@ -527,10 +530,11 @@ enum weir_status weir_dictionary_fulfilled(struct weir_dictionary *self,
     return WEIR_OK;
 }
 
-/* ---- policies ------------------------------------------------------------------------------ */
+/* ---- policies ---------------------------------------------------------------------- */
 
-/* The multiplier in decimal, by whole numbers: what printf makes of a double depends on the host's
- * locale. Nine digits behind the point bring back any multiplier that people write down. */
+/* The multiplier in decimal, by whole numbers: what printf makes of a double depends on
+ * the host's locale. Nine digits behind the point bring back any multiplier that people
+ * write down. */
 enum { BILLION = 1000000000 };
 
 void weir_policy_format(const struct weir_execution_policy *policy,
@@ -569,7 +573,8 @@ static bool scan_policy(const char *text, struct weir_execution_policy *out)
     return end >= 0;
 }
 
-/* In range, and spelled as format() does it: then no number was cut, wrapped or signed. */
+/* In range, and spelled as format() does it: then no number was cut, wrapped or
+ * signed. */
 bool weir_policy_parse(struct weir_str text, struct weir_execution_policy *out)
 {
     char copy[WEIR_POLICY_TEXT_SIZE];

@@ -12,8 +12,8 @@
 
 enum {
     ROWS_FIRST = 16,
-    /* Worker, instance, namespace, kind, name, budget, failure, what was told with the progress, and
-     * capabilities. */
+    /* Worker, instance, namespace, kind, name, budget, failure, what was told with the
+     * progress, and capabilities. */
     TEXTS_SIZE_MAX = 6 * WEIR_INSTANCE_SIZE_MAX + 2 * WEIR_FAILURE_SIZE_MAX +
                      WEIR_LANE_SIZE_MAX + WEIR_TERM_SIZE_MAX + 256
 };
@@ -192,7 +192,8 @@ static enum weir_status read_standing(struct weir_execution_record *out,
     return WEIR_OK;
 }
 
-/* What counts is never negative, and small. A number that is would be taken for a very large one. */
+/* What counts is never negative, and small. A number that is would be taken for a very
+ * large one. */
 static enum weir_status check_counts(const struct weir_execution_record *stored,
                                      struct weir_rows *rows, struct weir_error *error)
 {

@@ -7,8 +7,8 @@
  *   weir_execution_records_fini(&loaded);
  *
  * Threads  The owner's.
- * Memory   An array of at most `count_max` rows, and an arena for their texts. Both live until
- *          reset() or fini(); every load begins with a reset().
+ * Memory   An array of at most `count_max` rows, and an arena for their texts. Both
+ *          live until reset() or fini(); every load begins with a reset().
  */
 #ifndef WEIR_EXECUTION_STORE_EXECUTION_RECORDS_H
 #define WEIR_EXECUTION_STORE_EXECUTION_RECORDS_H
@@ -39,8 +39,8 @@ struct weir_execution_record {
     struct weir_str budget; /* that it waits for; "": none */
     struct weir_str needs;  /* capabilities, as a term's text; "": none */
 
-    /* Of what was picked with inputs, see struct weir_execution_records. Or, as its input, the result: of what
-     * was read for that. */
+    /* Of what was picked with inputs, see struct weir_execution_records. Or, as its
+     * input, the result: of what was read for that. */
     struct weir_str input; /* data NULL: none */
     bool tagged;
 
@@ -55,9 +55,9 @@ struct weir_execution_records {
     struct weir_execution_record *rows; /* owned */
     size_t count;
     size_t count_max;
-    int64_t
-        clock_us; /* of the database, when the last row was locked; 0: did not come along */
-    bool inputs; /* came along */
+    int64_t clock_us; /* of the database, when the last row was locked; 0: did not come
+                         along */
+    bool inputs;      /* came along */
 };
 
 /* Borrows `heap` until fini(). Allocates nothing yet. `count_max` is at least 1. */
@@ -81,13 +81,14 @@ void weir_execution_records_reset(struct weir_execution_records *self);
     " e.namespace, e.kind, e.worker, e.instance, e.failure, e.told, e.on_timeout, "      \
     "e.budgeted, e.settled_as, e.turn, e.data_edges, e.name"
 
-/* What add() reads behind them, if it is there: the clock, or the clock, input and whether there are
- * tags, of sub-selects `i` and `t` that have no row if there is nothing. */
+/* What add() reads behind them, if it is there: the clock, or the clock, input and
+ * whether there are tags, of sub-selects `i` and `t` that have no row if there is
+ * nothing. */
 #define WEIR_CLOCK_COLUMN ", {now}"
 #define WEIR_INPUT_COLUMNS WEIR_CLOCK_COLUMN ", i.bytes, t.tagged"
 
-/* Or these: the flow, and the budget that it waits for. By primary keys, and only where there is
- * one: an index of all who wait would be read for each. */
+/* Or these: the flow, and the budget that it waits for. By primary keys, and only where
+ * there is one: an index of all who wait would be read for each. */
 #define WEIR_BELONGING_COLUMNS                                                           \
     ", CASE WHEN e.flow > 0 THEN (SELECT f.uuid FROM {p}_flow f WHERE f.no = e.flow"     \
     " AND f.state <> 4) END, CASE WHEN e.state = 3 AND e.hold = 5 THEN"                  \
@@ -95,13 +96,14 @@ void weir_execution_records_reset(struct weir_execution_records *self);
     " WHERE s.no = e.no AND s.dimension = '' AND s.amount + 0 > 0"                       \
     " ORDER BY s.budget LIMIT 1) END"
 
-/* Keep the current row. WEIR_SCHEMA: a number in it is not known here. WEIR_TOO_LARGE: there are
- * count_max already. Its policy and the name of its lane are not there yet. */
+/* Keep the current row. WEIR_SCHEMA: a number in it is not known here. WEIR_TOO_LARGE:
+ * there are count_max already. Its policy and the name of its lane are not there yet. */
 WEIR_CHECKED enum weir_status
 weir_execution_records_add(struct weir_execution_records *self, struct weir_rows *rows,
                            struct weir_error *error);
 
-/* All rows of a query, which is closed afterwards. `status` is what the query ended with. */
+/* All rows of a query, which is closed afterwards. `status` is what the query ended
+ * with. */
 WEIR_CHECKED enum weir_status
 weir_execution_records_add_all(struct weir_execution_records *self,
                                enum weir_status status, struct weir_rows *rows,

@@ -3,7 +3,8 @@
  *
  *   I1  floors are in order, and no two are of the same lane, set and priority
  *   I2  but for a walk of everything, a floor never falls
- *   I3  no floor is above the clock minus LATE_US, as it was read when the floor was learnt
+ *   I3  no floor is above the clock minus LATE_US, as it was read when the floor was
+ *       learnt
  */
 #include "execution/store/floors.h"
 
@@ -33,7 +34,7 @@ void weir_floors_fini(struct weir_floors *self)
     weir_lock_fini(&self->lock);
 }
 
-/* ---- when ---------------------------------------------------------------------------------- */
+/* ---- when -------------------------------------------------------------------------- */
 
 static bool is_slow(const struct weir_floors *self, int64_t took_ns)
 {
@@ -74,7 +75,7 @@ bool weir_floors_are_used(struct weir_floors *self)
     return used;
 }
 
-/* ---- the table ----------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------- */
 
 /* Below 0: `a` comes first. */
 static int compare(const struct weir_floor *a, const struct weir_floor *b)
@@ -152,7 +153,7 @@ size_t weir_floors_copy(struct weir_floors *self, const int64_t *lanes, size_t l
     return count;
 }
 
-/* ---- learning ------------------------------------------------------------------------------ */
+/* ---- learning ---------------------------------------------------------------------- */
 
 enum weir_floors_due weir_floors_begin(struct weir_floors *self, int64_t now_ns,
                                        struct weir_floor *out, size_t *count)

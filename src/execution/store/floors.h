@@ -1,10 +1,12 @@
 /*
- * floors.h - where claims begin to look, when the index of the ready ones is full of what was.
+ * floors.h - where claims begin to look, when the index of the ready ones is full of
+ * what was.
  *
- * On PostgreSQL an execution that was claimed leaves its entry in the index of the ready ones until
- * vacuum removes it, which it cannot while a snapshot is open that is older (a backup, a report, a
- * forgotten transaction). Every claim would walk all of them again. Places in line grow with time
- * (WEIR_TURN_AGAIN() in rules.h), so whoever has walked them once knows a floor: below it nothing is ready.
+ * On PostgreSQL an execution that was claimed leaves its entry in the index of the
+ * ready ones until vacuum removes it, which it cannot while a snapshot is open that is
+ * older (a backup, a report, a forgotten transaction). Every claim would walk all of
+ * them again. Places in line grow with time (WEIR_TURN_AGAIN() in rules.h), so whoever
+ * has walked them once knows a floor: below it nothing is ready.
  *
  *   one lane and set, priority 5          again                           new
  *                              ----------------|=====>  0  ------------------|=====>
@@ -82,10 +84,11 @@ void weir_floors_meet(struct weir_floors *self, int64_t lane, int64_t capability
                       int64_t priority);
 
 /*
- * Is it time to learn? Other than NOTHING: the caller does it, and *out has room for WEIR_FLOORS_MAX: what
- * to ask for, each from where it begins. Then it calls learnt(), with what it has found: the first ready
- * turn of each kind, INT64_MAX if there is none, the database's clock and the number of entries that
- * were walked; or forget(), if it failed.
+ * Is it time to learn? Other than NOTHING: the caller does it, and *out has room for
+ * WEIR_FLOORS_MAX: what to ask for, each from where it begins. Then it calls learnt(),
+ * with what it has found: the first ready turn of each kind, INT64_MAX if there is
+ * none, the database's clock and the number of entries that were walked; or forget(),
+ * if it failed.
  */
 enum weir_floors_due weir_floors_begin(struct weir_floors *self, int64_t now_ns,
                                        struct weir_floor *out, size_t *count);
@@ -94,8 +97,8 @@ void weir_floors_learnt(struct weir_floors *self, enum weir_floors_due due,
                         int64_t walked, int64_t took_ns, int64_t now_ns);
 void weir_floors_forget(struct weir_floors *self);
 
-/* The floors of these lanes and sets, by lane, set, larger priorities first; *out has room for
- * WEIR_FLOORS_MAX. Returns how many. */
+/* The floors of these lanes and sets, by lane, set, larger priorities first; *out has
+ * room for WEIR_FLOORS_MAX. Returns how many. */
 size_t weir_floors_copy(struct weir_floors *self, const int64_t *lanes, size_t lane_count,
                         const int64_t *capability_sets, size_t capability_set_count,
                         struct weir_floor *out);

@@ -9,14 +9,15 @@
 #include "base/heap.h"
 #include "execution/store/store_statements.h"
 
-/* Whose: parameters 3 to 6, of `e`. The tag is looked up for each row; EXISTS would let PostgreSQL
- * read all that have it. */
+/* Whose: parameters 3 to 6, of `e`. The tag is looked up for each row; EXISTS would let
+ * PostgreSQL read all that have it. */
 #define FILTER                                                                           \
     " AND ({3} < 0 OR e.part = {3}) AND ({4} = '' OR e.namespace = {4})"                 \
     " AND ({5} = '' OR (SELECT 1 FROM {p}_tag t WHERE t.no = e.no AND t.key = {5}"       \
     " AND t.value = {6} LIMIT 1) IS NOT NULL)"
 
-/* Each by the partial index of its kind, in its order. Repeating finds what is still due. */
+/* Each by the partial index of its kind, in its order. Repeating finds what is still
+ * due. */
 #define DUE_SQLITE(condition, time, more)                                                \
     {                                                                                    \
         .name = "pick due",                                                              \
@@ -27,11 +28,12 @@
     }
 
 /*
- * First their numbers, by the index: how many are wanted, and of whom, is kept from the planner,
- * who would otherwise sort all that are due whenever it expects fewer than are wanted. Then the
- * rows, by the primary key, as far as they are wanted and nobody else has them. Whether they are
- * still due is asked in words that do not fit the partial indexes: a planner who believes the
- * table to be empty would walk one of them for each row.
+ * First their numbers, by the index: how many are wanted, and of whom, is kept from the
+ * planner, who would otherwise sort all that are due whenever it expects fewer than are
+ * wanted. Then the rows, by the primary key, as far as they are wanted and nobody else
+ * has them. Whether they are still due is asked in words that do not fit the partial
+ * indexes: a planner who believes the table to be empty would walk one of them for each
+ * row.
  */
 #define DUE_PG(condition, time, again)                                                   \
     {                                                                                    \
@@ -136,8 +138,8 @@ const struct weir_sql weir_store_sql_next_times[WEIR_ENGINE_COUNT] = {
     [WEIR_POSTGRESQL] = NEXT_OF_ALL(FIRST_PG),
 };
 
-/* By the primary key, in words that do not fit the partial indexes, as above. Repeating writes the
- * same. */
+/* By the primary key, in words that do not fit the partial indexes, as above. Repeating
+ * writes the same. */
 const struct weir_sql weir_store_sql_progress = {
     .name = "set progress",
     .text = "UPDATE {p}_execution SET percent = {4}, told = {5} WHERE no = {1}"
@@ -214,9 +216,10 @@ enum weir_status weir_store_insert(const struct weir_store *self,
     return status;
 }
 
-/* ---- loading ------------------------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------------------- */
 
-/* Rows of one load that have a term, by its number, as far as they do not displace each other. */
+/* Rows of one load that have a term, by its number, as far as they do not displace each
+ * other. */
 struct seen {
     size_t rows[64]; /* one more than the index; 0: none */
 };
@@ -281,8 +284,8 @@ static enum weir_status resolve_lane(const struct weir_store *self,
                : status;
 }
 
-/* What the numbers of terms stand for. In a transaction on SQLite the dictionary remembers nothing,
- * and a batch of rows has few different terms. */
+/* What the numbers of terms stand for. In a transaction on SQLite the dictionary
+ * remembers nothing, and a batch of rows has few different terms. */
 enum weir_status weir_store_resolve(const struct weir_store *self,
                                     struct weir_connection *connection,
                                     struct weir_execution_records *records,
@@ -429,7 +432,7 @@ enum weir_status weir_store_next_times(struct weir_connection *connection,
     return status;
 }
 
-/* ---- writing ------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------- */
 
 enum weir_status weir_store_write(const struct weir_store *self,
                                   struct weir_connection *connection,

@@ -1,19 +1,20 @@
 /*
  * store.h - executions in their tables.
  *
- * All that the execution engine reads and writes, and nothing that it decides: rows go in and come
- * out, and what may become of them is in rules.h. What the engines do in ways of their own is an
- * operation table; what they do alike is one statement for both.
+ * All that the execution engine reads and writes, and nothing that it decides: rows go
+ * in and come out, and what may become of them is in rules.h. What the engines do in
+ * ways of their own is an operation table; what they do alike is one statement for
+ * both.
  *
  *   pick or load, which locks   ->  rules  ->  write rows, attempts, results  ->  commit
  *
- * Order    Rows are locked in the order of `no`, whoever loads them; a pick passes over those that
- *          somebody else has locked. On SQLite a transaction that writes has the database to
- *          itself.
+ * Order    Rows are locked in the order of `no`, whoever loads them; a pick passes over
+ *          those that somebody else has locked. On SQLite a transaction that writes has
+ *          the database to itself.
  * Threads  Any; a connection belongs to whoever holds it.
  * Memory   What is loaded lives in the caller's struct weir_execution_records.
- * Failure  WEIR_SCHEMA: a stored number is not known here; the text names the execution. Nothing
- *          is repeated in here: see db/transact.h.
+ * Failure  WEIR_SCHEMA: a stored number is not known here; the text names the
+ *          execution. Nothing is repeated in here: see db/transact.h.
  */
 #ifndef WEIR_EXECUTION_STORE_STORE_H
 #define WEIR_EXECUTION_STORE_STORE_H
@@ -25,7 +26,8 @@
 #include "execution/store/floors.h"
 #include "weir/executions.h"
 
-/* The conditions of the partial indexes, for schema.c and for all who want to use them. */
+/* The conditions of the partial indexes, for schema.c and for all who want to use
+ * them. */
 #define WEIR_IS_READY "state = 1"
 #define WEIR_IS_DELAYED "state = 2"
 #define WEIR_IS_ACTIVE "state = 4"
@@ -42,8 +44,9 @@
 #define WEIR_EDGE_IS_OPEN "state = 0"
 #define WEIR_HAS_NAME "name <> ''"
 #define WEIR_WAITS_FOR_BUDGET "dimension = '' AND amount > 0"
-/* Does this one of them still wait? It may have been cancelled, or wait for others: then the mark stays
- * until the budget is free. By its primary key, in words that fit no partial index. */
+/* Does this one of them still wait? It may have been cancelled, or wait for others:
+ * then the mark stays until the budget is free. By its primary key, in words that fit
+ * no partial index. */
 #define WEIR_IS_HELD_BY_BUDGET(waiter)                                                   \
     "(SELECT 1 FROM {p}_execution e WHERE e.no = " waiter                                \
     ".no AND e.state + 0 = 3 AND e.hold + 0 = 5) = 1"
@@ -248,12 +251,13 @@ WEIR_CHECKED enum weir_status weir_store_init(struct weir_store *self,
                                               struct weir_dictionary *dictionary,
                                               struct weir_error *error);
 
-/* ---- in a transaction of the caller's ------------------------------------------------------ */
+/* ---- in a transaction of the caller's ---------------------------------------------- */
 
 /*
- * Insert those whose key and id are new. A key is taken from `now_us` to its end, by the first
- * who brings it; a duplicate gets what that one was inserted as, also when both are in `items`,
- * and whether it is the same is for the caller to tell by the digests.
+ * Insert those whose key and id are new. A key is taken from `now_us` to its end, by
+ * the first who brings it; a duplicate gets what that one was inserted as, also when
+ * both are in `items`, and whether it is the same is for the caller to tell by the
+ * digests.
  */
 WEIR_CHECKED enum weir_status weir_store_insert(const struct weir_store *self,
                                                 struct weir_connection *connection,
@@ -261,14 +265,15 @@ WEIR_CHECKED enum weir_status weir_store_insert(const struct weir_store *self,
                                                 size_t count, int64_t now_us,
                                                 struct weir_error *error);
 
-/* The same; what belongs to the last of them is added to the commit batch, where there is one. */
+/* The same; what belongs to the last of them is added to the commit batch, where there
+ * is one. */
 WEIR_CHECKED enum weir_status weir_store_insert_with_commit_batch(
     const struct weir_store *self, struct weir_connection *connection,
     struct weir_new_execution *items, size_t count, int64_t now_us,
     struct weir_commit_batch *commit_batch, struct weir_error *error);
 
-/* Load and lock, in the order of `no`, waiting for others. Each comes once; those that are not
- * there do not come. */
+/* Load and lock, in the order of `no`, waiting for others. Each comes once; those that
+ * are not there do not come. */
 WEIR_CHECKED enum weir_status weir_store_load(const struct weir_store *self,
                                               struct weir_connection *connection,
                                               const int64_t *nos, size_t count,
@@ -279,16 +284,16 @@ weir_store_load_by_id(const struct weir_store *self, struct weir_connection *con
                       const struct weir_execution_id *ids, size_t count,
                       struct weir_execution_records *out, struct weir_error *error);
 
-/* Lock and load the best of the ready ones: by priority, then by age, over all lanes and sets
- * alike. Reads no backlog: the heads of each lane and set. */
+/* Lock and load the best of the ready ones: by priority, then by age, over all lanes
+ * and sets alike. Reads no backlog: the heads of each lane and set. */
 WEIR_CHECKED enum weir_status weir_store_pick_ready(const struct weir_store *self,
                                                     struct weir_connection *connection,
                                                     const struct weir_ready_query *query,
                                                     struct weir_execution_records *out,
                                                     struct weir_error *error);
 
-/* Lock and load what is due, the longest due first. What the filter excludes is read and passed
- * over, as far as it is due. */
+/* Lock and load what is due, the longest due first. What the filter excludes is read
+ * and passed over, as far as it is due. */
 WEIR_CHECKED enum weir_status weir_store_pick_due(const struct weir_store *self,
                                                   struct weir_connection *connection,
                                                   const struct weir_due_query *query,
@@ -318,13 +323,15 @@ WEIR_CHECKED enum weir_status weir_store_rewrite(const struct weir_store *self,
                                                  struct weir_commit_batch *commit_batch,
                                                  struct weir_error *error);
 
-/* The database's clock, not before the rows were locked: where it comes with them, it is known. */
+/* The database's clock, not before the rows were locked: where it comes with them, it
+ * is known. */
 WEIR_CHECKED enum weir_status
 weir_store_clock(struct weir_connection *connection,
                  const struct weir_execution_records *records, int64_t *out_us,
                  struct weir_error *error);
 
-/* Of those that have any, in the order of the list. What `visit` fails with is the answer. */
+/* Of those that have any, in the order of the list. What `visit` fails with is the
+ * answer. */
 WEIR_CHECKED enum weir_status
 weir_store_visit_inputs(const struct weir_store *self, struct weir_connection *connection,
                         const int64_t *nos, size_t count, weir_input_visit_fn visit,
@@ -341,24 +348,25 @@ WEIR_CHECKED enum weir_status weir_store_remove(const struct weir_store *self,
                                                 const int64_t *nos, size_t count,
                                                 struct weir_error *error);
 
-/* ---- one statement, in a transaction or not ------------------------------------------------ */
+/* ---- one statement, in a transaction or not ---------------------------------------- */
 
-/* Is there anything that pick_ready() might find? Without a lock: others may have it by then. */
+/* Is there anything that pick_ready() might find? Without a lock: others may have it by
+ * then. */
 WEIR_CHECKED enum weir_status weir_store_is_ready(const struct weir_store *self,
                                                   struct weir_connection *connection,
                                                   const struct weir_ready_query *query,
                                                   bool *out, struct weir_error *error);
 
-/* The newest report of whoever holds the lease: *ours is false, and nothing changed, when that is
- * not the caller. */
+/* The newest report of whoever holds the lease: *ours is false, and nothing changed,
+ * when that is not the caller. */
 WEIR_CHECKED enum weir_status weir_store_set_progress(struct weir_connection *connection,
                                                       const struct weir_claim *claim,
                                                       int32_t percent,
                                                       struct weir_str text, bool *ours,
                                                       struct weir_error *error);
 
-/* When the first of a kind is due that is due later than `now_us` of the query; with 0 the first of
- * all, which may be due already. */
+/* When the first of a kind is due that is due later than `now_us` of the query; with 0
+ * the first of all, which may be due already. */
 struct weir_due_time {
     int64_t due_us; /* INT64_MAX: none is to come */
     int64_t now_us; /* the database's clock */
@@ -368,8 +376,8 @@ WEIR_CHECKED enum weir_status weir_store_next_due(struct weir_connection *connec
                                                   struct weir_due_time *out,
                                                   struct weir_error *error);
 
-/* The same for all kinds up to WEIR_DUE_SIBLINGS at once, in one statement; the others are INT64_MAX.
- * The kind of the query is not asked. */
+/* The same for all kinds up to WEIR_DUE_SIBLINGS at once, in one statement; the others
+ * are INT64_MAX. The kind of the query is not asked. */
 struct weir_due_times {
     int64_t due_us[WEIR_DUE_KINDS];
     int64_t now_us;
@@ -392,16 +400,16 @@ WEIR_CHECKED enum weir_status weir_store_get(const struct weir_store *self,
                                              struct weir_execution_records *out,
                                              struct weir_error *error);
 
-/* The same, with the result as its `input`, which must be allowed. The name of its lane is not
- * there. */
+/* The same, with the result as its `input`, which must be allowed. The name of its lane
+ * is not there. */
 WEIR_CHECKED enum weir_status weir_store_get_result(struct weir_connection *connection,
                                                     const struct weir_execution_id *id,
                                                     struct weir_execution_records *out,
                                                     struct weir_error *error);
 
 /*
- * A page, newest first. Looks at up to WEIR_LIST_LOOK_MAX of those that tag or flow allow, so a page
- * may be short and yet not be the last: *next tells, 0: it is.
+ * A page, newest first. Looks at up to WEIR_LIST_LOOK_MAX of those that tag or flow
+ * allow, so a page may be short and yet not be the last: *next tells, 0: it is.
  */
 WEIR_CHECKED enum weir_status weir_store_list(const struct weir_store *self,
                                               struct weir_connection *connection,

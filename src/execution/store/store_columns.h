@@ -1,11 +1,12 @@
 /*
- * store_columns.h - the inside of store.h: rows as lists of values, in one order for both engines.
+ * store_columns.h - the inside of store.h: rows as lists of values, in one order for
+ * both engines.
  *
- * Value `i` of a row is at `out[i * stride]`: stride 1 for a statement about one row, the number
- * of rows for arrays by column (outbox/columns.h).
+ * Value `i` of a row is at `out[i * stride]`: stride 1 for a statement about one row,
+ * the number of rows for arrays by column (outbox/columns.h).
  *
- * Statements about one row are the same for both, too: SQLite has no others, and on PostgreSQL an array
- * costs the server more than a row.
+ * Statements about one row are the same for both, too: SQLite has no others, and on
+ * PostgreSQL an array costs the server more than a row.
  */
 #ifndef WEIR_EXECUTION_STORE_STORE_COLUMNS_H
 #define WEIR_EXECUTION_STORE_STORE_COLUMNS_H
@@ -49,8 +50,8 @@ extern const struct weir_sql weir_store_sql_write_one; /* by the primary key */
 extern const struct weir_sql weir_store_sql_attempt_one;
 extern const struct weir_sql weir_store_sql_result_one;
 
-/* What nobody has used in particular, or somebody who is gone, is under number 0; what it says of an era
- * that is over does not count. */
+/* What nobody has used in particular, or somebody who is gone, is under number 0; what
+ * it says of an era that is over does not count. */
 #define WEIR_FOLD_INTO_NOBODYS                                                           \
     " ON CONFLICT (no, budget, dimension) DO UPDATE SET era = excluded.era,"             \
     " amount = excluded.amount + CASE WHEN {p}_spent.era = excluded.era"                 \

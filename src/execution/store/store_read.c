@@ -1,9 +1,10 @@
 /*
- * store_read.c - what is read of executions without a lock: for people, and for whoever asks.
+ * store_read.c - what is read of executions without a lock: for people, and for whoever
+ * asks.
  *
- * A page costs the same whatever the filter: it looks at a bounded number of rows, and says where
- * it stopped. Only tags and flows have an index of their own; else it is a span of numbers that
- * bounds the work, and gaps between numbers are leapt over.
+ * A page costs the same whatever the filter: it looks at a bounded number of rows, and
+ * says where it stopped. Only tags and flows have an index of their own; else it is a
+ * span of numbers that bounds the work, and gaps between numbers are leapt over.
  */
 #include "execution/store/store_columns.h"
 #include "execution/store/store_statements.h"
@@ -16,8 +17,8 @@ const struct weir_sql weir_store_sql_get = {
     .parameters = "bi",
 };
 
-/* The same, with the result where an input would be: by its primary key. It is one statement, since
- * both may be removed between two. */
+/* The same, with the result where an input would be: by its primary key. It is one
+ * statement, since both may be removed between two. */
 const struct weir_sql weir_store_sql_get_result = {
     .name = "get result",
     .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_CLOCK_COLUMN
@@ -26,8 +27,8 @@ const struct weir_sql weir_store_sql_get_result = {
     .parameters = "bi",
 };
 
-/* enum weir_public_state of a row: as weir_state_public() derives it. 63: a number in it is not
- * known. */
+/* enum weir_public_state of a row: as weir_state_public() derives it. 63: a number in
+ * it is not known. */
 #define PUBLIC_STATE                                                                     \
     "CASE WHEN NOT (" WEIR_IS_KNOWN ") THEN 63 ELSE"                                     \
     " CASE e.state WHEN 1 THEN CASE e.pending WHEN 4 THEN 6 ELSE 0 END WHEN 2 THEN 1"    \
@@ -35,7 +36,8 @@ const struct weir_sql weir_store_sql_get_result = {
     " WHEN 5 THEN 5 WHEN 10 THEN 7 WHEN 11 THEN 8 WHEN 12 THEN 9 WHEN 13 THEN 10"        \
     " WHEN 14 THEN 11 ELSE 63 END END"
 
-/* What is not known is in every page, so that it is met and refused instead of left out. */
+/* What is not known is in every page, so that it is met and refused instead of left
+ * out. */
 #define UNKNOWN INT64_MIN
 
 #define WANTED                                                                           \
@@ -72,8 +74,8 @@ const struct weir_sql weir_store_sql_list_tagged[WEIR_ENGINE_COUNT] = {
                          .parameters = "iiitititt"},
 };
 
-/* By the index on flow, backwards; a tag by its primary key. The numbers come first, so that no
- * other index seems shorter. */
+/* By the index on flow, backwards; a tag by its primary key. The numbers come first, so
+ * that no other index seems shorter. */
 #define TAGGED_SO                                                                        \
     " AND ({9} = '' OR (SELECT 1 FROM {p}_tag t WHERE t.no = e.no AND t.key = {9}"       \
     " AND t.value = {10} LIMIT 1) IS NOT NULL)"

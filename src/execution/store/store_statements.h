@@ -1,5 +1,6 @@
 /*
- * store_statements.h - the inside of store.h: statements that a test asks the engines about.
+ * store_statements.h - the inside of store.h: statements that a test asks the engines
+ * about.
  */
 #ifndef WEIR_EXECUTION_STORE_STORE_STATEMENTS_H
 #define WEIR_EXECUTION_STORE_STORE_STATEMENTS_H

@@ -1,8 +1,8 @@
 /*
  * condition.c - see condition.h.
  *
- * "all" is the only thing that has members, so a condition is the list of what it asks for, however
- * it is nested: neither reading nor asking needs memory.
+ * "all" is the only thing that has members, so a condition is the list of what it asks
+ * for, however it is nested: neither reading nor asking needs memory.
  */
 #include "execution/wait/condition.h"
 
@@ -15,7 +15,7 @@ struct reader {
     struct weir_error *error;
 };
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static bool is_word_char(char c)
 {
@@ -317,7 +317,7 @@ enum weir_status weir_condition_check(const struct weir_condition *self,
     return WEIR_OK;
 }
 
-/* ---- asking -------------------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------------------ */
 
 /* "operator" and "timeout" have no keys: no signal matches. */
 static bool matches(const struct weir_condition *self,
@@ -393,7 +393,7 @@ bool weir_condition_wants(const struct weir_condition *self,
     return false;
 }
 
-/* ---- writing ------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------- */
 
 static const char *const COUNTED[] = {
     [WEIR_CONDITION_WAITPOINTS] = "waitpoints",

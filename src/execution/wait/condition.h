@@ -1,16 +1,18 @@
 /*
- * condition.h - what a suspended execution waits for, as text and as a question about signals.
+ * condition.h - what a suspended execution waits for, as text and as a question about
+ * signals.
  *
  *   approved@review                       a signal of that name at that waitpoint
  *   *@review                              any signal there
  *   all(approved@legal, approved@board)   both
- *   2 of sources vote@(ann, bob, cid)     votes from two different sources, wherever they came in
+ *   2 of sources vote@(ann, bob, cid)     votes from two different sources, wherever
+ *                                         they came in
  *   operator                              no signal suffices: an operator resumes it
  *   timeout                               nothing but its timeout
  *
- * One text for everybody: it is what a worker says, what is stored, and what people are shown. Names
- * and keys have letters, digits and any of "_-.:/". `N of` counts different waitpoints, signals or
- * sources; a source is a type and a name.
+ * One text for everybody: it is what a worker says, what is stored, and what people are
+ * shown. Names and keys have letters, digits and any of "_-.:/". `N of` counts
+ * different waitpoints, signals or sources; a source is a type and a name.
  *
  * Memory   A parsed condition refers to its text, which is borrowed for as long.
  * Failure  WEIR_INVALID names what was expected and where; WEIR_TOO_DEEP; WEIR_TOO_LARGE.
@@ -60,8 +62,8 @@ WEIR_CHECKED enum weir_status weir_condition_parse(struct weir_condition *self,
                                                    struct weir_str text,
                                                    struct weir_error *error);
 
-/* Each key must be one of these, and a condition that is nothing but "timeout" needs a timeout:
- * WEIR_INVALID. */
+/* Each key must be one of these, and a condition that is nothing but "timeout" needs a
+ * timeout: WEIR_INVALID. */
 WEIR_CHECKED enum weir_status
 weir_condition_check(const struct weir_condition *self,
                      const struct weir_waitpoint *waitpoints, size_t count,

@@ -1,9 +1,10 @@
 /*
  * secrets.c - see secrets.h.
  *
- * Two who need the first one at once both try to make "k1": one of them does, and both read it. Two who
- * rotate at once come one after the other. Were there no secret before, both of theirs are active:
- * tokens of both are good, and the one with the greater name makes new ones.
+ * Two who need the first one at once both try to make "k1": one of them does, and both
+ * read it. Two who rotate at once come one after the other. Were there no secret
+ * before, both of theirs are active: tokens of both are good, and the one with the
+ * greater name makes new ones.
  */
 #include "execution/wait/secrets.h"
 

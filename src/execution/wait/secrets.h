@@ -1,8 +1,8 @@
 /*
  * secrets.h - the secrets of tokens, in the database.
  *
- * One is active: it makes new tokens. Those before it are good until their time is over. The first
- * one is made at random when somebody needs it.
+ * One is active: it makes new tokens. Those before it are good until their time is
+ * over. The first one is made at random when somebody needs it.
  *
  * Threads  Whoever holds the connection.
  */

@@ -1,12 +1,13 @@
 /*
  * signal.c - what the world tells suspended executions, and what they are told of it.
  *
- * Who shows no good token is answered before anything else is looked at or locked, and always in the
- * same words. Then the execution's row is locked: signals, timeouts and operators come one after the
- * other, and each finds what the one before has left.
+ * Who shows no good token is answered before anything else is looked at or locked, and
+ * always in the same words. Then the execution's row is locked: signals, timeouts and
+ * operators come one after the other, and each finds what the one before has left.
  *
- * A waitpoint that is there knows by its signals which keys it has seen. Of one that is gone, and of
- * operators, who mean whichever waitpoint has that key, signal_keys.h knows it.
+ * A waitpoint that is there knows by its signals which keys it has seen. Of one that is
+ * gone, and of operators, who mean whichever waitpoint has that key, signal_keys.h
+ * knows it.
  */
 #include <inttypes.h>
 #include <openssl/crypto.h>
@@ -55,7 +56,7 @@ static struct weir_fault_points *points_of(const struct signal_call *self)
     return weir_db_config(self->executions->db)->points;
 }
 
-/* ---- checking ------------------------------------------------------------------------------ */
+/* ---- checking ---------------------------------------------------------------------- */
 
 static enum weir_status check_text(const char *name, struct weir_str text,
                                    size_t size_max, struct weir_error *error)
@@ -102,7 +103,7 @@ static enum weir_status check_signal(const struct weir_signal *signal,
     return status;
 }
 
-/* ---- who may ------------------------------------------------------------------------------- */
+/* ---- who may ----------------------------------------------------------------------- */
 
 static enum weir_status deny(struct weir_error *error)
 {
@@ -193,7 +194,8 @@ static enum weir_status mismatch(struct weir_error *error)
                           "its key was used before for another signal");
 }
 
-/* Has its key been used before, if it has one? Whoever shows a bad token does not learn it. */
+/* Has its key been used before, if it has one? Whoever shows a bad token does not learn
+ * it. */
 static enum weir_status recall(struct signal_call *self,
                                struct weir_connection *connection,
                                struct weir_error *error)
@@ -219,7 +221,8 @@ static enum weir_status recall(struct signal_call *self,
     return memcmp(digest, before.digest, WEIR_MD5_SIZE) == 0 ? WEIR_OK : mismatch(error);
 }
 
-/* The waitpoint is not there, or not any more: then it may have taken this very signal. */
+/* The waitpoint is not there, or not any more: then it may have taken this very
+ * signal. */
 static enum weir_status admit_repeat(struct signal_call *self,
                                      struct weir_connection *connection,
                                      struct weir_error *error)
@@ -229,7 +232,8 @@ static enum weir_status admit_repeat(struct signal_call *self,
     return status == WEIR_OK && !self->repeated ? deny(error) : status;
 }
 
-/* Without a lock: whoever shows a wrong token keeps nobody waiting, and waits for nobody. */
+/* Without a lock: whoever shows a wrong token keeps nobody waiting, and waits for
+ * nobody. */
 static enum weir_status admit(struct signal_call *self,
                               struct weir_connection *connection,
                               struct weir_error *error)
@@ -305,7 +309,7 @@ static enum weir_status begin(struct signal_call *self,
     return status == WEIR_OK ? find_waitpoint(self, connection, error) : status;
 }
 
-/* ---- what it does -------------------------------------------------------------------------- */
+/* ---- what it does ------------------------------------------------------------------ */
 
 struct seen_signals {
     struct signal_call *signal_call;
@@ -490,9 +494,10 @@ static enum weir_status take(struct signal_call *self, struct weir_connection *c
 }
 
 /*
- * A repeat of an operator's must not reach the waitpoint of the next suspension, also when it was late
- * or a repeat already. One with a token never reaches another waitpoint: of those that changed
- * nothing nothing is kept, or whoever has a token could fill the table.
+ * A repeat of an operator's must not reach the waitpoint of the next suspension, also
+ * when it was late or a repeat already. One with a token never reaches another
+ * waitpoint: of those that changed nothing nothing is kept, or whoever has a token
+ * could fill the table.
  */
 static enum weir_status remember(struct signal_call *self,
                                  struct weir_connection *connection,
@@ -524,7 +529,7 @@ static enum weir_status deliver(struct weir_connection *connection, void *argume
     return status == WEIR_OK ? remember(self, connection, error) : status;
 }
 
-/* ---- calls --------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------- */
 
 static void write_hex(const uint8_t *bytes, char *out)
 {
@@ -603,7 +608,7 @@ weir_execution_approve(struct weir_executions *self, const struct weir_execution
     return send(&signal_call, effect, error);
 }
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 /* One call that reads. */
 struct reading {

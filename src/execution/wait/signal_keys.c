@@ -1,8 +1,9 @@
 /*
  * signal_keys.c - see signal_keys.h.
  *
- * A row of {p}_idempotency has the name of the waitpoint behind the digest: when the waitpoint is gone
- * there is no other place that knows over which name its token was made.
+ * A row of {p}_idempotency has the name of the waitpoint behind the digest: when the
+ * waitpoint is gone there is no other place that knows over which name its token was
+ * made.
  */
 #include "execution/wait/signal_keys.h"
 

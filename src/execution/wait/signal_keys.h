@@ -1,13 +1,15 @@
 /*
- * signal_keys.h - the keys of signals, for as long as a repeat of one is to be known again.
+ * signal_keys.h - the keys of signals, for as long as a repeat of one is to be known
+ * again.
  *
- * A signal is removed with its waitpoint when its execution is suspended again, and whoever has lost
- * the reply may repeat it later than that. So its key is kept by itself, for 24 hours, among the keys
- * of executions.
+ * A signal is removed with its waitpoint when its execution is suspended again, and
+ * whoever has lost the reply may repeat it later than that. So its key is kept by
+ * itself, for 24 hours, among the keys of executions.
  *
  *   who shows a token   names one waitpoint: the key is one of that waitpoint's
- *   an operator         names a waitpoint by its key, which that of the next suspension may have as
- *                       well: the key is one of that name's, whichever waitpoint has it by then
+ *   an operator         names a waitpoint by its key, which that of the next suspension
+ *                       may have as well: the key is one of that name's, whichever
+ *                       waitpoint has it by then
  *
  * Threads  Whoever holds the connection, and has locked the execution if it writes.
  * Memory   What is read lives in the caller's arena.

@@ -1,8 +1,9 @@
 /*
  * suspend.c - a worker that waits for the world: waitpoints, and suspensions on them.
  *
- * Uuids are minted once for a call, so that a transaction that is tried again makes the same
- * tokens. Everything that a call adds is in the transaction that parks the execution.
+ * Uuids are minted once for a call, so that a transaction that is tried again makes the
+ * same tokens. Everything that a call adds is in the transaction that parks the
+ * execution.
  */
 #include <inttypes.h>
 #include <openssl/crypto.h>
@@ -65,7 +66,7 @@ static const enum weir_hold HOLDS[WEIR_SUSPEND_REASON_COUNT] = {
     [WEIR_SUSPEND_MANUAL_PAUSE] = WEIR_HOLD_MANUAL_PAUSE,
 };
 
-/* ---- checking ------------------------------------------------------------------------------ */
+/* ---- checking ---------------------------------------------------------------------- */
 
 static enum weir_status check_key(const struct weir_waitpoint *waitpoint,
                                   struct weir_error *error)
@@ -138,7 +139,7 @@ static enum weir_status check_options(const struct suspend_call *self,
     return status;
 }
 
-/* ---- one transaction ----------------------------------------------------------------------- */
+/* ---- one transaction --------------------------------------------------------------- */
 
 static struct weir_waitpoint_row *find_uuid(const struct suspend_call *self,
                                             const uint8_t *uuid)
@@ -178,8 +179,8 @@ static bool is_taken_over(const struct suspend_call *self,
     return false;
 }
 
-/* Only what somebody may signal takes a place: what is dead is swept, and what is taken over is one of
- * the call's. */
+/* Only what somebody may signal takes a place: what is dead is swept, and what is taken
+ * over is one of the call's. */
 static enum weir_status check_room(const struct suspend_call *self,
                                    struct weir_error *error)
 {
@@ -289,9 +290,10 @@ static enum weir_status add_waitpoint(struct suspend_call *self,
                : status;
 }
 
-/* ---- a waitpoint alone --------------------------------------------------------------------- */
+/* ---- a waitpoint alone ------------------------------------------------------------- */
 
-/* Closed ones stay, with what came to them: whoever has been resumed may not have read it. */
+/* Closed ones stay, with what came to them: whoever has been resumed may not have read
+ * it. */
 static enum weir_status make_room(struct suspend_call *self,
                                   struct weir_connection *connection,
                                   struct weir_error *error)
@@ -325,7 +327,7 @@ static enum weir_status make_waitpoint(struct weir_connection *connection, void 
                : status;
 }
 
-/* ---- suspending ---------------------------------------------------------------------------- */
+/* ---- suspending -------------------------------------------------------------------- */
 
 /* A key that somebody may still signal is taken. */
 static enum weir_status check_free(const struct suspend_call *self,
@@ -397,7 +399,8 @@ static enum weir_status refuse_missing(const char *key, struct weir_error *error
                           key);
 }
 
-/* One that was made before must be there, and alive unless its signals suffice already. */
+/* One that was made before must be there, and alive unless its signals suffice
+ * already. */
 static enum weir_status take_over(struct suspend_call *self,
                                   struct weir_connection *connection, size_t index,
                                   struct weir_error *error)
@@ -431,8 +434,8 @@ static enum weir_status open_new(struct suspend_call *self,
                : status;
 }
 
-/* A sweep takes what is closed, and those that suffice are when this is a repeat. They are opened for
- * the length of it; take_over() closes them. */
+/* A sweep takes what is closed, and those that suffice are when this is a repeat. They
+ * are opened for the length of it; take_over() closes them. */
 static enum weir_status spare(struct suspend_call *self,
                               struct weir_connection *connection,
                               struct weir_error *error)
@@ -480,7 +483,8 @@ static enum weir_status open_waitpoints(struct suspend_call *self,
     return status;
 }
 
-/* One that ends when it begins takes the place of the last one too: signals are those of the last. */
+/* One that ends when it begins takes the place of the last one too: signals are those
+ * of the last. */
 static enum weir_status note_suspension(struct suspend_call *self,
                                         struct weir_connection *connection,
                                         int64_t timeout_us, struct weir_error *error)
@@ -575,7 +579,7 @@ static enum weir_status suspend(struct weir_connection *connection, void *argume
     return park(self, connection, &change, error);
 }
 
-/* ---- calls --------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------- */
 
 static enum weir_status prepare(struct suspend_call *self, struct weir_error *error)
 {
@@ -689,7 +693,7 @@ weir_execution_suspend(struct weir_executions *self, const struct weir_claim *cl
     return status;
 }
 
-/* ---- the key ------------------------------------------------------------------------------- */
+/* ---- the key ----------------------------------------------------------------------- */
 
 struct rotation {
     struct weir_secret secret;

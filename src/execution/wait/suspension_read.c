@@ -1,8 +1,9 @@
 /*
  * suspension_read.c - what an execution waits for, and how far it is.
  *
- * Nothing is locked: what has come is counted a moment after the suspension was looked at. The
- * connection is given back before anybody is called: a visit may use the engine.
+ * Nothing is locked: what has come is counted a moment after the suspension was looked
+ * at. The connection is given back before anybody is called: a visit may use the
+ * engine.
  */
 #include <string.h>
 
@@ -33,7 +34,7 @@ static enum weir_status no_memory(struct weir_error *error)
     return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a suspension");
 }
 
-/* ---- what has come ------------------------------------------------------------------------- */
+/* ---- what has come ----------------------------------------------------------------- */
 
 /* Of this suspension: one that was made after it began is for the next. */
 static bool is_its_waitpoint(const struct look *self, const uint8_t *uuid)
@@ -101,7 +102,7 @@ static enum weir_status read_all(struct look *self, struct weir_connection *conn
     return status == WEIR_OK ? gather_all(self, connection, error) : status;
 }
 
-/* ---- how far it is ------------------------------------------------------------------------- */
+/* ---- how far it is ----------------------------------------------------------------- */
 
 static enum weir_status describe_part(struct look *self, uint32_t index,
                                       struct weir_buf *text, struct weir_buf *missing,

@@ -1,9 +1,9 @@
 /*
  * token.h - the right to signal a waitpoint.
  *
- * "KEY:HEX": an HMAC-SHA256 by the secret called KEY, over execution, waitpoint and the waitpoint's
- * key. It is made from these whenever it is asked for, and stored nowhere. Comparing takes the same
- * time whatever is wrong.
+ * "KEY:HEX": an HMAC-SHA256 by the secret called KEY, over execution, waitpoint and the
+ * waitpoint's key. It is made from these whenever it is asked for, and stored nowhere.
+ * Comparing takes the same time whatever is wrong.
  */
 #ifndef WEIR_EXECUTION_WAIT_TOKEN_H
 #define WEIR_EXECUTION_WAIT_TOKEN_H

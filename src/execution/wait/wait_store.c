@@ -1,8 +1,9 @@
 /*
  * wait_store.c - see wait_store.h.
  *
- * An execution has few waitpoints and, mostly, few signals, so statements are about one execution and
- * by the primary key. Closing is set-based: reconcilers and cancellations close many at once.
+ * An execution has few waitpoints and, mostly, few signals, so statements are about one
+ * execution and by the primary key. Closing is set-based: reconcilers and cancellations
+ * close many at once.
  */
 #include "execution/wait/wait_store.h"
 
@@ -98,8 +99,8 @@ static const struct weir_sql SQL_EXPIRE = {
     .parameters = "ii",
 };
 
-/* By the index on until_us. Signals of such a waitpoint go with the execution, or its next
- * suspension. */
+/* By the index on until_us. Signals of such a waitpoint go with the execution, or its
+ * next suspension. */
 static const struct weir_sql SQL_FORGET[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "forget waitpoints",
                      .text = "DELETE FROM {p}_waitpoint WHERE (no, uuid) IN"
@@ -171,7 +172,7 @@ static enum weir_status read_uuid(struct weir_rows *rows, size_t column, uint8_t
     return WEIR_OK;
 }
 
-/* ---- suspensions --------------------------------------------------------------------------- */
+/* ---- suspensions ------------------------------------------------------------------- */
 
 enum weir_status weir_wait_store_open(struct weir_connection *connection,
                                       const struct weir_suspension_row *row,
@@ -332,7 +333,7 @@ enum weir_status weir_wait_store_close(const struct weir_store *store,
                : close_all(store, connection, nos, count, now_us, error);
 }
 
-/* ---- waitpoints ---------------------------------------------------------------------------- */
+/* ---- waitpoints -------------------------------------------------------------------- */
 
 static enum weir_status read_waitpoint(struct weir_rows *rows, struct weir_arena *arena,
                                        struct weir_waitpoint_row *out,
@@ -443,7 +444,7 @@ enum weir_status weir_waitpoints_forget(struct weir_connection *connection,
     return status;
 }
 
-/* ---- signals ------------------------------------------------------------------------------- */
+/* ---- signals ----------------------------------------------------------------------- */
 
 enum weir_status weir_signal_add(struct weir_connection *connection, int64_t no,
                                  const struct weir_signal_row *row, bool *added,

@@ -1,12 +1,14 @@
 /*
- * wait_store.h - suspensions in their tables: what is waited for, where it comes in, what has come.
+ * wait_store.h - suspensions in their tables: what is waited for, where it comes in,
+ * what has come.
  *
- * As store.h it decides nothing. The execution's row is locked by whoever writes here, so there is
- * one writer for each execution at a time.
+ * As store.h it decides nothing. The execution's row is locked by whoever writes here,
+ * so there is one writer for each execution at a time.
  *
  *   suspension  the open one, or the last: the condition
- *   waitpoint   pending -> active -> closed; those of the last suspension stay until the next one, for
- *               whoever resumes to read, also of one that was satisfied when it began
+ *   waitpoint   pending -> active -> closed; those of the last suspension stay until
+ *               the next one, for whoever resumes to read, also of one that was
+ *               satisfied when it began
  *   signal      what came to a waitpoint; removed with it
  *
  * Threads  Whoever holds the connection.
@@ -51,20 +53,22 @@ struct weir_signal_row {
     int64_t came_us;
 };
 
-/* ---- suspensions --------------------------------------------------------------------------- */
+/* ---- suspensions ------------------------------------------------------------------- */
 
 /* It takes the place of the last one. */
 WEIR_CHECKED enum weir_status weir_wait_store_open(struct weir_connection *connection,
                                                    const struct weir_suspension_row *row,
                                                    struct weir_error *error);
 
-/* The open one or the last; its condition is copied to `arena`. WEIR_NO_ROW: there was none. */
+/* The open one or the last; its condition is copied to `arena`. WEIR_NO_ROW: there was
+ * none. */
 WEIR_CHECKED enum weir_status weir_wait_store_read(struct weir_connection *connection,
                                                    int64_t no, struct weir_arena *arena,
                                                    struct weir_suspension_row *out,
                                                    struct weir_error *error);
 
-/* As it was left open, what becomes of it: in one statement, so that both belong together. */
+/* As it was left open, what becomes of it: in one statement, so that both belong
+ * together. */
 struct weir_suspension_standing {
     bool suspended;
     int64_t due_us; /* of the execution: its timeout; 0: none, or escalated */
@@ -75,13 +79,14 @@ weir_wait_store_look(struct weir_connection *connection, int64_t no,
                      struct weir_arena *arena, struct weir_suspension_row *out,
                      struct weir_suspension_standing *standing, struct weir_error *error);
 
-/* Those of these executions are over since `now_us`: their active waitpoints are closed. */
+/* Those of these executions are over since `now_us`: their active waitpoints are
+ * closed. */
 WEIR_CHECKED enum weir_status
 weir_wait_store_close(const struct weir_store *store, struct weir_connection *connection,
                       const int64_t *nos, size_t count, int64_t now_us,
                       struct weir_commit_batch *commit_batch, struct weir_error *error);
 
-/* ---- waitpoints ---------------------------------------------------------------------------- */
+/* ---- waitpoints -------------------------------------------------------------------- */
 
 /* Closed ones of the last suspension, and as many that are alive or have expired. */
 enum { WEIR_WAITPOINT_ROWS_MAX = 2 * WEIR_WAITPOINTS_MAX };
@@ -122,7 +127,7 @@ WEIR_CHECKED enum weir_status weir_waitpoints_forget(struct weir_connection *con
                                                      size_t *removed,
                                                      struct weir_error *error);
 
-/* ---- signals ------------------------------------------------------------------------------- */
+/* ---- signals ----------------------------------------------------------------------- */
 
 /* *added: false when one with this key is there. */
 WEIR_CHECKED enum weir_status weir_signal_add(struct weir_connection *connection,

@@ -1,9 +1,9 @@
 /*
  * task.c - what handlers may do with what they were given.
  *
- * An answer is kept in the task until the handler returns; only then does anybody else look at it.
- * Whatever a handler says becomes something that the database takes: one answer that is refused
- * would keep those that are sent with it waiting.
+ * An answer is kept in the task until the handler returns; only then does anybody else
+ * look at it. Whatever a handler says becomes something that the database takes: one
+ * answer that is refused would keep those that are sent with it waiting.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -34,7 +34,7 @@ enum weir_status weir_task_progress(struct weir_task *self, int32_t percent,
     return status;
 }
 
-/* ---- answers ------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------- */
 
 /* Forget what was said before. */
 static struct weir_settlement *begin_answer(struct weir_task *self, enum weir_settle verb)
@@ -140,7 +140,8 @@ enum weir_answer weir_task_cancel(struct weir_task *self, const char *reason)
     return WEIR_ANSWERED;
 }
 
-/* A delay of nothing: the same attempt goes on, and neither retries nor reclaims have grown. */
+/* A delay of nothing: the same attempt goes on, and neither retries nor reclaims have
+ * grown. */
 void weir_task_give_back(struct weir_task *self, int64_t delay_ms)
 {
     (void)weir_task_delay(self, delay_ms);

@@ -1,8 +1,9 @@
 /*
  * task_pause.c - handlers that wait for the world: see weir/execution_worker.h.
  *
- * A suspension is not an answer that is kept until the handler returns: the handler needs the tokens.
- * So it is stored by the handler's own thread, and repeated there as the settler does with answers.
+ * A suspension is not an answer that is kept until the handler returns: the handler
+ * needs the tokens. So it is stored by the handler's own thread, and repeated there as
+ * the settler does with answers.
  */
 #include "db/clock.h"
 #include "execution/worker/tasks.h"
@@ -50,7 +51,7 @@ enum weir_status weir_task_waitpoint(struct weir_task *self,
     return status;
 }
 
-/* ---- suspending ---------------------------------------------------------------------------- */
+/* ---- suspending -------------------------------------------------------------------- */
 
 /* One call, and what is known after it. */
 struct suspend_call {
@@ -61,7 +62,8 @@ struct suspend_call {
     bool doubtful; /* one of the calls may have been done */
 };
 
-/* What is not there may be a waitpoint; of an execution that is gone there is no truth. */
+/* What is not there may be a waitpoint; of an execution that is gone there is no
+ * truth. */
 static bool is_lost(enum weir_status status, const struct weir_execution_status *current)
 {
     return status == WEIR_FENCED || (status == WEIR_NOT_FOUND && current->epoch == 0);

@@ -6,7 +6,8 @@
  *   I3  a haul has a reference for each of its tasks that is not GONE
  *   I4  figures.claimed is the sum of what is held and what has become of the others
  *
- * Nothing is freed under the lock: whoever takes the last reference of a haul frees it afterwards.
+ * Nothing is freed under the lock: whoever takes the last reference of a haul frees it
+ * afterwards.
  */
 #include "execution/worker/tasks.h"
 
@@ -17,7 +18,8 @@
 #include "ward/executor.h"
 #include "ward/wait.h"
 
-/* The stop signal comes so much of the lease before its end: time for the handler to listen. */
+/* The stop signal comes so much of the lease before its end: time for the handler to
+ * listen. */
 enum { MARGIN_PART = 10 };
 
 /* Results that are written in one transaction. */
@@ -45,9 +47,10 @@ static struct weir_task *task_of(struct weir_list *link)
     return WEIR_CONTAINER_OF(link, struct weir_task, link);
 }
 
-/* ---- hauls --------------------------------------------------------------------------------- */
+/* ---- hauls ------------------------------------------------------------------------- */
 
-/* Where the database's time of the claim is on our clock: claimed_ns, or a little later. */
+/* Where the database's time of the claim is on our clock: claimed_ns, or a little
+ * later. */
 static int64_t deadline_of(const struct weir_claimed *claimed, int64_t lease_ms)
 {
     int64_t left_us;
@@ -106,7 +109,7 @@ static bool leave_claim_batch(struct weir_claim_batch *self)
     return --self->references == 0;
 }
 
-/* ---- moving -------------------------------------------------------------------------------- */
+/* ---- moving ------------------------------------------------------------------------ */
 
 static uint32_t *figure_of(struct weir_tasks *self, enum weir_task_state state)
 {
@@ -205,7 +208,7 @@ static void wake_stoppers(struct weir_tasks *self)
     weir_executor_unlock(self->executor);
 }
 
-/* ---- claiming ------------------------------------------------------------------------------ */
+/* ---- claiming ---------------------------------------------------------------------- */
 
 size_t weir_tasks_room(struct weir_tasks *self)
 {
@@ -248,7 +251,7 @@ size_t weir_tasks_admit(struct weir_tasks *self, struct weir_claim_batch *claim_
     return waiting;
 }
 
-/* ---- running ------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------- */
 
 static int64_t sooner(int64_t a_ns, int64_t b_ns)
 {
@@ -287,9 +290,9 @@ struct weir_taken weir_tasks_take(struct weir_tasks *self, struct weir_worker *r
     return taken;
 }
 
-/* Has its answer to be stored? One that was fenced would only be refused, and what ran out of time
- * is left to the reconciler. Where a suspension is in doubt it may have been stored, and then any
- * other answer is refused: giving back is the one that may. */
+/* Has its answer to be stored? One that was fenced would only be refused, and what ran
+ * out of time is left to the reconciler. Where a suspension is in doubt it may have
+ * been stored, and then any other answer is refused: giving back is the one that may. */
 static bool has_answer(struct weir_task *task)
 {
     if (task->pause == WEIR_TASK_SUSPENDED)
@@ -334,7 +337,7 @@ bool weir_tasks_answer(struct weir_tasks *self, struct weir_task *task)
     return stopped;
 }
 
-/* ---- settling ------------------------------------------------------------------------------ */
+/* ---- settling ---------------------------------------------------------------------- */
 
 size_t weir_tasks_collect(struct weir_tasks *self, struct weir_task **out, size_t max)
 {
@@ -392,7 +395,7 @@ void weir_tasks_settle(struct weir_tasks *self, struct weir_task *task,
     finish(self, task, status);
 }
 
-/* ---- leases -------------------------------------------------------------------------------- */
+/* ---- leases ------------------------------------------------------------------------ */
 
 static bool is_renewed(const struct weir_task *task)
 {
@@ -441,8 +444,8 @@ static void signal_stop(struct weir_task *task, enum weir_task_stop stop)
     weir_worker_cancel(task->runner);
 }
 
-/* Somebody else has it, or it is over. An answer is sent all the same: it may be that which was
- * stored. */
+/* Somebody else has it, or it is over. An answer is sent all the same: it may be that
+ * which was stored. */
 static bool lose(struct weir_tasks *self, struct weir_task *task)
     WEIR_REQUIRES(self->lock)
 {
@@ -478,7 +481,7 @@ void weir_tasks_renewed(struct weir_tasks *self, struct weir_task *task,
         wake_stoppers(self);
 }
 
-/* ---- suspending ---------------------------------------------------------------------------- */
+/* ---- suspending -------------------------------------------------------------------- */
 
 bool weir_tasks_begin_pause(struct weir_tasks *self, struct weir_task *task)
 {
@@ -509,7 +512,7 @@ void weir_tasks_lose(struct weir_tasks *self, struct weir_task *task)
     weir_lock_release(&self->lock);
 }
 
-/* ---- the stop signal ----------------------------------------------------------------------- */
+/* ---- the stop signal --------------------------------------------------------------- */
 
 int64_t weir_tasks_watch(struct weir_tasks *self, int64_t now_ns)
 {
@@ -532,7 +535,7 @@ int64_t weir_tasks_watch(struct weir_tasks *self, int64_t now_ns)
     return next_ns;
 }
 
-/* ---- the end ------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------- */
 
 void weir_tasks_close(struct weir_tasks *self)
 {
@@ -569,8 +572,8 @@ void weir_tasks_wait(struct weir_tasks *self, enum weir_tasks_wanted wanted,
 
         weir_parking_init(&parking, self->executor, self);
         weir_executor_lock(self->executor);
-        /* Whoever makes it so counts first, and wakes us under the lock that we hold until we are
-         * in line. */
+        /* Whoever makes it so counts first, and wakes us under the lock that we hold
+         * until we are in line. */
         if (atomic_load(&self->left[wanted]) == 0) {
             weir_executor_unlock(self->executor);
             break;

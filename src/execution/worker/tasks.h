@@ -1,17 +1,18 @@
 /*
- * tasks.h - what a worker holds: its claims, each with where it stands and how long its lease lasts.
+ * tasks.h - what a worker holds: its claims, each with where it stands and how long its
+ * lease lasts.
  *
  *                 take             answer             collect             settle
  *   admit -> WAITING ----> RUNNING -------> ANSWERED ---------> SETTLING --------> GONE
  *               |                              ^  ^                 |
  *               +---- close: given back -------+  +--- uncollect ---+  (lease over: GONE)
  *
- * One that its handler has suspended stays RUNNING until the handler returns, without a lease; then it
- * is GONE, and nothing is settled.
+ * One that its handler has suspended stays RUNNING until the handler returns, without a
+ * lease; then it is GONE, and nothing is settled.
  *
- * Claimer, runners, settler, renewer and watch of a worker (worker_private.h) meet here and nowhere
- * else. A lease counts from before the call that got it was sent, by our own clock, so it ends here
- * no later than in the database.
+ * Claimer, runners, settler, renewer and watch of a worker (worker_private.h) meet here
+ * and nowhere else. A lease counts from before the call that got it was sent, by our
+ * own clock, so it ends here no later than in the database.
  *
  * Threads  Any thread; an answer is written by the one who runs the task, until answer().
  * Memory   Tasks that were claimed together live and die together, in a haul.
@@ -121,7 +122,8 @@ WEIR_CHECKED enum weir_status weir_tasks_init(struct weir_tasks *self,
                                               int64_t lease_ns);
 void weir_tasks_fini(struct weir_tasks *self);
 
-/* Takes `claimed`, but for the failure: NULL, no memory. Nothing of it is admitted yet. */
+/* Takes `claimed`, but for the failure: NULL, no memory. Nothing of it is admitted
+ * yet. */
 WEIR_CHECKED struct weir_claim_batch *
 weir_claim_batch_create(const struct weir_heap *heap,
                         struct weir_execution_worker *worker,
@@ -130,8 +132,8 @@ weir_claim_batch_create(const struct weir_heap *heap,
 /* How many more may be claimed. */
 size_t weir_tasks_room(struct weir_tasks *self);
 
-/* Takes the haul. What has no kind, and everything after close(), is given back. Returns how many
- * wait to be run. */
+/* Takes the haul. What has no kind, and everything after close(), is given back.
+ * Returns how many wait to be run. */
 size_t weir_tasks_admit(struct weir_tasks *self, struct weir_claim_batch *claim_batch);
 
 /* The oldest that waits and whose lease lasts is RUNNING now, by `runner`. */
@@ -144,14 +146,15 @@ struct weir_taken {
 struct weir_taken weir_tasks_take(struct weir_tasks *self, struct weir_worker *runner,
                                   int64_t now_ns);
 
-/* The handler has returned; the task is not his any more. Without an answer it has failed, or is given
- * back if it was stopped. True: `runner` has been cancelled. */
+/* The handler has returned; the task is not his any more. Without an answer it has
+ * failed, or is given back if it was stopped. True: `runner` has been cancelled. */
 bool weir_tasks_answer(struct weir_tasks *self, struct weir_task *task);
 
 /*
- * The handler tells the database that it suspends; false: it has before. end() owes what became of it.
- * A renewal may come between the commit and its reply, and finds no lease: it is not the one to say
- * that the claim is lost. Unless it was suspended, that counts afterwards.
+ * The handler tells the database that it suspends; false: it has before. end() owes
+ * what became of it. A renewal may come between the commit and its reply, and finds no
+ * lease: it is not the one to say that the claim is lost. Unless it was suspended, that
+ * counts afterwards.
  */
 WEIR_CHECKED bool weir_tasks_begin_pause(struct weir_tasks *self, struct weir_task *task);
 void weir_tasks_end_pause(struct weir_tasks *self, struct weir_task *task,
@@ -160,7 +163,8 @@ void weir_tasks_end_pause(struct weir_tasks *self, struct weir_task *task,
 /* The database has said that it is not ours any more. */
 void weir_tasks_lose(struct weir_tasks *self, struct weir_task *task);
 
-/* Up to `max` answers, the oldest first, and of some megabytes at most, are SETTLING now. */
+/* Up to `max` answers, the oldest first, and of some megabytes at most, are SETTLING
+ * now. */
 size_t weir_tasks_collect(struct weir_tasks *self, struct weir_task **out, size_t max);
 
 /* The database did not say; it is tried again unless the lease is over: false. */
@@ -171,8 +175,8 @@ bool weir_tasks_uncollect(struct weir_tasks *self, struct weir_task *task,
 void weir_tasks_settle(struct weir_tasks *self, struct weir_task *task,
                        enum weir_status status);
 
-/* Up to `max` whose leases are to be renewed. Each is kept until weir_tasks_renewed(), with the status
- * of its renewal (WEIR_OK and the lease as it was: nobody knows). */
+/* Up to `max` whose leases are to be renewed. Each is kept until weir_tasks_renewed(),
+ * with the status of its renewal (WEIR_OK and the lease as it was: nobody knows). */
 size_t weir_tasks_leases(struct weir_tasks *self, struct weir_task **out, size_t max);
 void weir_tasks_renewed(struct weir_tasks *self, struct weir_task *task,
                         enum weir_status status, int64_t lease_end_ns);
@@ -197,7 +201,8 @@ void weir_tasks_wait(struct weir_tasks *self, enum weir_tasks_wanted wanted,
 size_t weir_tasks_held(struct weir_tasks *self);
 void weir_tasks_read(struct weir_tasks *self, struct weir_execution_worker_stats *out);
 
-/* Its answer is that somebody else may go on, or the same one, after so long. In task.c. */
+/* Its answer is that somebody else may go on, or the same one, after so long. In
+ * task.c. */
 void weir_task_give_back(struct weir_task *self, int64_t delay_ms);
 
 #endif

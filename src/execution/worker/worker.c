@@ -1,11 +1,12 @@
 /*
  * worker.c - see weir/execution_worker.h: the life of a worker.
  *
- * Three wards, since they end one after the other: first whoever claims, then those who call handlers,
- * and last the internal workers, which keeps the leases of the handlers and stores their answers until then.
+ * Three wards, since they end one after the other: first whoever claims, then those who
+ * call handlers, and last the internal workers, which keeps the leases of the handlers
+ * and stores their answers until then.
  *
- * A handler that does not listen to its stop signal cannot be ended. It holds what it was given, and
- * whoever is last, the owner or such a handler, frees it.
+ * A handler that does not listen to its stop signal cannot be ended. It holds what it
+ * was given, and whoever is last, the owner or such a handler, frees it.
  */
 #include "weir/execution_worker.h"
 
@@ -44,7 +45,7 @@ void weir_execution_worker_options_init(struct weir_execution_worker_options *se
     weir_claim_options_init(&self->claim);
 }
 
-/* ---- making -------------------------------------------------------------------------------- */
+/* ---- making ------------------------------------------------------------------------ */
 
 static enum weir_status check_options(const struct weir_execution_worker_options *options,
                                       struct weir_error *error)
@@ -227,7 +228,7 @@ weir_execution_worker_create(const struct weir_execution_worker_options *options
     return status;
 }
 
-/* ---- handlers ------------------------------------------------------------------------------ */
+/* ---- handlers ---------------------------------------------------------------------- */
 
 static bool same_kind(const char *a, const char *b)
 {
@@ -277,7 +278,7 @@ enum weir_status weir_execution_worker_add(struct weir_execution_worker *self,
     return WEIR_OK;
 }
 
-/* ---- running ------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------- */
 
 void weir_execution_worker_notify(struct weir_execution_worker *self,
                                   enum weir_worker_notifier_id notifier)
@@ -352,7 +353,7 @@ void weir_execution_worker_read(struct weir_execution_worker *self,
     weir_tasks_read(&self->tasks, out);
 }
 
-/* ---- the end ------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------- */
 
 static int64_t in(struct weir_execution_worker *self, int64_t duration_ns)
 {

@@ -8,8 +8,9 @@
  *   watch    gives the stop signal; waits for nobody, so that      worker_renewer.c
  *            a database that hangs cannot keep it from that
  *
- * All are workers of the executor, and meet in tasks.h. A runner that was cancelled, which is the stop
- * signal, ends when its handler returns, and makes another one in its place.
+ * All are workers of the executor, and meet in tasks.h. A runner that was cancelled,
+ * which is the stop signal, ends when its handler returns, and makes another one in its
+ * place.
  */
 #ifndef WEIR_EXECUTION_WORKER_WORKER_PRIVATE_H
 #define WEIR_EXECUTION_WORKER_WORKER_PRIVATE_H
@@ -72,7 +73,8 @@ struct weir_execution_worker {
     bool closed;           /* destroyed */
 };
 
-/* The engine, for a call of a handler; NULL: it is not ours any more. Owes one give_back(). */
+/* The engine, for a call of a handler; NULL: it is not ours any more. Owes one
+ * give_back(). */
 struct weir_executions *weir_execution_worker_borrow(struct weir_execution_worker *self);
 void weir_execution_worker_give_back(struct weir_execution_worker *self);
 

@@ -1,10 +1,11 @@
 /*
  * worker_renewer.c - keeps leases, and says when one cannot be kept.
  *
- * The renewer sends all leases in one call as soon as the oldest of them has used up a third of its
- * time. It may hang in that call; the watch does not talk to the database, and gives the stop signal
- * when a lease is nearly over, whatever the renewer is doing. Both look every third of a lease, since
- * nothing that is claimed meanwhile can be due before that; what can, the watch is told of.
+ * The renewer sends all leases in one call as soon as the oldest of them has used up a
+ * third of its time. It may hang in that call; the watch does not talk to the database,
+ * and gives the stop signal when a lease is nearly over, whatever the renewer is doing.
+ * Both look every third of a lease, since nothing that is claimed meanwhile can be due
+ * before that; what can, the watch is told of.
  */
 #include "base/arith.h"
 #include "execution/worker/worker_private.h"
@@ -23,7 +24,7 @@ static struct weir_directive rest(const struct weir_execution_worker *self,
     return weir_sleep_for(rest_ns > REST_MIN_NS ? rest_ns : REST_MIN_NS);
 }
 
-/* ---- renewing ------------------------------------------------------------------------------ */
+/* ---- renewing ---------------------------------------------------------------------- */
 
 static enum weir_status renew_all(struct weir_execution_worker *self, int64_t now_ns,
                                   struct weir_error *error)
@@ -82,7 +83,7 @@ enum weir_status weir_renewer_spawn(struct weir_execution_worker *self,
     return weir_ward_spawn(self->internal_workers, &options, NULL, error);
 }
 
-/* ---- watching ------------------------------------------------------------------------------ */
+/* ---- watching ---------------------------------------------------------------------- */
 
 static void make_missing_runners(struct weir_execution_worker *self)
 {

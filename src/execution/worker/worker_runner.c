@@ -1,8 +1,8 @@
 /*
  * worker_runner.c - calls handlers.
  *
- * One bell is for all runners, and remembers one ring only. So whoever takes a task and leaves others
- * behind rings again.
+ * One bell is for all runners, and remembers one ring only. So whoever takes a task and
+ * leaves others behind rings again.
  */
 #include <inttypes.h>
 

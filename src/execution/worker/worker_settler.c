@@ -1,9 +1,10 @@
 /*
  * worker_settler.c - stores what handlers have answered.
  *
- * While one group is stored the next one gathers, so that under load one transaction carries many
- * answers, and an answer that comes alone waits for nobody. What the database did not take, or did
- * not say so, is sent again: it tells an answer that it has from one that it refuses.
+ * While one group is stored the next one gathers, so that under load one transaction
+ * carries many answers, and an answer that comes alone waits for nobody. What the
+ * database did not take, or did not say so, is sent again: it tells an answer that it
+ * has from one that it refuses.
  */
 #include <inttypes.h>
 
@@ -34,7 +35,8 @@ static void give_up(struct weir_execution_worker *self, struct weir_task *task,
     weir_tasks_settle(&self->tasks, task, error->status);
 }
 
-/* An attempt that its handler has failed: tried again, or the end. A panic was logged as one. */
+/* An attempt that its handler has failed: tried again, or the end. A panic was logged
+ * as one. */
 static void log_failure(struct weir_execution_worker *self, const struct weir_task *task)
 {
     const struct weir_claimed *claimed = task->claimed;

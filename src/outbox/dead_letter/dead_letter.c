@@ -12,8 +12,8 @@
     " message_key, type, headers, payload, attempts, error, failed_us) "
 
 /*
- * One letter for a message. One that is open stays as it is. One that was decided about is opened
- * again: its message was delivered again (seek.h) and rejected again.
+ * One letter for a message. One that is open stays as it is. One that was decided about
+ * is opened again: its message was delivered again (seek.h) and rejected again.
  */
 #define ONCE                                                                             \
     " ON CONFLICT (subscription, pid, seq) DO UPDATE SET status = 'pending',"            \
@@ -33,8 +33,8 @@
     " requeued_uid = IF(" DECIDED ", NULL, requeued_uid),"                               \
     " status = IF(" DECIDED ", 'pending', status)"
 
-/* By the unique index. Repeating changes nothing. PostgreSQL updates no row twice in one statement: of a
- * message that is there twice the first counts. */
+/* By the unique index. Repeating changes nothing. PostgreSQL updates no row twice in
+ * one statement: of a message that is there twice the first counts. */
 static const struct weir_sql SQL_STORE_PG = {
     .name = "store dead letters",
     .text = INSERT_LETTERS

@@ -1,16 +1,16 @@
 /*
  * dead_letter_bulk.h - all dead letters of a scope, step by step.
  *
- * Each step is a transaction of its own (or a savepoint of the caller's): it picks the next
- * letters, locks them and changes them. Steps go through the ids upwards and end at the highest
- * one that was there at the beginning, so that letters which come back meanwhile are not taken
- * again, and the work ends.
+ * Each step is a transaction of its own (or a savepoint of the caller's): it picks the
+ * next letters, locks them and changes them. Steps go through the ids upwards and end
+ * at the highest one that was there at the beginning, so that letters which come back
+ * meanwhile are not taken again, and the work ends.
  *
  *     |xxxxxxxx|xxxxxxxx|........|........|   new ones
  *       step 1   step 2                   ^ highest id at the beginning
  *
- * A crash between two steps, or within one, leaves each letter either changed or as it was:
- * repeating does the rest.
+ * A crash between two steps, or within one, leaves each letter either changed or as it
+ * was: repeating does the rest.
  */
 #ifndef WEIR_OUTBOX_DEAD_LETTER_DEAD_LETTER_BULK_H
 #define WEIR_OUTBOX_DEAD_LETTER_DEAD_LETTER_BULK_H
@@ -20,9 +20,9 @@
 #include "outbox/outbox.h"
 
 /*
- * {8}: above this id; {9}: up to that one; {10}: how many; {11}: now. By the primary key, a pass over
- * the table in all steps together; SQLite has to be told so (`how`), or it goes by the status and
- * sorts all that are left in each step.
+ * {8}: above this id; {9}: up to that one; {10}: how many; {11}: now. By the primary
+ * key, a pass over the table in all steps together; SQLite has to be told so (`how`),
+ * or it goes by the status and sorts all that are left in each step.
  */
 #define WEIR_LETTER_STEP(how, which)                                                     \
     "SELECT d.id, length(d.payload), d.failed_us FROM {p}_dead_letter d" how             \
@@ -45,7 +45,8 @@
 #define WEIR_LETTER_STEP_CLOSED_MARIA(lock)                                              \
     WEIR_LETTER_STEP_MARIA(WEIR_LETTER_CLOSED " AND d.completed_us", lock)
 
-/* Change the first `count` picks, at least one. May be called again, in a new transaction. */
+/* Change the first `count` picks, at least one. May be called again, in a new
+ * transaction. */
 typedef enum weir_status (*weir_letter_step_fn)(struct weir_outbox *outbox,
                                                 struct weir_connection *connection,
                                                 const struct weir_letter_picks *picks,

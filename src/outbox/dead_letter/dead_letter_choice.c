@@ -13,8 +13,8 @@
     "SELECT d.id, d.status, d.token, d.deadline_us, length(d.payload), d.failed_us"      \
     " FROM {p}_dead_letter d WHERE d.id"
 
-/* By the primary key. Sorted below the lock, or locked one by one in this order, so two decisions
- * never wait for each other in a circle. */
+/* By the primary key. Sorted below the lock, or locked one by one in this order, so two
+ * decisions never wait for each other in a circle. */
 static const struct weir_sql SQL_LOCK[] = {
     [WEIR_SQLITE] = {.name = "lock dead letter",
                      .text = LOCK_LETTERS " = {1}",
@@ -49,7 +49,7 @@ struct decision {
     struct weir_letter_picks picks; /* those to change */
 };
 
-/* ---- judging ------------------------------------------------------------------------------ */
+/* ---- judging ----------------------------------------------------------------------- */
 
 static enum weir_dead_letter_status stored_status(struct weir_str text)
 {
@@ -81,7 +81,8 @@ static void judge(const struct decision *self, struct item *item, int64_t row_to
         item->verdict = WEIR_FENCED;
 }
 
-/* Rows come in the order of their ids, as the items are; the same id may be among these twice. */
+/* Rows come in the order of their ids, as the items are; the same id may be among these
+ * twice. */
 static void take_row(struct decision *self, struct weir_rows *rows)
 {
     int64_t id = weir_rows_integer(rows, 0);
@@ -105,7 +106,7 @@ static void take_row(struct decision *self, struct weir_rows *rows)
     }
 }
 
-/* ---- the transaction ---------------------------------------------------------------------- */
+/* ---- the transaction --------------------------------------------------------------- */
 
 static enum weir_status lock(struct decision *self, struct weir_connection *connection,
                              struct weir_value ids, struct weir_error *error)
@@ -167,7 +168,7 @@ static enum weir_status decide(struct weir_connection *connection, void *argumen
     return self->rule->act(self->rule, connection, &self->picks, self->now_us, error);
 }
 
-/* ---- telling ------------------------------------------------------------------------------ */
+/* ---- telling ----------------------------------------------------------------------- */
 
 static enum weir_status tell(const struct decision *self, const struct item *refused,
                              size_t refused_count, struct weir_error *error)
@@ -208,7 +209,7 @@ static enum weir_status sum_up(const struct decision *self, enum weir_status *ve
     return refused == NULL ? WEIR_OK : tell(self, refused, refused_count, error);
 }
 
-/* ---- all of it ---------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------- */
 
 static int compare_ids(const void *a, const void *b)
 {

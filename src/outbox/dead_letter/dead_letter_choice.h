@@ -1,8 +1,8 @@
 /*
  * dead_letter_choice.h - deciding on dead letters by their ids.
  *
- * All of them are locked, in the order of their ids, and judged one by one; what may be changed
- * is handed to one function, in the same transaction.
+ * All of them are locked, in the order of their ids, and judged one by one; what may be
+ * changed is handed to one function, in the same transaction.
  *
  *     claimed with this token                      change
  *     decided in the same way with this token      nothing to do: the answer was lost
@@ -19,8 +19,8 @@
 
 struct weir_letter_decision;
 
-/* Change these, in the order of their ids; `count` is at least 1. May be called again, in a new
- * transaction. */
+/* Change these, in the order of their ids; `count` is at least 1. May be called again,
+ * in a new transaction. */
 typedef enum weir_status (*weir_letter_act_fn)(const struct weir_letter_decision *self,
                                                struct weir_connection *connection,
                                                const struct weir_letter_picks *picks,

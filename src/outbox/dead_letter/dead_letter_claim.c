@@ -1,9 +1,9 @@
 /*
  * dead_letter_claim.c - claiming dead letters, and what becomes of a claim.
  *
- * The token of the last claim stays in the row when the claim is resolved or rejected. It proves
- * who has decided, so that a decision whose answer was lost may be repeated and does nothing. Any
- * other decision replaces it, and a late owner is refused.
+ * The token of the last claim stays in the row when the claim is resolved or rejected.
+ * It proves who has decided, so that a decision whose answer was lost may be repeated
+ * and does nothing. Any other decision replaces it, and a late owner is refused.
  */
 #include "base/arena.h"
 #include "base/duration.h"
@@ -17,15 +17,16 @@
 #define TIMEOUT_MIN_NS WEIR_MILLISECONDS(1)
 #define TIMEOUT_MAX_NS (30 * 24 * WEIR_HOURS(1))
 
-/* By the index of open ones, in its order, which SQLite has to be told (`how`). {8}: now; {9}: how
- * many. */
+/* By the index of open ones, in its order, which SQLite has to be told (`how`). {8}:
+ * now; {9}: how many. */
 #define CLAIMABLE WEIR_LETTER_OPEN " AND d.deadline_us <= {8}"
 #define PICK_CLAIMABLE(how)                                                              \
     "SELECT d.id, length(d.payload), d.failed_us FROM {p}_dead_letter d" how             \
     " WHERE " CLAIMABLE " AND " WEIR_LETTER_FILTER                                       \
     " ORDER BY d.deadline_us, d.id LIMIT (SELECT {9})"
 
-/* In the same order: what is pending has no deadline, and comes first in the index as well. */
+/* In the same order: what is pending has no deadline, and comes first in the index as
+ * well. */
 #define PICK_CLAIMABLE_MARIA                                                             \
     WEIR_LETTER_LOOK_AND_LOCK("SELECT d.id, d.status, d.deadline_us"                     \
                               " FROM {p}_dead_letter d"                                  \
@@ -65,7 +66,7 @@ static const struct weir_sql SQL_REJECT[] = WEIR_LETTER_BY_IDS(
     " deadline_us = 0 WHERE id",
     "", "it");
 
-/* ---- claiming ----------------------------------------------------------------------------- */
+/* ---- claiming ---------------------------------------------------------------------- */
 
 struct claim {
     const struct weir_dead_letter_scope *scope;
@@ -151,7 +152,7 @@ enum weir_status weir_dead_letter_claim(struct weir_outbox *outbox,
     return status;
 }
 
-/* ---- what becomes of it ------------------------------------------------------------------- */
+/* ---- what becomes of it ------------------------------------------------------------ */
 
 static enum weir_status resolve(const struct weir_letter_decision *self,
                                 struct weir_connection *connection,

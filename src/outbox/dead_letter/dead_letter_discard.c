@@ -46,7 +46,7 @@ static enum weir_status discard(struct weir_connection *connection,
     return weir_letters_change(connection, SQL_DISCARD, picks, count, values, 3, error);
 }
 
-/* ---- by id -------------------------------------------------------------------------------- */
+/* ---- by id ------------------------------------------------------------------------- */
 
 static enum weir_status discard_chosen(const struct weir_letter_decision *self,
                                        struct weir_connection *connection,
@@ -75,7 +75,7 @@ enum weir_status weir_dead_letter_discard(struct weir_outbox *outbox,
     return weir_letter_decide(&decision, connection, verdicts, error);
 }
 
-/* ---- by scope ----------------------------------------------------------------------------- */
+/* ---- by scope ---------------------------------------------------------------------- */
 
 static enum weir_status discard_step(struct weir_outbox *outbox,
                                      struct weir_connection *connection,

@@ -1,17 +1,18 @@
 /*
  * dead_letter_read.c - looking at dead letters: list, count, one.
  *
- * A list is asked for by what a letter is now, and the index knows what is stored: a claim that
- * has run out is stored as reprocessing and is pending. So each stored status is a branch of its
- * own, in the order of the index (status, failed_us, id) and with a limit of its own, and the
- * newest of all branches are the page.
+ * A list is asked for by what a letter is now, and the index knows what is stored: a
+ * claim that has run out is stored as reprocessing and is pending. So each stored
+ * status is a branch of its own, in the order of the index (status, failed_us, id) and
+ * with a limit of its own, and the newest of all branches are the page.
  */
 #include "outbox/dead_letter/dead_letter_rows.h"
 #include "outbox/dead_letter/dead_letter_scope.h"
 #include "outbox/dead_letter/dead_letter_statements.h"
 #include "outbox/transact_nested.h"
 
-/* {8}: now; {9} to {12}: is this one wanted? Of the resolved ones, 2 asks for requeued ones. */
+/* {8}: now; {9} to {12}: is this one wanted? Of the resolved ones, 2 asks for requeued
+ * ones. */
 #define IS_PENDING "d.status = 'pending' AND {9} = 1"
 #define IS_CLAIMED                                                                       \
     "d.status = 'reprocessing' AND (({9} = 1 AND d.deadline_us <= {8})"                  \
@@ -29,12 +30,13 @@
     " AND d.failed_us >= {3} AND d.failed_us < {4} AND " behind                          \
     " ORDER BY d.failed_us DESC, d.id DESC LIMIT " limit ") x"
 
-/* The limit is a sub-select, so that the planner takes it for small and follows the index. */
+/* The limit is a sub-select, so that the planner takes it for small and follows the
+ * index. */
 #define OF_STATUS(size, which)                                                           \
     NEWEST(size, "", which, "(d.failed_us, d.id) < ({13}, {14})", "(SELECT {15})")
 
-/* MariaDB has to be told the index, and does not see where to begin in it from a comparison of
- * pairs. */
+/* MariaDB has to be told the index, and does not see where to begin in it from a
+ * comparison of pairs. */
 #define OF_STATUS_MARIA(size, which)                                                     \
     NEWEST(size, " FORCE INDEX ({n}_dead_letter_by_failure)", which,                     \
            "d.failed_us <= {13} AND (d.failed_us < {13} OR d.id < {14})", "{15}")
@@ -132,7 +134,7 @@ static enum weir_status ask(const struct look *self, struct weir_connection *con
     return WEIR_OK;
 }
 
-/* ---- list --------------------------------------------------------------------------------- */
+/* ---- list -------------------------------------------------------------------------- */
 
 static int64_t limit_of(const struct look *self)
 {
@@ -215,7 +217,7 @@ enum weir_status weir_dead_letter_list(struct weir_outbox *outbox,
     return result;
 }
 
-/* ---- count -------------------------------------------------------------------------------- */
+/* ---- count ------------------------------------------------------------------------- */
 
 static enum weir_status count(struct weir_connection *connection, void *argument,
                               struct weir_error *error)
@@ -248,7 +250,7 @@ enum weir_status weir_dead_letter_count(struct weir_outbox *outbox,
     return result;
 }
 
-/* ---- one ---------------------------------------------------------------------------------- */
+/* ---- one --------------------------------------------------------------------------- */
 
 static enum weir_status read_one(struct weir_connection *connection, void *argument,
                                  struct weir_error *error)

@@ -1,14 +1,17 @@
 /*
  * dead_letter_requeue.c - dead letters that are enqueued again.
  *
- *   BEGIN; lock letters; append their messages; resolve the letters, with the new uids; COMMIT
+ *   BEGIN; lock letters; append their messages; resolve the letters, with the new uids;
+ *   COMMIT
  *
- * The message and the end of its letter are one transaction, so a crash at any place leaves either
- * a letter that is pending and no message, or a message and a letter that is resolved. Nothing is
- * lost and nothing doubled, and repeating takes only what is pending.
+ * The message and the end of its letter are one transaction, so a crash at any place
+ * leaves either a letter that is pending and no message, or a message and a letter that
+ * is resolved. Nothing is lost and nothing doubled, and repeating takes only what is
+ * pending.
  *
- * Picking waits for rows that others have locked, other than claiming: two bulk requeues at once
- * would else take pages in turn, and the later page could come first in its partition.
+ * Picking waits for rows that others have locked, other than claiming: two bulk
+ * requeues at once would else take pages in turn, and the later page could come first
+ * in its partition.
  */
 #include <string.h>
 
@@ -65,7 +68,7 @@ struct requeue_call {
     struct weir_buf headers;        /* of all of them, one after the other */
 };
 
-/* ---- what the new message says of itself -------------------------------------------------- */
+/* ---- what the new message says of itself ------------------------------------------- */
 
 /* The value of a header; NULL: there is none. */
 static const char *find_header(const struct weir_dead_letter *letter, const char *name)
@@ -111,7 +114,7 @@ static void write_headers(const struct weir_letter *letter, struct weir_buf *out
     weir_headers_replace(letter->headers_json, added, HEADERS_ADDED, out);
 }
 
-/* ---- packing ------------------------------------------------------------------------------ */
+/* ---- packing ----------------------------------------------------------------------- */
 
 static struct weir_str optional(const char *text)
 {
@@ -158,7 +161,7 @@ static enum weir_status pack(struct requeue_call *self, struct weir_error *error
     return WEIR_OK;
 }
 
-/* ---- sending ------------------------------------------------------------------------------ */
+/* ---- sending ----------------------------------------------------------------------- */
 
 /* Is it the first one of its queue among the letters? */
 static bool is_first_of_queue(const struct weir_letters *letters, size_t index)
@@ -269,7 +272,7 @@ static enum weir_status ship(struct weir_outbox *outbox,
     return status;
 }
 
-/* ---- by id -------------------------------------------------------------------------------- */
+/* ---- by id ------------------------------------------------------------------------- */
 
 static enum weir_status requeue_chosen(const struct weir_letter_decision *self,
                                        struct weir_connection *connection,
@@ -310,7 +313,7 @@ enum weir_status weir_dead_letter_requeue(struct weir_outbox *outbox,
     return status;
 }
 
-/* ---- by scope ----------------------------------------------------------------------------- */
+/* ---- by scope ---------------------------------------------------------------------- */
 
 static enum weir_status requeue_step(struct weir_outbox *outbox,
                                      struct weir_connection *connection,

@@ -66,7 +66,7 @@ static bool takes_arrays(struct weir_connection *connection)
     return weir_connection_engine(connection) == WEIR_POSTGRESQL;
 }
 
-/* ---- picks -------------------------------------------------------------------------------- */
+/* ---- picks ------------------------------------------------------------------------- */
 
 void weir_letter_picks_init(struct weir_letter_picks *self, const struct weir_heap *heap)
 {
@@ -135,7 +135,7 @@ size_t weir_letter_picks_fitting(const struct weir_letter_picks *self, size_t fr
     return n;
 }
 
-/* ---- letters ------------------------------------------------------------------------------ */
+/* ---- letters ----------------------------------------------------------------------- */
 
 void weir_letters_init(struct weir_letters *self, const struct weir_heap *heap)
 {
@@ -320,7 +320,7 @@ void weir_letters_visit(const struct weir_letters *self, weir_dead_letter_fn vis
         visit(state, &self->items[i].shown);
 }
 
-/* ---- changing ----------------------------------------------------------------------------- */
+/* ---- changing ---------------------------------------------------------------------- */
 
 static enum weir_status change_together(struct weir_connection *connection,
                                         const struct weir_sql *sql,

@@ -1,16 +1,17 @@
 /*
- * dead_letter_rows.h - dead letters in memory: chosen, then read, then changed by their ids.
+ * dead_letter_rows.h - dead letters in memory: chosen, then read, then changed by their
+ * ids.
  *
  *   pick     a statement on a scope gives ids and sizes, and locks the rows if need be
  *   fetch    the letters themselves, in that order
  *   change   a statement for these ids
  *
- * So that a page or a step is bounded in bytes before a payload is read: a thousand letters may be
- * a kilobyte each, or sixteen megabytes.
+ * So that a page or a step is bounded in bytes before a payload is read: a thousand
+ * letters may be a kilobyte each, or sixteen megabytes.
  *
  * Threads  Whoever holds the connection.
- * Memory   Picks and letters are freed by fini(), also after a failure. What the letters show lives
- *          as long as they do.
+ * Memory   Picks and letters are freed by fini(), also after a failure. What the
+ *          letters show lives as long as they do.
  */
 #ifndef WEIR_OUTBOX_DEAD_LETTER_DEAD_LETTER_ROWS_H
 #define WEIR_OUTBOX_DEAD_LETTER_DEAD_LETTER_ROWS_H
@@ -22,18 +23,19 @@
 /* Of payloads, in a page or a step; the first letter is always in it. */
 enum { WEIR_LETTER_BYTES_MAX = 16 * 1024 * 1024 };
 
-/* As in the indexes (schema.c): {now} is no part of them, since adopted connections of SQLite do
- * not have our clock. Statements are given the time. */
+/* As in the indexes (schema.c): {now} is no part of them, since adopted connections of
+ * SQLite do not have our clock. Statements are given the time. */
 #define WEIR_LETTER_OPEN "d.status IN ('pending', 'reprocessing')"
 #define WEIR_LETTER_CLOSED "d.status IN ('resolved', 'discarded')"
 
 /*
- * MariaDB, where a locking read locks every row that it looks at, and the entry of the index before
- * the row: who goes by an index and who changes a row that is in it would meet from two sides. So
- * rows are found by `look`, which locks nothing, and locked one after the other by their primary
- * key, until there are enough; `still` is what may have changed in between. Only the removal of a
- * whole queue locks letters in another way, and is repeated. `look` is merged into the join, so that
- * it reads no more than is taken.
+ * MariaDB, where a locking read locks every row that it looks at, and the entry of the
+ * index before the row: who goes by an index and who changes a row that is in it would
+ * meet from two sides. So rows are found by `look`, which locks nothing, and locked one
+ * after the other by their primary key, until there are enough; `still` is what may
+ * have changed in between. Only the removal of a whole queue locks letters in another
+ * way, and is repeated. `look` is merged into the join, so that it reads no more than
+ * is taken.
  */
 #define WEIR_LETTER_LOOK_AND_LOCK(look, still, order, limit, lock)                       \
     "SELECT d.id, length(d.payload), d.failed_us FROM (" look ") x"                      \
@@ -41,7 +43,8 @@ enum { WEIR_LETTER_BYTES_MAX = 16 * 1024 * 1024 };
     " WHERE " still " ORDER BY " order " LIMIT " limit lock
 #define WEIR_LETTER_SKIP_LOCKED_MARIA " FOR UPDATE SKIP LOCKED"
 
-/* One statement for ids: {1} is all of them on PostgreSQL, one after the other elsewhere. */
+/* One statement for ids: {1} is all of them on PostgreSQL, one after the other
+ * elsewhere. */
 #define WEIR_LETTER_BY_IDS(what, head, tail, letters)                                    \
     {                                                                                    \
         [WEIR_SQLITE] = {.name = (what),                                                 \
@@ -89,15 +92,16 @@ weir_letter_picks_read(struct weir_letter_picks *self, struct weir_connection *c
                        const struct weir_sql *sql, const struct weir_value *values,
                        size_t value_count, struct weir_error *error);
 
-/* How many from `from` on fit one step: at most `count_max`, at most WEIR_LETTER_BYTES_MAX. */
+/* How many from `from` on fit one step: at most `count_max`, at most
+ * WEIR_LETTER_BYTES_MAX. */
 size_t weir_letter_picks_fitting(const struct weir_letter_picks *self, size_t from,
                                  size_t count_max);
 
 void weir_letters_init(struct weir_letters *self, const struct weir_heap *heap);
 void weir_letters_fini(struct weir_letters *self);
 
-/* Read these letters, in this order; those that are gone are left out. `now_us` decides which
- * claims have run out. Begins anew each time. */
+/* Read these letters, in this order; those that are gone are left out. `now_us` decides
+ * which claims have run out. Begins anew each time. */
 WEIR_CHECKED enum weir_status weir_letters_fetch(struct weir_letters *self,
                                                  struct weir_connection *connection,
                                                  const struct weir_letter_pick *picks,

@@ -1,8 +1,8 @@
 /*
  * dead_letter_scope.c - see dead_letter_scope.h.
  *
- * A name that does not exist is an error and not an empty answer: who mistypes a queue must not
- * read that it has no dead letters.
+ * A name that does not exist is an error and not an empty answer: who mistypes a queue
+ * must not read that it has no dead letters.
  */
 #include "outbox/dead_letter/dead_letter_scope.h"
 
@@ -30,7 +30,7 @@ static const char *const STATUS_NAMES[] = {
 
 enum { STATUS_COUNT = sizeof STATUS_NAMES / sizeof STATUS_NAMES[0] };
 
-/* ---- statuses ----------------------------------------------------------------------------- */
+/* ---- statuses ---------------------------------------------------------------------- */
 
 const char *weir_dead_letter_status_name(enum weir_dead_letter_status status)
 {
@@ -53,7 +53,7 @@ enum weir_status weir_dead_letter_status_parse(const char *text,
                           text);
 }
 
-/* ---- checking ----------------------------------------------------------------------------- */
+/* ---- checking ---------------------------------------------------------------------- */
 
 void weir_dead_letter_scope_init(struct weir_dead_letter_scope *self)
 {
@@ -92,7 +92,7 @@ enum weir_status weir_letter_scope_check(const struct weir_dead_letter_scope *sc
     return check_names(scope, error);
 }
 
-/* ---- resolving ---------------------------------------------------------------------------- */
+/* ---- resolving --------------------------------------------------------------------- */
 
 static enum weir_status resolve_queue(const struct weir_dead_letter_scope *scope,
                                       struct weir_connection *connection, int64_t *id,

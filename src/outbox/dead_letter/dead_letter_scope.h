@@ -1,8 +1,10 @@
 /*
  * dead_letter_scope.h - which dead letters an operator means, as statements ask for it.
  *
- *   struct weir_dead_letter_scope  --check-->  --resolve-->  struct weir_letter_filter  --bind-->
- *   names, as given                            limits        numbers                    {1} to {7}
+ *   struct weir_dead_letter_scope  --check-->  --resolve-->  struct weir_letter_filter
+ *                                  --bind-->
+ *   names, as given                            limits        numbers
+ *                                              {1} to {7}
  *
  * Threads  Whoever holds the connection.
  * Memory   A filter borrows the texts of its scope.
@@ -14,9 +16,9 @@
 #include "weir/dead_letter.h"
 
 /*
- * The first parameters of every statement on a scope: of dead letters `d`. The sums keep PostgreSQL
- * from choosing the index of failures for statements that go by another one: it takes an
- * unknown span of time for a short one.
+ * The first parameters of every statement on a scope: of dead letters `d`. The sums
+ * keep PostgreSQL from choosing the index of failures for statements that go by another
+ * one: it takes an unknown span of time for a short one.
  */
 #define WEIR_LETTER_FILTER                                                               \
     "d.pid >= {1} AND d.pid < {2} AND d.failed_us + 0 >= {3}"                            \

@@ -1,9 +1,9 @@
 /*
  * retention.c - the worker that removes dead letters whose time is over.
  *
- * Those that were resolved or discarded longer ago than their queue keeps them. Never those that
- * wait for a decision. It looks as seldom as the sweep does without load, and in bounded steps;
- * what another process is removing at the moment is left to it.
+ * Those that were resolved or discarded longer ago than their queue keeps them. Never
+ * those that wait for a decision. It looks as seldom as the sweep does without load,
+ * and in bounded steps; what another process is removing at the moment is left to it.
  */
 #include "base/heap.h"
 #include "base/log.h"
@@ -13,9 +13,9 @@
 #include "outbox/outbox.h"
 
 /*
- * By the index of closed ones, which SQLite and MariaDB have to be told (`how`): none younger than
- * {3} is looked at, which no queue lets go. {2} is now: a clock in the statement would be asked
- * for each row. 64: temp_dir.h.
+ * By the index of closed ones, which SQLite and MariaDB have to be told (`how`): none
+ * younger than {3} is looked at, which no queue lets go. {2} is now: a clock in the
+ * statement would be asked for each row. 64: temp_dir.h.
  */
 #define EXPIRED(columns, how, join, queue)                                               \
     "SELECT " columns " FROM {p}_dead_letter d" how join " {p}_queue q ON q.id = " queue \

@@ -1,13 +1,14 @@
 /*
  * ack.c - see ack.h.
  *
- * I1  A position changes only while its lease row is locked, in the transaction that compares
- *     the lease and the version with what the ack was made of.
- * I2  Lease rows are locked in the order of (subscription, partition), here and in lease.c.
- *     Large groups are sorted as a whole, so that this holds across the statements of a group.
+ * I1  A position changes only while its lease row is locked, in the transaction that
+ *     compares the lease and the version with what the ack was made of.
+ * I2  Lease rows are locked in the order of (subscription, partition), here and in
+ *     lease.c. Large groups are sorted as a whole, so that this holds across the
+ *     statements of a group.
  *
- * How a group is moved is different on each engine: postgres/ack.c, mariadb/ack.c, sqlite/ack.c. On SQLite
- * the transaction is the lock.
+ * How a group is moved is different on each engine: postgres/ack.c, mariadb/ack.c,
+ * sqlite/ack.c. On SQLite the transaction is the lock.
  */
 #include "outbox/delivery/ack.h"
 
@@ -75,7 +76,7 @@ static const weir_ack_group_fn MOVES[] = {
     [WEIR_MARIADB] = weir_ack_move_maria,
 };
 
-/* ---- the group ---------------------------------------------------------------------------- */
+/* ---- the group --------------------------------------------------------------------- */
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -248,7 +249,7 @@ enum weir_status weir_ack_move_inside(struct weir_connection *connection, int64_
     return move_all(connection, owner, acks, count, false, error);
 }
 
-/* ---- reading and beginning ---------------------------------------------------------------- */
+/* ---- reading and beginning --------------------------------------------------------- */
 
 static struct weir_stored_position read_position(struct weir_rows *rows)
 {
@@ -293,7 +294,8 @@ enum weir_status weir_ack_read(struct weir_connection *connection,
     return status;
 }
 
-/* The keys of so many leases, as the engine takes them: two arrays, or a text in `text`. */
+/* The keys of so many leases, as the engine takes them: two arrays, or a text in
+ * `text`. */
 static enum weir_status query_positions(struct weir_connection *connection,
                                         const struct weir_columns *keys, size_t count,
                                         struct weir_buf *text, struct weir_rows *rows,

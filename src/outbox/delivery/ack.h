@@ -1,15 +1,17 @@
 /*
  * ack.h - positions, and moving them.
  *
- * A position belongs to (subscription, partition): how far delivery came (place and seq), and
- * how the message at its head has failed so far. Every move is a compare-and-set on incarnation,
- * epoch and version: whoever lost the lease, or acted on an old position, is refused and changes
- * nothing. A mark (mark.h) is such a move, of the version alone.
+ * A position belongs to (subscription, partition): how far delivery came (place and
+ * seq), and how the message at its head has failed so far. Every move is a
+ * compare-and-set on incarnation, epoch and version: whoever lost the lease, or acted
+ * on an old position, is refused and changes nothing. A mark (mark.h) is such a move,
+ * of the version alone.
  *
- * PostgreSQL appends a row per move; the newest is the one with the highest version. Lock and
- * compare are two statements: in one, the comparison would see the table as it was before the
- * lock was had, and a stale ack gets through. SQLite and MariaDB update the row in place; on
- * MariaDB a statement that locks compares with what was committed last.
+ * PostgreSQL appends a row per move; the newest is the one with the highest version.
+ * Lock and compare are two statements: in one, the comparison would see the table as it
+ * was before the lock was had, and a stale ack gets through. SQLite and MariaDB update
+ * the row in place; on MariaDB a statement that locks compares with what was committed
+ * last.
  *
  * Threads  Whoever holds the connection.
  */
@@ -55,9 +57,8 @@ struct weir_ack {
         next;              /* next.version is one more than the version acted upon */
     struct weir_str error; /* "": none; with attempts above 0 */
     bool clear_crashes;    /* a call was answered: forget the owners that died before */
-    bool
-        is_mark; /* stores or ends a mark: place, seq and wait stay, error too if it is "";
-                     in a group of its own */
+    bool is_mark; /* stores or ends a mark: place, seq and wait stay, error too if it is
+                     ""; in a group of its own */
     const struct weir_rejection *rejections;
     size_t rejection_count;
     /* out */
@@ -65,22 +66,22 @@ struct weir_ack {
 };
 
 /*
- * Move many positions in one transaction of their own, in any order. Sets `accepted` of each: a
- * refused one changes nothing and does not disturb the others. Dead letters of accepted ones
- * are stored in the same transaction, one per (subscription, partition, seq).
- * Texts of failures are stored as plain text (plain_text.h), attempts up to INT32_MAX.
- * Whatever is no mark ends the mark that there is. WEIR_INVALID: two of them move the same position,
- * or a mark is not alone. On WEIR_IN_DOUBT nobody knows; the caller
- * reads the positions again.
+ * Move many positions in one transaction of their own, in any order. Sets `accepted` of
+ * each: a refused one changes nothing and does not disturb the others. Dead letters of
+ * accepted ones are stored in the same transaction, one per (subscription, partition,
+ * seq). Texts of failures are stored as plain text (plain_text.h), attempts up to
+ * INT32_MAX. Whatever is no mark ends the mark that there is. WEIR_INVALID: two of them
+ * move the same position, or a mark is not alone. On WEIR_IN_DOUBT nobody knows; the
+ * caller reads the positions again.
  */
 WEIR_CHECKED enum weir_status weir_ack_move(struct weir_connection *connection,
                                             int64_t owner, struct weir_ack *acks,
                                             size_t count, struct weir_error *error);
 
 /*
- * The same inside the caller's transaction, which is rolled back by the caller after any failure.
- * On PostgreSQL deferred constraints are checked first: once the lease rows are locked, nothing
- * waits for anybody but other moves.
+ * The same inside the caller's transaction, which is rolled back by the caller after
+ * any failure. On PostgreSQL deferred constraints are checked first: once the lease
+ * rows are locked, nothing waits for anybody but other moves.
  */
 WEIR_CHECKED enum weir_status weir_ack_move_inside(struct weir_connection *connection,
                                                    int64_t owner, struct weir_ack *acks,
@@ -88,8 +89,8 @@ WEIR_CHECKED enum weir_status weir_ack_move_inside(struct weir_connection *conne
                                                    struct weir_error *error);
 
 /*
- * The current position of (subscription, partition), in a statement of its own. A missing one
- * is WEIR_SCHEMA: never a start at 0.
+ * The current position of (subscription, partition), in a statement of its own. A
+ * missing one is WEIR_SCHEMA: never a start at 0.
  */
 WEIR_CHECKED enum weir_status weir_ack_read(struct weir_connection *connection,
                                             struct weir_lease_key key,

@@ -1,9 +1,10 @@
 /*
  * ack_health.h - whether acknowledgements can be stored, and why not.
  *
- * What a handler has done is repeated after a restart unless its acknowledgement was stored. When
- * that fails, on a full disk for example, the acker tries again and nothing else is to be seen; so
- * the last result is kept here for those who look after the process.
+ * What a handler has done is repeated after a restart unless its acknowledgement was
+ * stored. When that fails, on a full disk for example, the acker tries again and
+ * nothing else is to be seen; so the last result is kept here for those who look after
+ * the process.
  *
  * Threads  Any thread.
  */

@@ -1,5 +1,6 @@
 /*
- * ack_move.h - the inside of weir_ack_move(): one group of acks on its way into the tables.
+ * ack_move.h - the inside of weir_ack_move(): one group of acks on its way into the
+ * tables.
  *
  * ack.c puts the group in order; each engine has its own way to move it.
  */
@@ -46,8 +47,8 @@ WEIR_CHECKED enum weir_status weir_ack_group_row(struct weir_ack_group *self, si
                                                  struct weir_value *out,
                                                  struct weir_error *error);
 
-/* A group that is one mark: subscription, partition, epoch, version, attempts, alone, error, trying
- * and the owner, as the statements of all engines number them from 1. */
+/* A group that is one mark: subscription, partition, epoch, version, attempts, alone,
+ * error, trying and the owner, as the statements of all engines number them from 1. */
 WEIR_CHECKED enum weir_status weir_ack_group_mark(struct weir_ack_group *self,
                                                   struct weir_value *out,
                                                   struct weir_error *error);
@@ -58,8 +59,8 @@ WEIR_CHECKED enum weir_status weir_ack_group_reject(struct weir_ack_group *self,
                                                     struct weir_error *error);
 
 /*
- * Move those that may move and mark them, dead letters included. `alone`: in a transaction of
- * their own, else in the one that is open.
+ * Move those that may move and mark them, dead letters included. `alone`: in a
+ * transaction of their own, else in the one that is open.
  */
 typedef enum weir_status (*weir_ack_group_fn)(struct weir_ack_group *self,
                                               struct weir_connection *connection,

@@ -1,9 +1,10 @@
 /*
  * acker.c - moves positions in the database, for many leased partitions at once.
  *
- * While one group commits the next one gathers, so that under load a commit carries the acks of
- * all leased partitions that finished meanwhile. After a commit of which nobody knows the outcome each leased partition
- * of the group forgets what it has and begins at the position that is stored.
+ * While one group commits the next one gathers, so that under load a commit carries the
+ * acks of all leased partitions that finished meanwhile. After a commit of which nobody
+ * knows the outcome each leased partition of the group forgets what it has and begins
+ * at the position that is stored.
  */
 #include "base/fault_point.h"
 #include "base/heap.h"
@@ -20,7 +21,8 @@ static int64_t lease_of(const struct weir_outbox *outbox, int64_t subscription)
     return 0; /* of nobody's: it ends now */
 }
 
-/* Where does this leased partition stand? If the lease is still ours, what is stored is what we stored. */
+/* Where does this leased partition stand? If the lease is still ours, what is stored is
+ * what we stored. */
 static enum weir_status find_out(struct weir_outbox *outbox,
                                  struct weir_connection *connection,
                                  const struct weir_ack *ack, struct weir_error *error)
@@ -45,8 +47,8 @@ static enum weir_status find_out(struct weir_outbox *outbox,
     return status;
 }
 
-/* The connection is gone; ask on another one. What cannot be asked now is sent again, and then
- * refused if it was stored. */
+/* The connection is gone; ask on another one. What cannot be asked now is sent again,
+ * and then refused if it was stored. */
 static enum weir_status find_out_all(struct weir_outbox *outbox,
                                      const struct weir_ack *acks, size_t count,
                                      struct weir_error *error)
@@ -63,8 +65,8 @@ static enum weir_status find_out_all(struct weir_outbox *outbox,
 }
 
 /*
- * A leased partition whose ack was refused is gone. If its lease is still ours (the ack had been stored, and
- * nobody could find out), it must not lie idle until it runs out.
+ * A leased partition whose ack was refused is gone. If its lease is still ours (the ack
+ * had been stored, and nobody could find out), it must not lie idle until it runs out.
  */
 static enum weir_status release_refused(struct weir_outbox *outbox,
                                         struct weir_connection *connection,

@@ -1,8 +1,9 @@
 /*
  * batch.c - the progress of one call; see src/outbox/delivery/batch.h for the picture.
  *
- * Whatever a handler does wrong, no message is lost: only what was given out can be acked, and
- * an ack that comes too late is refused, because somebody else may be at work on the message.
+ * Whatever a handler does wrong, no message is lost: only what was given out can be
+ * acked, and an ack that comes too late is refused, because somebody else may be at
+ * work on the message.
  */
 #include "outbox/delivery/batch.h"
 
@@ -30,7 +31,7 @@ static enum weir_status keep(struct weir_batch *self, struct weir_error *error);
 static enum weir_status undo(struct weir_batch *self, struct weir_error *error);
 static void check_invariants(const struct weir_batch *self);
 
-/* ---- reasons ------------------------------------------------------------------------------ */
+/* ---- reasons ----------------------------------------------------------------------- */
 
 enum weir_outcome weir_retry(struct weir_reason *reason, const char *format, ...)
 {
@@ -72,7 +73,7 @@ void weir_reason_mend(struct weir_reason *self, enum weir_outcome outcome)
                          outcome == WEIR_RETRY ? NO_RETRY_REASON : NO_REJECT_REASON);
 }
 
-/* ---- life cycle --------------------------------------------------------------------------- */
+/* ---- life cycle -------------------------------------------------------------------- */
 
 void weir_batch_init(struct weir_batch *self, const struct weir_heap *heap,
                      struct weir_executor *executor, const struct weir_message *messages,
@@ -104,7 +105,7 @@ void weir_batch_forget(struct weir_batch *self)
     check_invariants(self);
 }
 
-/* ---- taking ------------------------------------------------------------------------------- */
+/* ---- taking ------------------------------------------------------------------------ */
 
 const struct weir_message *weir_batch_next(struct weir_batch *self)
 {
@@ -125,7 +126,7 @@ size_t weir_batch_next_chunk(struct weir_batch *self, size_t count,
     return given;
 }
 
-/* ---- answering ---------------------------------------------------------------------------- */
+/* ---- answering --------------------------------------------------------------------- */
 
 enum weir_status weir_batch_ack(struct weir_batch *self, struct weir_error *error)
 {
@@ -228,7 +229,7 @@ enum weir_status weir_batch_reject_rest(struct weir_batch *self, const char *rea
     return WEIR_OK;
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------- */
 
 size_t weir_batch_left(const struct weir_batch *self)
 {
@@ -262,10 +263,11 @@ bool weir_batch_stopped(const struct weir_batch *self)
     return self->stopped || weir_batch_remaining_ns(self) == 0;
 }
 
-/* ---- handlers for single messages --------------------------------------------------------- */
+/* ---- handlers for single messages -------------------------------------------------- */
 
-/* Book the answer for one message. Returns the answer for the batch; *ends says whether it is
- * the last word. An answer that is none of the three is taken for the harmless one. */
+/* Book the answer for one message. Returns the answer for the batch; *ends says whether
+ * it is the last word. An answer that is none of the three is taken for the harmless
+ * one. */
 static enum weir_outcome book(struct weir_batch *self, enum weir_outcome outcome,
                               struct weir_reason *reason, bool *ends)
 {
@@ -309,7 +311,7 @@ enum weir_outcome weir_batch_each(struct weir_batch *self, struct weir_context *
     return outcome;
 }
 
-/* ---- the rules ---------------------------------------------------------------------------- */
+/* ---- the rules --------------------------------------------------------------------- */
 
 /* May `count` messages be answered for now? */
 static enum weir_status pass(struct weir_batch *self, size_t count,

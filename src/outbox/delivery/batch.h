@@ -7,11 +7,11 @@
  *   I1  processed <= taken <= count
  *   I2  rejections are in ascending order of index, each below processed
  *
- * In a transactional call the answers have *effects*: what was written since the last one is kept
- * or undone in the database, and only then does the answer count.
+ * In a transactional call the answers have *effects*: what was written since the last
+ * one is kept or undone in the database, and only then does the answer count.
  *
- * Memory   The batch and its messages belong to whoever made it, for one call. Reasons are
- *          copied from `heap` and freed by fini().
+ * Memory   The batch and its messages belong to whoever made it, for one call. Reasons
+ *          are copied from `heap` and freed by fini().
  */
 #ifndef WEIR_OUTBOX_DELIVERY_BATCH_H
 #define WEIR_OUTBOX_DELIVERY_BATCH_H
@@ -23,8 +23,8 @@
 
 struct weir_executor;
 
-/* What an answer does to what was written since the one before. Both may fail as the database does;
- * then nothing was answered. All NULL: nothing to do. */
+/* What an answer does to what was written since the one before. Both may fail as the
+ * database does; then nothing was answered. All NULL: nothing to do. */
 struct weir_batch_effects {
     enum weir_status (*keep)(void *state, struct weir_error *error);
     enum weir_status (*undo)(void *state, struct weir_error *error);
@@ -60,15 +60,16 @@ void weir_batch_init(struct weir_batch *self, const struct weir_heap *heap,
 void weir_batch_fini(struct weir_batch *self);
 
 /*
- * A handler may write anything into a reason; a database takes only UTF-8. Afterwards it ends in a
- * zero, bytes that are no UTF-8 are question marks, and an empty one says that the handler gave
- * none (unless the outcome is WEIR_DONE). After every call of a handler, before it is stored.
+ * A handler may write anything into a reason; a database takes only UTF-8. Afterwards
+ * it ends in a zero, bytes that are no UTF-8 are question marks, and an empty one says
+ * that the handler gave none (unless the outcome is WEIR_DONE). After every call of a
+ * handler, before it is stored.
  */
 void weir_reason_mend(struct weir_reason *self, enum weir_outcome outcome);
 
-/* All that the handler did not ack and not reject is done, unless each() has stopped early.
- * WEIR_FENCED when the budget is over, or as its effect; then nothing changed, and it comes
- * again. */
+/* All that the handler did not ack and not reject is done, unless each() has stopped
+ * early. WEIR_FENCED when the budget is over, or as its effect; then nothing changed,
+ * and it comes again. */
 WEIR_CHECKED enum weir_status weir_batch_ack_rest(struct weir_batch *self,
                                                   struct weir_error *error);
 
@@ -81,10 +82,10 @@ WEIR_CHECKED enum weir_status weir_batch_reject_rest(struct weir_batch *self,
 void weir_batch_forget(struct weir_batch *self);
 
 /*
- * Run a handler for single messages over a batch of which nothing is taken yet: done acks, retry
- * stops, reject rejects and goes on. When the budget is over, the lease was lost or the outbox
- * stops, it answers done after the message it is at, and what is left comes again: `processed`
- * tells how far it came. The reason is mended.
+ * Run a handler for single messages over a batch of which nothing is taken yet: done
+ * acks, retry stops, reject rejects and goes on. When the budget is over, the lease was
+ * lost or the outbox stops, it answers done after the message it is at, and what is
+ * left comes again: `processed` tells how far it came. The reason is mended.
  */
 enum weir_outcome weir_batch_each(struct weir_batch *self, struct weir_context *context,
                                   weir_message_fn handler, void *state,

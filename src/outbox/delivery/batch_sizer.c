@@ -60,8 +60,8 @@ int64_t weir_batch_sizer_backoff(const struct weir_batch_sizer *self, int64_t ba
     return base_ns > max_ns >> doublings ? max_ns : base_ns << doublings;
 }
 
-/* What was processed went well in one batch, so the next one is that large: the message that
- * failed is then the first of the one after it. */
+/* What was processed went well in one batch, so the next one is that large: the message
+ * that failed is then the first of the one after it. */
 static void degrade(struct weir_batch_sizer *self, int64_t processed)
 {
     self->degraded = true;

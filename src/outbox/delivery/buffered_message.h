@@ -1,13 +1,14 @@
 /*
  * buffered_message.h - a message in memory, between the log and its handler.
  *
- * One block: the struct, then the bytes of key, type, headers and payload, each with a zero
- * behind it, so that a handler can be given the texts as they are.
+ * One block: the struct, then the bytes of key, type, headers and payload, each with a
+ * zero behind it, so that a handler can be given the texts as they are.
  *
- * A row that another program has written may be beyond the limits that producers have. That is
- * noted here; such a message becomes a dead letter when its turn comes.
+ * A row that another program has written may be beyond the limits that producers have.
+ * That is noted here; such a message becomes a dead letter when its turn comes.
  *
- * Memory   Belongs to one leased partition at a time; a second leased partition that wants the same message gets a copy.
+ * Memory   Belongs to one leased partition at a time; a second leased partition that
+ *          wants the same message gets a copy.
  */
 #ifndef WEIR_OUTBOX_DELIVERY_BUFFERED_MESSAGE_H
 #define WEIR_OUTBOX_DELIVERY_BUFFERED_MESSAGE_H

@@ -1,10 +1,11 @@
 /*
  * dispatcher.c - reads the log into leased partitions: the main reader and the follower.
  *
- * The main reader looks for what is new, makes it readable (a cut, on PostgreSQL) and reads it
- * once for all leased partitions that are attached. Whether it looks by itself or is notified by producers it
- * tells them (notify_mode.h). Going to sleep takes two looks: it first says that it sleeps, so that from
- * then on whoever writes notifies, and then looks again for what was written just before.
+ * The main reader looks for what is new, makes it readable (a cut, on PostgreSQL) and
+ * reads it once for all leased partitions that are attached. Whether it looks by itself
+ * or is notified by producers it tells them (notify_mode.h). Going to sleep takes two
+ * looks: it first says that it sleeps, so that from then on whoever writes notifies,
+ * and then looks again for what was written just before.
  */
 #include <string.h>
 
@@ -27,7 +28,7 @@ struct weir_dispatcher {
     struct weir_outbox_report report;
 };
 
-/* ---- reading --------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 struct collection {
     const struct weir_heap *heap;
@@ -69,8 +70,8 @@ static void note_lost(const struct weir_outbox *outbox, const struct weir_lease 
     }
 }
 
-/* Leased partitions in which messages of this page may be missing: are they still ours? Once for each change of
- * what was removed, in one statement. */
+/* Leased partitions in which messages of this page may be missing: are they still ours?
+ * Once for each change of what was removed, in one statement. */
 static enum weir_status ask(struct weir_dispatcher *self,
                             struct weir_connection *connection,
                             const struct weir_page *page, struct weir_error *error)
@@ -87,7 +88,8 @@ static enum weir_status ask(struct weir_dispatcher *self,
     if (leases == NULL)
         return weir_error_set(error, WEIR_NO_MEMORY, "ask about %zu %s", count,
                               WEIR_NOUN(count, "lease", "leases"));
-    /* None is doubted that was not before: a leased partition enters a page only when that is chosen. */
+    /* None is doubted that was not before: a leased partition enters a page only when
+     * that is chosen. */
     count = weir_partition_table_doubted(outbox->partition_table, self->kind, page,
                                          leases, count);
     status = weir_lease_check(connection, outbox->owner, leases, count, error);
@@ -129,7 +131,8 @@ static enum weir_status read_page(struct weir_dispatcher *self,
     return status;
 }
 
-/* There is nothing behind its beginning. Leased partitions want to hear that too: nothing waits in them. */
+/* There is nothing behind its beginning. Leased partitions want to hear that too:
+ * nothing waits in them. */
 static void route_nothing(struct weir_dispatcher *self, struct weir_page *page)
 {
     struct weir_list none;
@@ -140,7 +143,7 @@ static void route_nothing(struct weir_dispatcher *self, struct weir_page *page)
     weir_partition_table_route(self->outbox->partition_table, self->kind, page, &none);
 }
 
-/* ---- sleeping and watching ------------------------------------------------------------- */
+/* ---- sleeping and watching --------------------------------------------------------- */
 
 static enum weir_status look(struct weir_dispatcher *self,
                              struct weir_connection *connection, bool *moved,
@@ -222,7 +225,8 @@ static enum weir_status find_more(struct weir_dispatcher *self,
     enum weir_status status = WEIR_OK;
     bool moved = false;
 
-    /* Another server may have taken over, which does not have the newest of what we saw. */
+    /* Another server may have taken over, which does not have the newest of what we
+     * saw. */
     if (self->generation != weir_db_generation(self->outbox->db)) {
         self->generation = weir_db_generation(self->outbox->db);
         self->head_known = false;
@@ -239,7 +243,7 @@ static enum weir_status find_more(struct weir_dispatcher *self,
     return status;
 }
 
-/* ---- the two workers ------------------------------------------------------------------- */
+/* ---- the two workers --------------------------------------------------------------- */
 
 /* One page. *more: there may be another. */
 static enum weir_status turn_main(struct weir_dispatcher *self,
@@ -334,8 +338,9 @@ enum weir_status weir_dispatcher_spawn(struct weir_outbox *outbox,
     options.worker.shared = outbox->shared;
     options.worker.guaranteed = outbox->guaranteed;
     options.worker.pace = weir_pace_none();
-    /* Each thread has a heap of its own in the C library. A reader that runs on all of them in
-     * turn fills each with messages once, and what is free in one is of no use to the next. */
+    /* Each thread has a heap of its own in the C library. A reader that runs on all of
+     * them in turn fills each with messages once, and what is free in one is of no use
+     * to the next. */
     if (outbox->own_executor)
         options.worker.worker_class = WEIR_WORKER_RESERVED;
     options.worker.backoff.max_ns = WEIR_SECONDS(5);

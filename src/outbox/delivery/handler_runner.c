@@ -1,20 +1,24 @@
 /*
  * handler_runner.c - calls handlers.
  *
- * As many workers as the process has permits for handlers; each takes the leased partition whose turn it is,
- * makes a batch of what waits there and calls the handler. A panic is a retry. Then the worker takes
- * the next leased partition at once: a leased partition with waiting messages is never paced.
+ * As many workers as the process has permits for handlers; each takes the leased
+ * partition whose turn it is, makes a batch of what waits there and calls the handler.
+ * A panic is a retry. Then the worker takes the next leased partition at once: a leased
+ * partition with waiting messages is never paced.
  *
- *   leased          outside of any transaction; the answer goes to the acker, by way of the partition table
- *   transactional   inside of one (tx.h), which this worker commits together with the answer
+ *   leased          outside of any transaction; the answer goes to the acker, by way of
+ *                   the partition table
+ *   transactional   inside of one (tx.h), which this worker commits together with the
+ *                   answer
  *
- * A call that needs a mark (mark.h) stores it when everything else is in hand: nothing is done
- * between the mark and the call that takes time. When the call does not begin after all the partition table
- * is told, and the acker ends the mark.
+ * A call that needs a mark (mark.h) stores it when everything else is in hand: nothing
+ * is done between the mark and the call that takes time. When the call does not begin
+ * after all the partition table is told, and the acker ends the mark.
  *
- * When such a transaction comes to nothing, that the call has failed is stored by the acker, like
- * every retry. So it is when nobody knows whether it was committed: if it was, the acker's move is
- * refused, since the version has changed, and the leased partition begins anew where the position is.
+ * When such a transaction comes to nothing, that the call has failed is stored by the
+ * acker, like every retry. So it is when nobody knows whether it was committed: if it
+ * was, the acker's move is refused, since the version has changed, and the leased
+ * partition begins anew where the position is.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -56,7 +60,8 @@ static void read_headers(struct weir_context *context,
     message->header_count = headers.count;
 }
 
-/* One more, if it is a replay. One of that name that the producer has given counts no more. */
+/* One more, if it is a replay. One of that name that the producer has given counts no
+ * more. */
 static void add_replay(struct weir_context *context, struct weir_message *message)
 {
     size_t count = message->header_count;
@@ -171,9 +176,9 @@ static void run(struct weir_context *context, struct attempt *attempt)
 }
 
 /*
- * What a batch handler left over is covered by its answer. A transactional one that rejects
- * several at once may mean any of them: what it wrote for them is undone, and they come again
- * one by one.
+ * What a batch handler left over is covered by its answer. A transactional one that
+ * rejects several at once may mean any of them: what it wrote for them is undone, and
+ * they come again one by one.
  */
 static void complete(struct attempt *attempt)
 {
@@ -194,7 +199,7 @@ static void complete(struct attempt *attempt)
         attempt->outcome = weir_retry(attempt->reason, "%s", error.text);
 }
 
-/* ---- what is logged of it --------------------------------------------------------------- */
+/* ---- what is logged of it ---------------------------------------------------------- */
 
 static void log_message(const struct weir_outbox *outbox, const struct attempt *attempt,
                         enum weir_log_level level, const char *event, size_t index,
@@ -224,7 +229,7 @@ static void log_answer(const struct weir_outbox *outbox, const struct attempt *a
                 batch->processed, attempt->reason->text);
 }
 
-/* ---- leased ---------------------------------------------------------------------------- */
+/* ---- leased ------------------------------------------------------------------------ */
 
 /* Store the mark of a call, if it needs one. On failure the call is over: *over. */
 static enum weir_status mark(struct weir_outbox *outbox, struct weir_call *call,
@@ -255,7 +260,8 @@ static enum weir_status mark(struct weir_outbox *outbox, struct weir_call *call,
     return status == WEIR_FENCED ? WEIR_OK : status;
 }
 
-/* The outbox may be gone when the handler returns at last; the partition table waits for it. */
+/* The outbox may be gone when the handler returns at last; the partition table waits
+ * for it. */
 static enum weir_status deliver(struct weir_outbox *outbox, struct weir_context *context,
                                 struct weir_call *call, struct weir_error *error)
 {
@@ -296,7 +302,7 @@ static enum weir_status deliver(struct weir_outbox *outbox, struct weir_context 
     return WEIR_OK;
 }
 
-/* ---- transactional --------------------------------------------------------------------- */
+/* ---- transactional ----------------------------------------------------------------- */
 
 static enum weir_status begin_within(struct weir_outbox *outbox, struct weir_tx *tx,
                                      struct weir_call *call, struct weir_error *error)
@@ -335,7 +341,8 @@ static bool is_late(const struct attempt *attempt)
                                        weir_batch_remaining_ns(attempt->batch) == 0);
 }
 
-/* Undo what was not kept, move the position, and commit; unless the transaction is not to be. */
+/* Undo what was not kept, move the position, and commit; unless the transaction is not
+ * to be. */
 static enum weir_status commit_within(struct weir_partition_table *partition_table,
                                       struct weir_tx *tx, struct weir_call *call,
                                       struct attempt *attempt, struct weir_error *error)
@@ -372,7 +379,8 @@ static void pass_within(struct weir_outbox *outbox,
     weir_partition_table_passed(partition_table, call);
 }
 
-/* The connection is back before the partition table hears of it: that may end the last hold on us. */
+/* The connection is back before the partition table hears of it: that may end the last
+ * hold on us. */
 static void conclude_within(struct weir_outbox *outbox,
                             struct weir_partition_table *partition_table,
                             struct weir_tx *tx, struct weir_call *call,
@@ -457,7 +465,7 @@ static enum weir_status deliver_within(struct weir_outbox *outbox, struct weir_t
     return WEIR_OK;
 }
 
-/* ---- the worker ------------------------------------------------------------------------ */
+/* ---- the worker -------------------------------------------------------------------- */
 
 static enum weir_status take_turn(struct weir_context *context, void *state,
                                   struct weir_directive *out, struct weir_error *error)

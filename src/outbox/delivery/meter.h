@@ -1,9 +1,9 @@
 /*
  * meter.h - what one handler of this process has done, in numbers that only grow.
  *
- * They are counted per call and per ack, never per message, where the partition table's lock is held
- * anyway; and they are atomic, so that whoever reads them needs no lock. They belong to the subscriber
- * and go on over stop() and start().
+ * They are counted per call and per ack, never per message, where the partition table's
+ * lock is held anyway; and they are atomic, so that whoever reads them needs no lock.
+ * They belong to the subscriber and go on over stop() and start().
  *
  * Threads  Any thread may add and read.
  */

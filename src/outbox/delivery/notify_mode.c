@@ -3,7 +3,8 @@
  */
 #include "outbox/delivery/notify_mode.h"
 
-/* Cuts are 20 ms apart at least: some fifty transactions a second make every look find something. */
+/* Cuts are 20 ms apart at least: some fifty transactions a second make every look find
+ * something. */
 #define BUSY_NS WEIR_MILLISECONDS(50)
 
 #define LOOK_NS WEIR_MILLISECONDS(3)

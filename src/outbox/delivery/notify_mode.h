@@ -1,19 +1,21 @@
 /*
  * notify_mode.h - does a reader watch the log by itself, or does it want to be told?
  *
- * Being told costs the producers: a notification makes all commits of a cluster queue up. So a
- * reader whose every look finds something says that it watches, and looks every few
- * milliseconds; nobody notifies then. What it says wears off by itself (WEIR_NOTIFY_MODE_FRESH_US): it
- * says so again while it watches, and one that dies leaves nobody unheard for long. When there was
- * nothing for a while it says that it sleeps.
+ * Being told costs the producers: a notification makes all commits of a cluster queue
+ * up. So a reader whose every look finds something says that it watches, and looks
+ * every few milliseconds; nobody notifies then. What it says wears off by itself
+ * (WEIR_NOTIFY_MODE_FRESH_US): it says so again while it watches, and one that dies
+ * leaves nobody unheard for long. When there was nothing for a while it says that it
+ * sleeps.
  *
  *             every look finds something, for 50 ms
  *   asleep ----------------------------------------> watching --+ says so again every 2 s
  *      ^                                                |  ^----+
  *      +------- nothing for 50 ms; a few more looks ----+
  *
- * A transaction that wrote while somebody watched, and commits after the last look, has notified
- * nobody. So for a second after watching the reader looks a few more times, at growing intervals.
+ * A transaction that wrote while somebody watched, and commits after the last look, has
+ * notified nobody. So for a second after watching the reader looks a few more times, at
+ * growing intervals.
  *
  * Threads  The reader's.
  */
@@ -28,16 +30,16 @@
 /* "I watch" counts for so long, as far as the database's clock can be trusted. */
 #define WEIR_NOTIFY_MODE_FRESH_US 5000000
 
-/* All zeros is one that has said nothing yet: when it finds nothing it says that it sleeps, whatever
- * one that is gone may have said. */
+/* All zeros is one that has said nothing yet: when it finds nothing it says that it
+ * sleeps, whatever one that is gone may have said. */
 struct weir_notify_mode {
     bool spoken;
     bool watching;
-    int64_t said_ns; /* that we watch, last */
-    int64_t busy_ns; /* finds since then without a miss; 0: none */
-    int64_t
-        missed_ns; /* nothing since then, while we watch; 0: the last look found something */
-    int64_t nap_ns; /* until the next look after watching; 0: none is due */
+    int64_t said_ns;   /* that we watch, last */
+    int64_t busy_ns;   /* finds since then without a miss; 0: none */
+    int64_t missed_ns; /* nothing since then, while we watch; 0: the last look found
+                          something */
+    int64_t nap_ns;    /* until the next look after watching; 0: none is due */
 };
 
 /* What the producers should hear now. */

@@ -1,5 +1,6 @@
 /*
- * partition_table.c - leased partitions, and how they come and go. See partition_table.h and partition_table_private.h.
+ * partition_table.c - leased partitions, and how they come and go. See
+ * partition_table.h and partition_table_private.h.
  */
 #include "outbox/delivery/partition_table.h"
 
@@ -14,11 +15,12 @@
 #include "outbox/delivery/partition_table_private.h"
 #include "ward/executor.h"
 
-/* How far a drained leased partition may fall behind the front until its place is stored again: so many
- * cuts, or ids where there are no cuts. A restart reads from there. */
+/* How far a drained leased partition may fall behind the front until its place is
+ * stored again: so many cuts, or ids where there are no cuts. A restart reads from
+ * there. */
 enum { DRAINED_CUTS_MAX = 1000, DRAINED_IDS_MAX = 100000 };
 
-/* ---- life ------------------------------------------------------------------------------ */
+/* ---- life -------------------------------------------------------------------------- */
 
 enum weir_status
 weir_partition_table_create(const struct weir_partition_table_options *options,
@@ -137,7 +139,7 @@ void weir_partition_table_read_subscriber(struct weir_partition_table *self,
     weir_lock_release(&self->lock);
 }
 
-/* ---- finding --------------------------------------------------------------------------- */
+/* ---- finding ----------------------------------------------------------------------- */
 
 static bool comes_before(const struct weir_leased_partition *leased,
                          struct weir_lease_key key)
@@ -188,7 +190,7 @@ weir_partition_table_find(const struct weir_partition_table *self,
     return leased;
 }
 
-/* ---- what waits in a leased partition -------------------------------------------------------------- */
+/* ---- what waits in a leased partition ---------------------------------------------- */
 
 static struct weir_buffered_message *buffered_message_of(struct weir_list *link)
 {
@@ -258,7 +260,7 @@ void weir_partition_table_wake_readers(struct weir_partition_table *self)
     }
 }
 
-/* ---- states ---------------------------------------------------------------------------- */
+/* ---- states ------------------------------------------------------------------------ */
 
 /* Behind all that are due earlier. */
 static void line_up(struct weir_partition_table *self,
@@ -331,7 +333,7 @@ void weir_leased_partition_rest(struct weir_partition_table *self,
         weir_leased_partition_move(self, leased, WEIR_PARTITION_IDLE);
 }
 
-/* ---- marks ------------------------------------------------------------------------------- */
+/* ---- marks ------------------------------------------------------------------------- */
 
 /* A bug, for tests that must find it: every owner that died counts against the head. */
 static enum weir_mark find_mark(const struct weir_partition_table *self,
@@ -375,7 +377,7 @@ static bool has_mark(const struct weir_leased_partition *leased)
                                leased->position.epoch == leased->lease.epoch);
 }
 
-/* ---- coming and going ------------------------------------------------------------------ */
+/* ---- coming and going -------------------------------------------------------------- */
 
 void weir_leased_partition_forget_ack(struct weir_partition_table *self,
                                       struct weir_leased_partition *leased)
@@ -529,7 +531,8 @@ size_t weir_partition_table_lose_all(struct weir_partition_table *self)
     return lost;
 }
 
-/* Is its call over its budget? Then its handler hears of it, and its lease ends by itself. */
+/* Is its call over its budget? Then its handler hears of it, and its lease ends by
+ * itself. */
 static bool overruns(struct weir_leased_partition *leased, int64_t now_ns)
 {
     if (leased->state == WEIR_PARTITION_RUNNING && now_ns >= leased->deadline_ns) {
@@ -595,11 +598,11 @@ static void send_off(struct weir_partition_table *self,
 }
 
 /*
- * Does a go rather than b? Suspects last: with the release of their lease nobody suspects them any
- * more. First those that nothing waits for, then those between two calls: of
- * these the one held for longest, so that what was taken because nobody else could is kept. Of
- * those in a call the one that began last: a call that has lasted for long may hang, and nobody
- * would get anything until it ends.
+ * Does a go rather than b? Suspects last: with the release of their lease nobody
+ * suspects them any more. First those that nothing waits for, then those between two
+ * calls: of these the one held for longest, so that what was taken because nobody else
+ * could is kept. Of those in a call the one that began last: a call that has lasted for
+ * long may hang, and nobody would get anything until it ends.
  */
 static bool goes_before(const struct weir_leased_partition *a,
                         const struct weir_leased_partition *b)
@@ -855,7 +858,8 @@ size_t weir_partition_table_take_forgiven(struct weir_partition_table *self,
     return taken;
 }
 
-/* When its call's budget is over, or its lease if it is already: by the clock that timers go by. */
+/* When its call's budget is over, or its lease if it is already: by the clock that
+ * timers go by. */
 static int64_t deadline_of(const struct weir_leased_partition *leased, int64_t now_ns,
                            int64_t boot_now_ns)
 {

@@ -1,38 +1,44 @@
 /*
  * partition_table.h - the leased partitions of a process, and whose turn it is.
  *
- * A *leased partition* is one partition of one subscription that this process holds the lease of: the
- * messages read for it and not yet acknowledged, and its state. A *subscriber* is one handler: all
- * its leased partitions share options and permits.
+ * A *leased partition* is one partition of one subscription that this process holds the
+ * lease of: the messages read for it and not yet acknowledged, and its state. A
+ * *subscriber* is one handler: all its leased partitions share options and permits.
  *
  *                 read        take              finish              settle
- *     log ---> [waiting] ---> [running] ------> [acking] ---------> idle, ready or retrying
- *              readers        handler threads   acker            ^  lost: the leased partition is gone
+ *     log ---> [waiting] ---> [running] ------> [acking] ---------> idle, ready or
+ *     retrying
+ *              readers        handler threads   acker            ^  lost: the leased
+ *                             partition is gone
  *                                  |                             |
  *                                  +-- describe, commit, passed -+  transactional
  *
  *   idle      nothing waits in memory
- *   ready     something waits; ready leased partitions run in the order in which they became ready
+ *   ready     something waits; ready leased partitions run in the order in which they
+ *             became ready
  *   running   a handler has the first messages
  *   acking    the outcome is on its way to the database
  *   retrying  the head failed; nothing shortens the wait
  *   leaving   given up at the end of its batch, waits for its release
  *
- * Two *readers* fill the leased partitions. The main one reads the log once for all leased partitions that are
- * *attached*: they have everything up to its front. A leased partition that is full, or was taken over with
- * an older position, is *behind*: the follower reads for those, from the oldest of them, and a
- * leased partition is attached again when it has reached the front. So a leased partition that stands still costs the
- * others nothing.
+ * Two *readers* fill the leased partitions. The main one reads the log once for all
+ * leased partitions that are *attached*: they have everything up to its front. A leased
+ * partition that is full, or was taken over with an older position, is *behind*: the
+ * follower reads for those, from the oldest of them, and a leased partition is attached
+ * again when it has reached the front. So a leased partition that stands still costs
+ * the others nothing.
  *
  *   log  ------------------------------------------------------>
- *               ^ leased partition behind   ^ leased partition behind       ^ front of the main reader, all attached
+ *               ^ leased partition behind   ^ leased partition behind       ^ front of
+ *                                           the main reader, all attached
  *               '-- follower begins here
  *
- * What waits in memory is bounded in bytes. A message in memory is never the only copy: the
- * partition table may drop any that no handler has, and read it again later.
+ * What waits in memory is bounded in bytes. A message in memory is never the only copy:
+ * the partition table may drop any that no handler has, and read it again later.
  *
  * Order    Ready leased partitions: oldest first; one that has run goes to the back.
- * Threads  Any thread. One lock, held for memory only, never for the database or a handler.
+ * Threads  Any thread. One lock, held for memory only, never for the database or a
+ *          handler.
  * Memory   Messages from `heap`, up to memory_max; a page may exceed it once.
  */
 #ifndef WEIR_OUTBOX_DELIVERY_PARTITION_TABLE_H
@@ -64,8 +70,8 @@ struct weir_subscriber_state {
     bool removed;      /* the subscription is gone, perhaps with its queue */
 };
 
-/* One handler. Filled in before the first leased partition, constant from then on, but for what the partition table
- * keeps for itself. */
+/* One handler. Filled in before the first leased partition, constant from then on, but
+ * for what the partition table keeps for itself. */
 struct weir_subscriber {
     const char *queue; /* owned by the outbox, as all of this */
     const char *subscription;
@@ -131,21 +137,23 @@ void weir_partition_table_read_subscriber(struct weir_partition_table *self,
                                           const struct weir_subscriber *subscriber,
                                           struct weir_partition_table_info *out);
 
-/* ---- for the lease keeper: leased partitions come and go -------------------------------------------------- */
+/* ---- for the lease keeper: leased partitions come and go --------------------------- */
 
-/* A lease was taken at `taken_ns` (before the statement; weir_executor_boot_now()): make its leased partition. `retry_in_ns` is what is
- * left of a stored wait. The partition is not occupied(). WEIR_NO_MEMORY. */
+/* A lease was taken at `taken_ns` (before the statement; weir_executor_boot_now()):
+ * make its leased partition. `retry_in_ns` is what is left of a stored wait. The
+ * partition is not occupied(). WEIR_NO_MEMORY. */
 WEIR_CHECKED enum weir_status weir_partition_table_admit(
     struct weir_partition_table *self, struct weir_subscriber *subscriber,
     const struct weir_lease *lease, const struct weir_stored_position *position,
     int64_t retry_in_ns, int64_t taken_ns);
 
-/* The lease was lost: forget the leased partition. A handler that runs is told to stop; what it answers
- * counts for nothing. */
+/* The lease was lost: forget the leased partition. A handler that runs is told to stop;
+ * what it answers counts for nothing. */
 void weir_partition_table_lose(struct weir_partition_table *self,
                                struct weir_lease_key key, int64_t epoch);
 
-/* All of them at once: whatever we hold may be somebody else's by now. Returns how many there were. */
+/* All of them at once: whatever we hold may be somebody else's by now. Returns how many
+ * there were. */
 size_t weir_partition_table_lose_all(struct weir_partition_table *self);
 
 /* Leases to renew: all but those of calls whose budget is over, which are told to stop.
@@ -154,19 +162,21 @@ size_t weir_partition_table_leases(struct weir_partition_table *self,
                                    const struct weir_subscriber *subscriber,
                                    struct weir_lease *out, size_t count);
 
-/* The lease of a leased partition was extended at `renewed_ns`, by the same clock (before the statement). */
+/* The lease of a leased partition was extended at `renewed_ns`, by the same clock
+ * (before the statement). */
 void weir_partition_table_renewed(struct weir_partition_table *self,
                                   struct weir_lease_key key, int64_t epoch,
                                   int64_t renewed_ns);
 
-/* Let up to `count` leased partitions of a subscriber go at the end of their batch, those without work first. */
+/* Let up to `count` leased partitions of a subscriber go at the end of their batch,
+ * those without work first. */
 void weir_partition_table_give_up_excess(struct weir_partition_table *self,
                                          struct weir_subscriber *subscriber,
                                          size_t count);
 
-/* Leased partitions that are done leaving: removed here, to be released. With `all`, every leased partition that no
- * handler has. Returns how many of `count` were given. Each comes with the ack that says where
- * it is, if that is worth storing. */
+/* Leased partitions that are done leaving: removed here, to be released. With `all`,
+ * every leased partition that no handler has. Returns how many of `count` were given.
+ * Each comes with the ack that says where it is, if that is worth storing. */
 size_t weir_partition_table_take_leaving(struct weir_partition_table *self, bool all,
                                          struct weir_lease *out, struct weir_ack *acks,
                                          size_t count);
@@ -176,9 +186,10 @@ bool weir_partition_table_knows(struct weir_partition_table *self,
                                 struct weir_lease_key key, int64_t epoch);
 
 /*
- * Partitions of this subscription that must not be taken: those that have a leased partition, and those whose
- * handler hangs beyond its lease. A leased partition may be here though its lease has run out: that is noticed
- * when it is renewed, or acks, and two leased partitions of one partition would deliver it at the same time.
+ * Partitions of this subscription that must not be taken: those that have a leased
+ * partition, and those whose handler hangs beyond its lease. A leased partition may be
+ * here though its lease has run out: that is noticed when it is renewed, or acks, and
+ * two leased partitions of one partition would deliver it at the same time.
  */
 size_t weir_partition_table_occupied(struct weir_partition_table *self,
                                      int64_t subscription, int64_t *out, size_t count);
@@ -200,8 +211,8 @@ void weir_partition_table_set_attempts_max(struct weir_partition_table *self,
 uint32_t weir_partition_table_count_leased(struct weir_partition_table *self,
                                            const struct weir_subscriber *subscriber);
 
-/* Leased partitions taken over from an owner that died, of which it is now known that nothing waited: up to
- * `count`; each is told once. */
+/* Leased partitions taken over from an owner that died, of which it is now known that
+ * nothing waited: up to `count`; each is told once. */
 size_t weir_partition_table_take_forgiven(struct weir_partition_table *self,
                                           struct weir_lease *out, size_t count);
 
@@ -211,22 +222,24 @@ void weir_partition_table_set_clock(struct weir_partition_table *self, int64_t o
 /* Have the place stored of each leased partition in which nothing has waited for long. */
 void weir_partition_table_store_drained(struct weir_partition_table *self);
 
-/* When leases() should be asked again: a budget is over then, or the lease of a call that is over
- * its budget. WEIR_FOREVER: no call runs. */
+/* When leases() should be asked again: a budget is over then, or the lease of a call
+ * that is over its budget. WEIR_FOREVER: no call runs. */
 int64_t weir_partition_table_next_deadline(struct weir_partition_table *self);
 
-/* ---- for the readers -------------------------------------------------------------------- */
+/* ---- for the readers --------------------------------------------------------------- */
 
-/* What to read next: `after`, pids, queues and limits of *page. False: nothing to do until `room`
- * is notified. Pids and removals belong to the partition table until route(). */
+/* What to read next: `after`, pids, queues and limits of *page. False: nothing to do
+ * until `room` is notified. Pids and removals belong to the partition table until
+ * route(). */
 bool weir_partition_table_next_page(struct weir_partition_table *self,
                                     enum weir_reader_kind kind, struct weir_page *page);
 
 /*
- * Leased partitions of this page that read on from before what was removed of their queue: if somebody else
- * had the partition meanwhile, messages may be missing in the page, and those behind them would get
- * wrong numbers. Ask about their leases before route(). Returns how many there are; fills up to
- * `count`. Each is named once for each removal.
+ * Leased partitions of this page that read on from before what was removed of their
+ * queue: if somebody else had the partition meanwhile, messages may be missing in the
+ * page, and those behind them would get wrong numbers. Ask about their leases before
+ * route(). Returns how many there are; fills up to `count`. Each is named once for each
+ * removal.
  */
 size_t weir_partition_table_doubted(struct weir_partition_table *self,
                                     enum weir_reader_kind kind,
@@ -247,11 +260,12 @@ void weir_partition_table_route(struct weir_partition_table *self,
 void weir_partition_table_abandon_page(struct weir_partition_table *self,
                                        enum weir_reader_kind kind);
 
-/* The log ends before where the main reader is: its last commits were lost with a primary, and what
- * comes in their place has to be read. Leased partitions that have read them have lost their leases as well. */
+/* The log ends before where the main reader is: its last commits were lost with a
+ * primary, and what comes in their place has to be read. Leased partitions that have
+ * read them have lost their leases as well. */
 void weir_partition_table_lose_front(struct weir_partition_table *self);
 
-/* ---- for handler threads ---------------------------------------------------------------- */
+/* ---- for handler threads ----------------------------------------------------------- */
 
 struct weir_call {
     struct weir_leased_partition *leased; /* the partition table's */
@@ -266,8 +280,9 @@ struct weir_call {
     struct weir_ack mark; /* valid until the call ends */
 };
 
-/* The leased partition whose turn it is. Of suspects (mark.h) one at a time, up to its ack; those first whose
- * calls alone have failed least, so that a killer does not keep the innocent waiting. False: none; *wait_ns says how long until a retry is due. */
+/* The leased partition whose turn it is. Of suspects (mark.h) one at a time, up to its
+ * ack; those first whose calls alone have failed least, so that a killer does not keep
+ * the innocent waiting. False: none; *wait_ns says how long until a retry is due. */
 bool weir_partition_table_take(struct weir_partition_table *self, struct weir_call *out,
                                int64_t *wait_ns);
 
@@ -275,11 +290,13 @@ bool weir_partition_table_take(struct weir_partition_table *self, struct weir_ca
 const struct weir_buffered_message *
 weir_buffered_message_next(const struct weir_buffered_message *buffered_message);
 
-/* The mark of the call is stored. False: the leased partition was lost meanwhile, do not call. */
+/* The mark of the call is stored. False: the leased partition was lost meanwhile, do
+ * not call. */
 WEIR_CHECKED bool weir_partition_table_marked(struct weir_partition_table *self,
                                               struct weir_call *call);
 
-/* The batch that the handler is given, so that it can be told to stop. Its budget begins. */
+/* The batch that the handler is given, so that it can be told to stop. Its budget
+ * begins. */
 void weir_partition_table_begin(struct weir_partition_table *self, struct weir_call *call,
                                 struct weir_batch *batch);
 
@@ -289,11 +306,12 @@ void weir_partition_table_finish(struct weir_partition_table *self,
                                  enum weir_outcome outcome, const char *reason);
 
 /*
- * The same for a handler that runs inside the transaction of the ack. describe() says in *ack what
- * to store; what it points to stays until one of the others, or finish(), ends the call. It may
- * be followed by finish(), if the transaction fails: then nothing of the description counts.
- * `outcome` WEIR_REJECT is about messages that were not answered for: they come again one by
- * one. WEIR_FENCED: the leased partition was lost; WEIR_NO_MEMORY.
+ * The same for a handler that runs inside the transaction of the ack. describe() says
+ * in *ack what to store; what it points to stays until one of the others, or finish(),
+ * ends the call. It may be followed by finish(), if the transaction fails: then nothing
+ * of the description counts. `outcome` WEIR_REJECT is about messages that were not
+ * answered for: they come again one by one. WEIR_FENCED: the leased partition was lost;
+ * WEIR_NO_MEMORY.
  */
 WEIR_CHECKED enum weir_status
 weir_partition_table_describe(struct weir_partition_table *self, struct weir_call *call,
@@ -304,8 +322,8 @@ weir_partition_table_describe(struct weir_partition_table *self, struct weir_cal
 void weir_partition_table_passed(struct weir_partition_table *self,
                                  struct weir_call *call);
 
-/* The handler was not called: let somebody try again. `marked`: the mark of the call is stored, or
- * nobody knows; it ends first. */
+/* The handler was not called: let somebody try again. `marked`: the mark of the call is
+ * stored, or nobody knows; it ends first. */
 void weir_partition_table_put_back(struct weir_partition_table *self,
                                    struct weir_call *call, bool marked);
 
@@ -313,10 +331,11 @@ void weir_partition_table_put_back(struct weir_partition_table *self,
 void weir_partition_table_abandon(struct weir_partition_table *self,
                                   struct weir_call *call);
 
-/* ---- for the acker ---------------------------------------------------------------------- */
+/* ---- for the acker ----------------------------------------------------------------- */
 
-/* Fill `acks` with up to `count` moves that wait, or with one that ends a mark; returns how many. What
- * they point to stays until settle() or uncollect(), one of which follows if there were any. */
+/* Fill `acks` with up to `count` moves that wait, or with one that ends a mark; returns
+ * how many. What they point to stays until settle() or uncollect(), one of which
+ * follows if there were any. */
 size_t weir_partition_table_collect(struct weir_partition_table *self,
                                     struct weir_ack *acks, size_t count);
 

@@ -1,21 +1,25 @@
 /*
- * partition_table_fill.c - what the readers do with the partition table: choose a page, hand it out.
+ * partition_table_fill.c - what the readers do with the partition table: choose a page,
+ * hand it out.
  *
- * A page is read without the lock, so leased partitions come, go and fill up meanwhile. `in_page` is what
- * makes that safe: a leased partition gets messages of a page only if it took part when the page was chosen
- * and nothing has moved its `read` since. Whoever moves it otherwise (trim, restart) takes the
- * leased partition out of the page.
+ * A page is read without the lock, so leased partitions come, go and fill up meanwhile.
+ * `in_page` is what makes that safe: a leased partition gets messages of a page only if
+ * it took part when the page was chosen and nothing has moved its `read` since. Whoever
+ * moves it otherwise (trim, restart) takes the leased partition out of the page.
  *
- * Attaching needs care for the same reason. A leased partition that is behind is attached only between two
- * pages of the main reader, when it has read at least as far as the front. Under load the front
- * moves on while the follower reads, so a leased partition that was *near* when the follower's page began
- * makes the main reader wait for one more page of the follower, which then reaches the front.
+ * Attaching needs care for the same reason. A leased partition that is behind is
+ * attached only between two pages of the main reader, when it has read at least as far
+ * as the front. Under load the front moves on while the follower reads, so a leased
+ * partition that was *near* when the follower's page began makes the main reader wait
+ * for one more page of the follower, which then reaches the front.
  *
- * Numbers are counted from the place where a leased partition was read to, so nothing behind it may be missing.
- * While the lease is ours nobody else moves the position, and the sweep removes nothing behind it.
- * But our clock may have stood still (a suspended host, a paused virtual machine), another process
- * may have passed messages of the leased partition, and the sweep removed them. So a page tells what was removed
- * of its queues, as of its rows or later, and a leased partition that reads on from before that is asked about.
+ * Numbers are counted from the place where a leased partition was read to, so nothing
+ * behind it may be missing. While the lease is ours nobody else moves the position, and
+ * the sweep removes nothing behind it. But our clock may have stood still (a suspended
+ * host, a paused virtual machine), another process may have passed messages of the
+ * leased partition, and the sweep removed them. So a page tells what was removed of its
+ * queues, as of its rows or later, and a leased partition that reads on from before
+ * that is asked about.
  */
 #include <string.h>
 
@@ -28,10 +32,11 @@
 
 enum { LEASED_COUNT_MAX = 4096, PAGE_ROWS = 1000, PAGE_BYTES_MAX = 4 * 1024 * 1024 };
 
-/* A handler that takes longer than this lends the memory of its leased partition to others. */
+/* A handler that takes longer than this lends the memory of its leased partition to
+ * others. */
 #define SLOW_NS WEIR_MILLISECONDS(100)
 
-/* ---- how full a leased partition is ---------------------------------------------------------------- */
+/* ---- how full a leased partition is ------------------------------------------------ */
 
 static size_t count_max(const struct weir_leased_partition *leased)
 {
@@ -67,8 +72,8 @@ static bool runs_for_long(const struct weir_partition_table *self,
            weir_executor_now(self->options.executor) - leased->begun_ns > SLOW_NS;
 }
 
-/* Should the follower read for it? What lend_memory() took it should not get again at once: the
- * follower would read the same part of the log over and over. */
+/* Should the follower read for it? What lend_memory() took it should not get again at
+ * once: the follower would read the same part of the log over and over. */
 static bool wants_more(const struct weir_partition_table *self,
                        const struct weir_leased_partition *leased)
     WEIR_REQUIRES(self->lock)
@@ -81,7 +86,8 @@ static bool wants_more(const struct weir_partition_table *self,
            leased->bytes <= self->options.memory_max / 8;
 }
 
-/* Take back what leased partitions that stand still, or run for long, will not need soon. */
+/* Take back what leased partitions that stand still, or run for long, will not need
+ * soon. */
 static void lend_memory(struct weir_partition_table *self) WEIR_REQUIRES(self->lock)
 {
     for (size_t i = 0; i < self->leased_count; i++) {
@@ -115,7 +121,7 @@ static bool has_room(struct weir_partition_table *self) WEIR_REQUIRES(self->lock
     return self->bytes < self->options.memory_max;
 }
 
-/* ---- choosing a page ------------------------------------------------------------------- */
+/* ---- choosing a page --------------------------------------------------------------- */
 
 static bool reserve_pids(struct weir_partition_table *self, enum weir_reader_kind kind)
     WEIR_REQUIRES(self->lock)
@@ -139,7 +145,8 @@ static bool reserve_pids(struct weir_partition_table *self, enum weir_reader_kin
     return true;
 }
 
-/* Leased partitions are in the order of their pids, so equal ones are neighbours, and those of a queue too. */
+/* Leased partitions are in the order of their pids, so equal ones are neighbours, and
+ * those of a queue too. */
 static void enrol(struct weir_partition_table *self, enum weir_reader_kind kind,
                   struct weir_leased_partition *leased, struct weir_page *page)
     WEIR_REQUIRES(self->lock)
@@ -158,9 +165,9 @@ static void enrol(struct weir_partition_table *self, enum weir_reader_kind kind,
 }
 
 /*
- * Where the main reader begins when nobody is attached: at the place that half of the leased partitions
- * have not reached. The lowest would make one leased partition that has stood still for days hold back all
- * others; that one is the follower's business.
+ * Where the main reader begins when nobody is attached: at the place that half of the
+ * leased partitions have not reached. The lowest would make one leased partition that
+ * has stood still for days hold back all others; that one is the follower's business.
  */
 static struct weir_log_position choose_front(const struct weir_partition_table *self)
     WEIR_REQUIRES(self->lock)
@@ -298,10 +305,10 @@ bool weir_partition_table_next_page(struct weir_partition_table *self,
     return chosen;
 }
 
-/* ---- asking whether a leased partition is still ours ------------------------------------------------ */
+/* ---- asking whether a leased partition is still ours ------------------------------- */
 
-/* Not lost by itself: the place is that of the furthest partition of the queue, and a slow one is
- * rightly behind it. */
+/* Not lost by itself: the place is that of the furthest partition of the queue, and a
+ * slow one is rightly behind it. */
 static bool is_doubted(const struct weir_leased_partition *leased,
                        const struct weir_page *page)
 {
@@ -358,7 +365,7 @@ void weir_partition_table_answer(struct weir_partition_table *self,
     weir_lock_release(&self->lock);
 }
 
-/* ---- handing it out -------------------------------------------------------------------- */
+/* ---- handing it out ---------------------------------------------------------------- */
 
 static void push(struct weir_partition_table *self, struct weir_leased_partition *leased,
                  struct weir_buffered_message *buffered_message) WEIR_REQUIRES(self->lock)
@@ -375,7 +382,8 @@ static void push(struct weir_partition_table *self, struct weir_leased_partition
         weir_leased_partition_move(self, leased, WEIR_PARTITION_READY);
 }
 
-/* A leased partition without room misses this message, and so all later ones of the page. */
+/* A leased partition without room misses this message, and so all later ones of the
+ * page. */
 static void leave_behind(struct weir_leased_partition *leased, enum weir_reader_kind kind)
 {
     if (kind == WEIR_READER_FOLLOWER) {
@@ -395,7 +403,8 @@ static bool takes(const struct weir_leased_partition *leased, enum weir_reader_k
            weir_log_position_before(leased->read, buffered_message->log_position);
 }
 
-/* Give `buffered_message` to every leased partition that is waiting for it; the first gets the original. */
+/* Give `buffered_message` to every leased partition that is waiting for it; the first
+ * gets the original. */
 static void hand_out(struct weir_partition_table *self, enum weir_reader_kind kind,
                      struct weir_buffered_message *buffered_message)
     WEIR_REQUIRES(self->lock)

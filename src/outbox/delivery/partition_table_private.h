@@ -1,21 +1,29 @@
 /*
- * partition_table_private.h - the inside of partition_table.h: leased partitions and the partition table itself.
+ * partition_table_private.h - the inside of partition_table.h: leased partitions and
+ * the partition table itself.
  *
- * Three sources share it: partition_table.c (life, and what the lease keeper does), partition_table_fill.c (readers) and
- * partition_table_run.c (handler threads and the acker). All of it is under the partition table's lock.
+ * Three sources share it: partition_table.c (life, and what the lease keeper does),
+ * partition_table_fill.c (readers) and partition_table_run.c (handler threads and the
+ * acker). All of it is under the partition table's lock.
  *
- *   I1  the buffered messages of a leased partition are consecutive messages of its partition, the first one right
- *       behind `position`, the last one right before or at `read`
- *   I2  a leased partition that is not behind has every message up to the front of the main reader
- *   I3  a leased partition is in the list of its state (ready, retrying, acking) and in no other
- *   I4  a leased partition that was lost is in no list of leased partitions; it lives on only for a handler or an ack
- *       that still has it
+ *   I1  the buffered messages of a leased partition are consecutive messages of its
+ *       partition, the first one right behind `position`, the last one right before or
+ *       at `read`
+ *   I2  a leased partition that is not behind has every message up to the front of the
+ *       main reader
+ *   I3  a leased partition is in the list of its state (ready, retrying, acking) and in
+ *       no other
+ *   I4  a leased partition that was lost is in no list of leased partitions; it lives
+ *       on only for a handler or an ack that still has it
  *   I5  `bytes` of the partition table is the sum over all buffered messages
- *   I6  a leased partition reads on from before what was removed of its queue only if its lease was ours after
- *       that removal: then nothing behind `read` is missing, and numbers are right
- *   I7  a leased partition with a mark of its own (mark.h) runs, or its ack is under way, or it is leaving
- *   I8  `trial` is the one suspect that runs or whose ack is under way: until then its mark says
- *       "alone", and nobody else who may end the process is called alone beside it
+ *   I6  a leased partition reads on from before what was removed of its queue only if
+ *       its lease was ours after that removal: then nothing behind `read` is missing,
+ *       and numbers are right
+ *   I7  a leased partition with a mark of its own (mark.h) runs, or its ack is under
+ *       way, or it is leaving
+ *   I8  `trial` is the one suspect that runs or whose ack is under way: until then its
+ *       mark says "alone", and nobody else who may end the process is called alone
+ *       beside it
  */
 #ifndef WEIR_OUTBOX_DELIVERY_LEASED_H
 #define WEIR_OUTBOX_DELIVERY_LEASED_H
@@ -111,9 +119,10 @@ struct weir_partition_table {
     struct weir_removal *removals[2]; /* owned: of its queues; as many */
 };
 
-/* ---- leased partitions (partition_table.c) -------------------------------------------------------------------- */
+/* ---- leased partitions (partition_table.c) ----------------------------------------- */
 
-/* The first leased partition of a partition, or the place where it would be; and the one of a key. */
+/* The first leased partition of a partition, or the place where it would be; and the
+ * one of a key. */
 size_t weir_partition_table_find_pid(const struct weir_partition_table *self, int64_t pid)
     WEIR_REQUIRES(self->lock);
 struct weir_leased_partition *
@@ -121,7 +130,8 @@ weir_partition_table_find(const struct weir_partition_table *self,
                           struct weir_lease_key key, int64_t epoch)
     WEIR_REQUIRES(self->lock);
 
-/* Drop what is behind the first `keep` buffered messages; the leased partition is behind then, if anything went. */
+/* Drop what is behind the first `keep` buffered messages; the leased partition is
+ * behind then, if anything went. */
 void weir_leased_partition_trim(struct weir_partition_table *self,
                                 struct weir_leased_partition *leased, size_t keep)
     WEIR_REQUIRES(self->lock);
@@ -151,7 +161,8 @@ void weir_leased_partition_rest(struct weir_partition_table *self,
                                 struct weir_leased_partition *leased)
     WEIR_REQUIRES(self->lock);
 
-/* Take it out of the partition table. Freed at once, or when handler and acker are done with it. */
+/* Take it out of the partition table. Freed at once, or when handler and acker are done
+ * with it. */
 void weir_leased_partition_remove(struct weir_partition_table *self,
                                   struct weir_leased_partition *leased)
     WEIR_REQUIRES(self->lock);

@@ -1,8 +1,9 @@
 /*
  * partition_table_run.c - what handler threads and the acker do with the partition table.
  *
- * From take() to settle() the first `call_count` buffered messages of a leased partition belong to one call: nothing
- * drops or moves them, so views of them may be handed to handlers and to the database.
+ * From take() to settle() the first `call_count` buffered messages of a leased
+ * partition belong to one call: nothing drops or moves them, so views of them may be
+ * handed to handlers and to the database.
  */
 #include <string.h>
 
@@ -21,7 +22,7 @@ static struct weir_leased_partition *leased_of(struct weir_list *link)
     return WEIR_CONTAINER_OF(link, struct weir_leased_partition, turn);
 }
 
-/* ---- giving up ------------------------------------------------------------------------- */
+/* ---- giving up --------------------------------------------------------------------- */
 
 static bool is_too_often(const struct weir_leased_partition *leased, uint32_t failures)
 {
@@ -29,8 +30,9 @@ static bool is_too_often(const struct weir_leased_partition *leased, uint32_t fa
            failures >= leased->subscriber->attempts_max;
 }
 
-/* Does a failure of this call say something of the message? Not if others were with it, and not if
- * its handler was told to stop with time left: then the process ends, whatever the message. */
+/* Does a failure of this call say something of the message? Not if others were with it,
+ * and not if its handler was told to stop with time left: then the process ends,
+ * whatever the message. */
 static bool tells_of_head(const struct weir_leased_partition *leased,
                           const struct weir_batch *batch)
 {
@@ -56,7 +58,8 @@ static uint32_t count_alone(const struct weir_leased_partition *leased,
                                         : leased->position.alone;
 }
 
-/* Make the batch say that its only message is rejected. False: no memory, it comes again. */
+/* Make the batch say that its only message is rejected. False: no memory, it comes
+ * again. */
 static bool reject_only(struct weir_batch *batch, const char *reason)
 {
     struct weir_batch_rejection *only = weir_heap_zalloc(batch->heap, sizeof *only);
@@ -85,7 +88,7 @@ static bool give_up(struct weir_batch *batch, uint32_t attempts, const char *rea
     return batch->given_up;
 }
 
-/* ---- taking ---------------------------------------------------------------------------- */
+/* ---- taking ------------------------------------------------------------------------ */
 
 /* Retries that are due become ready. */
 static void release_due(struct weir_partition_table *self, int64_t now_ns)
@@ -153,7 +156,8 @@ head_of(const struct weir_leased_partition *leased)
                              link);
 }
 
-/* How many of the first `count` go into one call: none behind one that no handler may be given. */
+/* How many of the first `count` go into one call: none behind one that no handler may
+ * be given. */
 static size_t count_flawless(const struct weir_leased_partition *leased, size_t count)
 {
     const struct weir_buffered_message *buffered_message = head_of(leased);
@@ -168,7 +172,8 @@ static size_t count_flawless(const struct weir_leased_partition *leased, size_t 
     return flawless;
 }
 
-/* Behind owners that did not release the call is told to those who come after us (mark.h). */
+/* Behind owners that did not release the call is told to those who come after us
+ * (mark.h). */
 static void describe_mark(struct weir_partition_table *self,
                           struct weir_leased_partition *leased, struct weir_call *out)
     WEIR_REQUIRES(self->lock)
@@ -230,8 +235,8 @@ static bool describe_ack(struct weir_partition_table *self,
     WEIR_REQUIRES(self->lock);
 
 /*
- * Reject a head that has failed often enough already: it has killed its owners, as their marks tell, or
- * the limit was lowered. False: it may run.
+ * Reject a head that has failed often enough already: it has killed its owners, as
+ * their marks tell, or the limit was lowered. False: it may run.
  */
 static bool give_up_head(const struct weir_leased_partition *leased,
                          struct weir_batch *batch)
@@ -243,8 +248,8 @@ static bool give_up_head(const struct weir_leased_partition *leased,
            give_up(batch, leased->position.attempts, reason);
 }
 
-/* A head that no handler may be given, or that has failed too often, gets no call. False: it may
- * run. */
+/* A head that no handler may be given, or that has failed too often, gets no call.
+ * False: it may run. */
 static bool dismiss(struct weir_partition_table *self,
                     struct weir_leased_partition *leased) WEIR_REQUIRES(self->lock)
 {
@@ -329,7 +334,7 @@ void weir_partition_table_begin(struct weir_partition_table *self, struct weir_c
     weir_lock_release(&self->lock);
 }
 
-/* ---- finishing ------------------------------------------------------------------------- */
+/* ---- finishing --------------------------------------------------------------------- */
 
 /* Views of the rejected buffered messages for the ack; takes the batch's list. */
 static bool describe_rejections(struct weir_partition_table *self,
@@ -528,7 +533,7 @@ void weir_partition_table_finish(struct weir_partition_table *self,
     let_go(self);
 }
 
-/* ---- inside of a transaction ----------------------------------------------------------- */
+/* ---- inside of a transaction ------------------------------------------------------- */
 
 static struct weir_ack ack_of(struct weir_leased_partition *leased)
 {
@@ -615,7 +620,8 @@ void weir_partition_table_passed(struct weir_partition_table *self,
     let_go(self);
 }
 
-/* It has stored a mark, of which no call tells any more: that goes first (partition_table_private.h, I7). */
+/* It has stored a mark, of which no call tells any more: that goes first
+ * (partition_table_private.h, I7). */
 static void clear_mark(struct weir_partition_table *self,
                        struct weir_leased_partition *leased) WEIR_REQUIRES(self->lock)
 {
@@ -650,7 +656,7 @@ void weir_partition_table_abandon(struct weir_partition_table *self,
     let_go(self);
 }
 
-/* ---- acknowledging --------------------------------------------------------------------- */
+/* ---- acknowledging ----------------------------------------------------------------- */
 
 size_t weir_partition_table_collect(struct weir_partition_table *self,
                                     struct weir_ack *acks, size_t count)
@@ -672,7 +678,8 @@ size_t weir_partition_table_collect(struct weir_partition_table *self,
     return taken;
 }
 
-/* The leased partition whose ack this is: among the leased partitions, or lost meanwhile. */
+/* The leased partition whose ack this is: among the leased partitions, or lost
+ * meanwhile. */
 static struct weir_leased_partition *owner_of(struct weir_partition_table *self,
                                               const struct weir_ack *ack)
     WEIR_REQUIRES(self->lock)

@@ -1,10 +1,10 @@
 /*
  * rate.h - how fast a number grows, seen by somebody who looks at it now and then.
  *
- * The looks may come at any distance. The rate is that of the time since a look at least
- * WEIR_RATE_WINDOW_NS ago (before there is one: since the first look), and of no more than twice
- * that if there are looks enough. So it stands still while the number grows evenly, and is 0 two
- * windows after it has stopped.
+ * The looks may come at any distance. The rate is that of the time since a look at
+ * least WEIR_RATE_WINDOW_NS ago (before there is one: since the first look), and of no
+ * more than twice that if there are looks enough. So it stands still while the number
+ * grows evenly, and is 0 two windows after it has stopped.
  *
  *   looks    x    x  x      x    x     x   x
  *            |--window--|               |
@@ -33,8 +33,8 @@ struct weir_rate {
     struct weir_rate_look newer;
 };
 
-/* Look: `total`, which never shrinks, at `now_ns`, which does not either. Per second; 0 at the
- * first look. */
+/* Look: `total`, which never shrinks, at `now_ns`, which does not either. Per second; 0
+ * at the first look. */
 double weir_rate_look(struct weir_rate *self, uint64_t total, int64_t now_ns);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * tx.c - see tx.h.
  *
- * Whatever goes wrong with the transaction itself breaks it (I2), and what is left is to roll back.
- * That a statement of the handler's has failed is not of that kind: a return to the savepoint mends
- * it, so it is only an answer that cannot be kept.
+ * Whatever goes wrong with the transaction itself breaks it (I2), and what is left is
+ * to roll back. That a statement of the handler's has failed is not of that kind: a
+ * return to the savepoint mends it, so it is only an answer that cannot be kept.
  */
 #include "outbox/delivery/tx.h"
 
@@ -25,7 +25,7 @@ void weir_tx_fini(struct weir_tx *self)
     weir_lock_fini(&self->lock);
 }
 
-/* ---- beginning ---------------------------------------------------------------------------- */
+/* ---- beginning --------------------------------------------------------------------- */
 
 static enum weir_status begin(struct weir_tx *self, struct weir_error *error)
 {
@@ -86,7 +86,7 @@ struct weir_connection *weir_tx_connection(struct weir_tx *self)
     return self->connection;
 }
 
-/* ---- answers ------------------------------------------------------------------------------ */
+/* ---- answers ----------------------------------------------------------------------- */
 
 static enum weir_status repeat(const struct weir_error *failure, struct weir_error *error)
 {
@@ -161,10 +161,10 @@ enum weir_status weir_tx_undo(struct weir_tx *self, struct weir_error *error)
     return undo(self, error);
 }
 
-/* ---- ending ------------------------------------------------------------------------------- */
+/* ---- ending ------------------------------------------------------------------------ */
 
-/* A bug, for tests that must find it: what the handler wrote is committed, and the position is moved
- * in a transaction behind it. */
+/* A bug, for tests that must find it: what the handler wrote is committed, and the
+ * position is moved in a transaction behind it. */
 static enum weir_status split(struct weir_tx *self, struct weir_error *error)
 {
     enum weir_status status = weir_connection_commit(self->connection, error);
@@ -216,7 +216,7 @@ void weir_tx_end(struct weir_tx *self)
     (void)move_to(self, WEIR_TX_FREE, WEIR_FOREVER);
 }
 
-/* ---- the handler's time ------------------------------------------------------------------- */
+/* ---- the handler's time ------------------------------------------------------------ */
 
 void weir_tx_enter(struct weir_tx *self, int64_t deadline_ns)
 {

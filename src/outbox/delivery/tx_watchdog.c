@@ -1,11 +1,11 @@
 /*
  * tx_watchdog.c - cancels the statement of a transactional handler whose budget is over.
  *
- * A worker of its own, on a thread that runs no user code and waits for no lock of the database:
- * on SQLite the lease keeper itself waits for the handler's transaction. It sleeps until the first
- * deadline that it knows of. A call whose deadline comes sooner wakes it: the first one after a
- * rest, and then one per budget. A handler that goes on with another statement is told again, at
- * every turn.
+ * A worker of its own, on a thread that runs no user code and waits for no lock of the
+ * database: on SQLite the lease keeper itself waits for the handler's transaction. It
+ * sleeps until the first deadline that it knows of. A call whose deadline comes sooner
+ * wakes it: the first one after a rest, and then one per budget. A handler that goes on
+ * with another statement is told again, at every turn.
  */
 #include "base/arith.h"
 #include "base/heap.h"
@@ -16,8 +16,9 @@
 #define AGAIN_NS WEIR_MILLISECONDS(100)
 
 /*
- * A call that begins while we look is seen, or finds `watch_ns` at WEIR_FOREVER and rings; or, at
- * the end, compares with what we sleep for. Its deadline is in place before it looks.
+ * A call that begins while we look is seen, or finds `watch_ns` at WEIR_FOREVER and
+ * rings; or, at the end, compares with what we sleep for. Its deadline is in place
+ * before it looks.
  */
 static enum weir_status watch(struct weir_context *context, void *state,
                               struct weir_directive *out, struct weir_error *error)

@@ -18,7 +18,8 @@
 #define GRACE_NS WEIR_SECONDS(2)
 #define ENTER_AGAIN_NS WEIR_SECONDS(1)
 
-/* Clocks that are synchronised at all are closer; a round trip that lasted longer tells nothing. */
+/* Clocks that are synchronised at all are closer; a round trip that lasted longer tells
+ * nothing. */
 enum { CLOCK_OFF_US_MAX = 5000000, ROUND_TRIP_US_MAX = 1000000 };
 
 static int64_t now_of(const struct weir_failure_detector *self)
@@ -26,7 +27,7 @@ static int64_t now_of(const struct weir_failure_detector *self)
     return weir_executor_now(self->outbox->executor);
 }
 
-/* ---- life ------------------------------------------------------------------------------ */
+/* ---- life -------------------------------------------------------------------------- */
 
 /* In a simulation nobody dies but by order, and no session would know of it. */
 void weir_failure_detector_init(struct weir_failure_detector *self,
@@ -78,7 +79,8 @@ void weir_failure_detector_open_session(struct weir_failure_detector *self)
     note_entered(self, status, &error);
 }
 
-/* Where sessions and the pool do not lead to one server, a new one is not tried at once. */
+/* Where sessions and the pool do not lead to one server, a new one is not tried at
+ * once. */
 enum weir_status weir_failure_detector_confirm(struct weir_failure_detector *self,
                                                struct weir_connection *connection,
                                                struct weir_error *error)
@@ -113,7 +115,7 @@ int64_t weir_failure_detector_abandon_session(struct weir_failure_detector *self
     return atomic_exchange(&self->outbox->owner, weir_liveness_number());
 }
 
-/* ---- findings -------------------------------------------------------------------------- */
+/* ---- findings ---------------------------------------------------------------------- */
 
 static bool tell(struct weir_failure_detector *self, int64_t number,
                  enum weir_failure_detector_finding finding)
@@ -132,7 +134,8 @@ static bool tell(struct weir_failure_detector *self, int64_t number,
     return true;
 }
 
-/* "1.2.3" as a number to compare; a library that says nothing is older than all that do. */
+/* "1.2.3" as a number to compare; a library that says nothing is older than all that
+ * do. */
 static int64_t rank_of(struct weir_str version)
 {
     char text[32] = "";
@@ -150,7 +153,8 @@ bool weir_failure_detector_is_older(struct weir_str library)
     return rank_of(library) < rank_of(weir_str(weir_version_string()));
 }
 
-/* Who died without a lock is still believed to be alive when it is started again under its name. */
+/* Who died without a lock is still believed to be alive when it is started again under
+ * its name. */
 static bool has_beaten_since_we_began(const struct weir_failure_detector *self,
                                       const struct weir_peer *peer)
 {
@@ -184,8 +188,8 @@ static void find_library(struct weir_failure_detector *self, const struct weir_p
                    weir_version_string());
 }
 
-/* Each process has its own clock where there is no server. Of two that differ one sees the other in
- * the future. */
+/* Each process has its own clock where there is no server. Of two that differ one sees
+ * the other in the future. */
 static void find_clock(struct weir_failure_detector *self, const struct weir_peer *peer)
 {
     const struct weir_outbox *outbox = self->outbox;
@@ -221,7 +225,7 @@ void weir_failure_detector_note_clock(struct weir_failure_detector *self,
                        outbox->name, (long long)(off_us / 1000));
 }
 
-/* ---- looking --------------------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------------------- */
 
 void weir_failure_detector_describe(const struct weir_failure_detector *self,
                                     struct weir_process *out)

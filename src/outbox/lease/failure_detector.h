@@ -1,5 +1,6 @@
 /*
- * failure_detector.h - this process among the others: what it is known by, and what it notices of them.
+ * failure_detector.h - this process among the others: what it is known by, and what it
+ * notices of them.
  *
  *              enter                      is_lost
  *   by lease ---------> by lock, session ---------> abandon: another number, by lease
@@ -7,13 +8,13 @@
  *      |  '--- it cannot be had: tried again             |
  *      '-------------------------------------------------'
  *
- * While others are there it looks at them, several times a second if it has a session (liveness.h): who
- * has died, whether somebody has come or gone, and what an operator should know: a wrong clock, a
- * name used twice, an older library. Each such finding is in the log once. Alone it asks nobody
- * anything.
+ * While others are there it looks at them, several times a second if it has a session
+ * (liveness.h): who has died, whether somebody has come or gone, and what an operator
+ * should know: a wrong clock, a name used twice, an older library. Each such finding is
+ * in the log once. Alone it asks nobody anything.
  *
- * After a session was lost, perhaps because the database has restarted, nobody is judged for two
- * seconds from the next one on: the others may be on their way back too.
+ * After a session was lost, perhaps because the database has restarted, nobody is
+ * judged for two seconds from the next one on: the others may be on their way back too.
  *
  * Threads  The lease keeper's.
  */

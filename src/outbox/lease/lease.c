@@ -1,9 +1,9 @@
 /*
  * lease.c - see lease.h.
  *
- * Whether a lease may be taken, renewed or released is decided by its own row alone. (A position
- * is not: ack.c.) How that is done for many at once differs: postgres/lease.c, mariadb/lease.c,
- * sqlite/lease.c.
+ * Whether a lease may be taken, renewed or released is decided by its own row alone. (A
+ * position is not: ack.c.) How that is done for many at once differs: postgres/lease.c,
+ * mariadb/lease.c, sqlite/lease.c.
  */
 #include "outbox/lease/lease.h"
 
@@ -56,7 +56,7 @@ static const struct weir_lease_ops *ops_of(struct weir_connection *connection)
     return OPS[weir_connection_engine(connection)];
 }
 
-/* ---- take --------------------------------------------------------------------------------- */
+/* ---- take -------------------------------------------------------------------------- */
 
 void weir_lease_keep_taken(struct weir_lease_taking *self, int64_t pid,
                            struct weir_rows *rows, size_t column)
@@ -106,7 +106,7 @@ enum weir_status weir_lease_take(struct weir_connection *connection, int64_t own
     return status;
 }
 
-/* ---- renew and release -------------------------------------------------------------------- */
+/* ---- renew and release ------------------------------------------------------------- */
 
 static void mark_none_kept(struct weir_lease *leases, size_t count)
 {
@@ -188,7 +188,7 @@ enum weir_status weir_lease_forgive(struct weir_connection *connection, int64_t 
         NULL, error);
 }
 
-/* ---- begin -------------------------------------------------------------------------------- */
+/* ---- begin ------------------------------------------------------------------------- */
 
 enum weir_status weir_lease_begin(struct weir_connection *connection,
                                   const struct weir_lease_key *keys, size_t count,

@@ -1,34 +1,39 @@
 /*
  * lease_keeper.c - keeps the leases of a process, and its quota of the partitions.
  *
- * It runs on a thread that never runs user code, so that no handler, however slow, can cost a
- * lease. In each round it releases leased partitions that are leaving, renews the leases of the others, says
- * that the process is alive, and takes or gives up partitions until it has its quota (process.h).
+ * It runs on a thread that never runs user code, so that no handler, however slow, can
+ * cost a lease. In each round it releases leased partitions that are leaving, renews
+ * the leases of the others, says that the process is alive, and takes or gives up
+ * partitions until it has its quota (process.h).
  *
- * A process that has died without its lock (liveness.h) is *evicted*: its leases end, and then its
- * membership, in this order, so that whoever evicts and dies leaves it to the next one. Several may
- * evict it at once.
+ * A process that has died without its lock (liveness.h) is *evicted*: its leases end,
+ * and then its membership, in this order, so that whoever evicts and dies leaves it to
+ * the next one. Several may evict it at once.
  *
- * When our own liveness session is lost others may believe us dead, and be at our partitions already.
- * So all leased partitions are given up at once, before anything is said to the database; running handlers are
- * told to stop, and their acks are refused. Then the process comes back under another number: what is
- * left of the former one is released, and partitions are taken as a newcomer takes them.
+ * When our own liveness session is lost others may believe us dead, and be at our
+ * partitions already. So all leased partitions are given up at once, before anything is
+ * said to the database; running handlers are told to stop, and their acks are refused.
+ * Then the process comes back under another number: what is left of the former one is
+ * released, and partitions are taken as a newcomer takes them.
  *
  * Lost is also a session that others do not see, because they look on another server
- * (liveness.h). So from each connection it is looked for before a heartbeat on it says that there is
- * one; and while there is no connection to be had, a session on a server that takes no writes
- * is given up.
+ * (liveness.h). So from each connection it is looked for before a heartbeat on it says
+ * that there is one; and while there is no connection to be had, a session on a server
+ * that takes no writes is given up.
  *
- * A process in which a handler hangs cannot take that partition again, and the others have their quotas. So a partition that is orphaned for two heartbeats is taken beyond the quota; another one is
- * given up for it, held for longer, which that process can take.
+ * A process in which a handler hangs cannot take that partition again, and the others
+ * have their quotas. So a partition that is orphaned for two heartbeats is taken beyond
+ * the quota; another one is given up for it, held for longer, which that process can
+ * take.
  *
  *   renew   every third of the shortest lease
- *   beat    as often, at most every 3 s; sooner while somebody should give us something, when
- *           somebody has come, gone or died, and when the time of somebody that sends no heartbeat is over
+ *   beat    as often, at most every 3 s; sooner while somebody should give us
+ *           something, when somebody has come, gone or died, and when the time of
+ *           somebody that sends no heartbeat is over
  *   look    at the others, while there are any (failure_detector.h)
  *
- * If the database cannot be reached leases run out by themselves. No call begins once our own
- * clock says that they have; and what was running is refused when it acks.
+ * If the database cannot be reached leases run out by themselves. No call begins once
+ * our own clock says that they have; and what was running is refused when it acks.
  */
 #include "base/arith.h"
 #include "base/fault_point.h"
@@ -62,10 +67,11 @@ struct weir_lease_keeper {
     size_t lease_max;
 };
 
-/* ---- leaving --------------------------------------------------------------------------- */
+/* ---- leaving ----------------------------------------------------------------------- */
 
-/* Leased partitions that nothing waits for also say how far the log was read for them. Those with a mark end it,
- * each by itself, so that what it has told is kept; it counts no more once the lease is released. */
+/* Leased partitions that nothing waits for also say how far the log was read for them.
+ * Those with a mark end it, each by itself, so that what it has told is kept; it counts
+ * no more once the lease is released. */
 static enum weir_status store_positions(struct weir_lease_keeper *self,
                                         struct weir_connection *connection, size_t count,
                                         struct weir_error *error)
@@ -129,7 +135,7 @@ static enum weir_status forgive(struct weir_lease_keeper *self,
     return status;
 }
 
-/* ---- renewing -------------------------------------------------------------------------- */
+/* ---- renewing ---------------------------------------------------------------------- */
 
 static int64_t shortest_lease(const struct weir_outbox *outbox)
 {
@@ -174,8 +180,8 @@ static void note_lost(struct weir_lease_keeper *self, const struct weir_lease *l
     self->heartbeat_ns = 0; /* and look for another one */
 }
 
-/* The leases of all subscribers that last as long as that of subscribers[first]; none if one before it does:
- * then they were renewed with that. */
+/* The leases of all subscribers that last as long as that of subscribers[first]; none
+ * if one before it does: then they were renewed with that. */
 static size_t list_leases(struct weir_lease_keeper *self, size_t first)
 {
     const struct weir_outbox *outbox = self->outbox;
@@ -238,7 +244,7 @@ static enum weir_status renew(struct weir_lease_keeper *self,
     return status;
 }
 
-/* ---- quotas ---------------------------------------------------------------------------- */
+/* ---- quotas ------------------------------------------------------------------------ */
 
 /* What an owner that died has left is worth a line: it leads to a dead letter. */
 static void log_mark(const struct weir_outbox *outbox,
@@ -299,8 +305,9 @@ static enum weir_status admit_all(struct weir_lease_keeper *self,
 }
 
 /*
- * A take whose answer was lost, or that could not be turned into leased partitions, or a release that failed,
- * leaves leases with our name that nobody serves. Give them up, so that they need not run out.
+ * A take whose answer was lost, or that could not be turned into leased partitions, or
+ * a release that failed, leaves leases with our name that nobody serves. Give them up,
+ * so that they need not run out.
  */
 static enum weir_status tidy_subscriber(struct weir_lease_keeper *self,
                                         struct weir_connection *connection,
@@ -364,7 +371,8 @@ static enum weir_status take(struct weir_lease_keeper *self,
     return status;
 }
 
-/* Just after something ends in `left_us` (-1: nothing does), or at `look_ns` if that is sooner. */
+/* Just after something ends in `left_us` (-1: nothing does), or at `look_ns` if that is
+ * sooner. */
 static int64_t look_after(int64_t left_us, int64_t look_ns)
 {
     if (left_us < 0 || left_us >= look_ns / 1000)
@@ -372,8 +380,9 @@ static int64_t look_after(int64_t left_us, int64_t look_ns)
     return left_us * 1000 + WEIR_MILLISECONDS(1);
 }
 
-/* When to look again. Whoever is alive beats long before its time is over, so we are woken only by
- * one that is late, or has a far shorter lease than ours: of that not all the time. */
+/* When to look again. Whoever is alive beats long before its time is over, so we are
+ * woken only by one that is late, or has a far shorter lease than ours: of that not all
+ * the time. */
 static int64_t next_look(const struct weir_quota *quota, uint32_t held,
                          int64_t heartbeat_ns)
 {
@@ -453,7 +462,8 @@ static enum weir_status balance(struct weir_lease_keeper *self,
     return status;
 }
 
-/* Between the database's clock and ours; our wall clock was `before_us` when it was asked. */
+/* Between the database's clock and ours; our wall clock was `before_us` when it was
+ * asked. */
 static void set_clock(struct weir_lease_keeper *self, int64_t before_us)
 {
     struct weir_outbox *outbox = self->outbox;
@@ -524,7 +534,7 @@ static enum weir_status heartbeat(struct weir_lease_keeper *self,
     return status;
 }
 
-/* ---- life and death -------------------------------------------------------------------- */
+/* ---- life and death ---------------------------------------------------------------- */
 
 /* All leases of a number, and then its membership. */
 static enum weir_status clear(struct weir_lease_keeper *self,
@@ -595,7 +605,8 @@ static enum weir_status appear(struct weir_lease_keeper *self,
     return status;
 }
 
-/* The database cannot be reached. It may be soon, so the answer is not waited for for long. */
+/* The database cannot be reached. It may be soon, so the answer is not waited for for
+ * long. */
 static void doubt(struct weir_lease_keeper *self)
 {
     weir_failure_detector_probe(&self->failure_detector,
@@ -638,7 +649,7 @@ static enum weir_status look(struct weir_lease_keeper *self,
     return status;
 }
 
-/* ---- the worker ------------------------------------------------------------------------ */
+/* ---- the worker -------------------------------------------------------------------- */
 
 static enum weir_status round_once(struct weir_lease_keeper *self,
                                    struct weir_connection *connection,
@@ -791,8 +802,8 @@ static enum weir_status leave(struct weir_lease_keeper *self,
     return status;
 }
 
-/* A connection that was lost, perhaps long ago, must not cost the others a whole lease: once more
- * on another one. But who cannot connect does not wait for it again. */
+/* A connection that was lost, perhaps long ago, must not cost the others a whole lease:
+ * once more on another one. But who cannot connect does not wait for it again. */
 static enum weir_status leave_patiently(struct weir_lease_keeper *self,
                                         struct weir_error *error)
 {

@@ -19,7 +19,8 @@
     "CASE WHEN owner IS NULL OR incarnation <> " current                                 \
     " THEN epoch + 1 ELSE marks_from END"
 
-/* What ends a lease: it is given up, or its owner is dead and stays, so that a crash is counted. */
+/* What ends a lease: it is given up, or its owner is dead and stays, so that a crash is
+ * counted. */
 #define WEIR_LEASE_GIVEN_UP "owner = NULL, until_us = 0"
 #define WEIR_LEASE_RUN_OUT "until_us = 0"
 
@@ -38,8 +39,8 @@ struct weir_lease_taking {
     size_t taken;
 };
 
-/* Keep one that was taken: its epoch, crashes, marks_from and replay_to are in the columns from
- * `column` on. */
+/* Keep one that was taken: its epoch, crashes, marks_from and replay_to are in the
+ * columns from `column` on. */
 void weir_lease_keep_taken(struct weir_lease_taking *self, int64_t pid,
                            struct weir_rows *rows, size_t column);
 bool weir_lease_is_excepted(const struct weir_lease_taking *self, int64_t pid);

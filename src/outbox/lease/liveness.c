@@ -31,7 +31,7 @@ bool weir_liveness_is_possible(const struct weir_db *db)
            (url->engine != WEIR_SQLITE || strcmp(url->path, ":memory:") != 0);
 }
 
-/* ---- life ------------------------------------------------------------------------------ */
+/* ---- life -------------------------------------------------------------------------- */
 
 static const struct weir_liveness_ops *ops_of(const struct weir_db *db)
 {
@@ -81,7 +81,7 @@ bool weir_liveness_is_held(struct weir_liveness *self)
     return !self->astray && self->ops->is_held(self);
 }
 
-/* ---- where it is ----------------------------------------------------------------------- */
+/* ---- where it is ------------------------------------------------------------------- */
 
 enum weir_status weir_liveness_confirm(struct weir_liveness *self,
                                        struct weir_connection *connection,
@@ -116,7 +116,7 @@ void weir_liveness_probe(struct weir_liveness *self, int64_t wait_limit_ns)
         self->astray = true;
 }
 
-/* ---- a session of a server ------------------------------------------------------------- */
+/* ---- a session of a server --------------------------------------------------------- */
 
 enum weir_status weir_liveness_open_session(struct weir_liveness *self,
                                             struct weir_db *db, struct weir_error *error)
@@ -145,7 +145,7 @@ void weir_liveness_close_session(struct weir_liveness *self)
         weir_connection_destroy(self->session);
 }
 
-/* ---- looking --------------------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------------------- */
 
 static struct weir_peer read_peer(struct weir_liveness *self, struct weir_rows *rows)
 {

@@ -1,33 +1,37 @@
 /*
  * liveness.h - a lock that vanishes with its process.
  *
- * A lease says until when a process is believed to be alive. That is the truth, but it takes as long
- * as a lease to notice that a process is dead. So each process also holds a lock, on a session that
- * does nothing else, and that ends with the process whatever ends it. Whoever sees a member without its
- * lock knows that it is dead, and need not wait.
+ * A lease says until when a process is believed to be alive. That is the truth, but it
+ * takes as long as a lease to notice that a process is dead. So each process also holds
+ * a lock, on a session that does nothing else, and that ends with the process whatever
+ * ends it. Whoever sees a member without its lock knows that it is dead, and need not
+ * wait.
  *
- *   PostgreSQL   an advisory lock of the session; its key is the process's number; pg_locks shows it
+ *   PostgreSQL   an advisory lock of the session; its key is the process's number;
+ *                pg_locks shows it
  *   MariaDB      GET_LOCK of a name with that number; IS_USED_LOCK shows it
- *   SQLite       one byte, at that number, of a file beside the database: a lock of the open file,
- *                so that two outboxes of one process have one each
+ *   SQLite       one byte, at that number, of a file beside the database: a lock of the
+ *                open file, so that two outboxes of one process have one each
  *
- * A number is used for one session and never again. So "the lock of this number is gone" stays true:
- * any number of processes may find it out, and act on it as late as they like. A process that has lost
- * its session and lives goes on under another number, with new epochs (lease_keeper.c).
+ * A number is used for one session and never again. So "the lock of this number is
+ * gone" stays true: any number of processes may find it out, and act on it as late as
+ * they like. A process that has lost its session and lives goes on under another
+ * number, with new epochs (lease_keeper.c).
  *
  * Others look for the lock where they write. A session that is there may have been left
- * behind: its server was the primary, takes no writes any more, and the connections of the pool
- * lead to another one. Nobody sees its lock there. So the question is asked as others ask it,
- * from each connection that the lease keeper gets (confirm), and of the session itself when there is
- * no connection to be had (doubt). That other connections were lost says nothing: they may end
- * for reasons of their own.
+ * behind: its server was the primary, takes no writes any more, and the connections of
+ * the pool lead to another one. Nobody sees its lock there. So the question is asked as
+ * others ask it, from each connection that the lease keeper gets (confirm), and of the
+ * session itself when there is no connection to be had (doubt). That other connections
+ * were lost says nothing: they may end for reasons of their own.
  *
- * Nobody is safe because of this: epochs fence. It only makes a death known sooner. The lock is taken
- * before the member's row says so (`alive_by`), and whoever judges reads the row before the lock.
+ * Nobody is safe because of this: epochs fence. It only makes a death known sooner. The
+ * lock is taken before the member's row says so (`alive_by`), and whoever judges reads
+ * the row before the lock.
  *
- * A process that is stopped keeps its lock, as does one whose host has lost its power until the
- * server's TCP notices: their leases run out. A child that was forked, and did not exec, keeps
- * SQLite's lock as long as it lives.
+ * A process that is stopped keeps its lock, as does one whose host has lost its power
+ * until the server's TCP notices: their leases run out. A child that was forked, and
+ * did not exec, keeps SQLite's lock as long as it lives.
  *
  * Threads  The lease keeper's.
  * Failure  Whatever goes wrong, the process is known by its lease.
@@ -42,7 +46,8 @@ struct weir_liveness;
 /* A number for a process that nobody has had, nor will have: random, positive. */
 int64_t weir_liveness_number(void);
 
-/* Can there be such a lock? Not for a database in memory, nor behind a transaction pooler. */
+/* Can there be such a lock? Not for a database in memory, nor behind a transaction
+ * pooler. */
 bool weir_liveness_is_possible(const struct weir_db *db);
 
 /* Take the lock of this number on a new session. *out is NULL on failure. */
@@ -58,17 +63,17 @@ void weir_liveness_close(struct weir_liveness *self);
 bool weir_liveness_is_held(struct weir_liveness *self);
 
 /*
- * Look for the lock from a connection of the pool. If it is not seen there is_held() is false
- * from then on. One statement, once for each connection: it leads to one server as long as it
- * lives.
+ * Look for the lock from a connection of the pool. If it is not seen there is_held() is
+ * false from then on. One statement, once for each connection: it leads to one server
+ * as long as it lives.
  */
 WEIR_CHECKED enum weir_status weir_liveness_confirm(struct weir_liveness *self,
                                                     struct weir_connection *connection,
                                                     struct weir_error *error);
 
 /*
- * There is no connection to look from. If the server of the session takes no writes any more,
- * or says nothing within `wait_limit_ns`, is_held() is false from then on.
+ * There is no connection to look from. If the server of the session takes no writes any
+ * more, or says nothing within `wait_limit_ns`, is_held() is false from then on.
  */
 void weir_liveness_probe(struct weir_liveness *self, int64_t wait_limit_ns);
 
@@ -86,9 +91,10 @@ struct weir_peer {
 typedef void (*weir_peer_fn)(void *state, const struct weir_peer *peer);
 
 /*
- * Visit all members but `number` that count as alive, each once. With a server that is one statement on
- * the session itself, and so the proof that it is there: when it is not, is_held() is false from then
- * on. `connection` is used on SQLite, and everywhere when `self` is NULL: then nobody is dead.
+ * Visit all members but `number` that count as alive, each once. With a server that is
+ * one statement on the session itself, and so the proof that it is there: when it is
+ * not, is_held() is false from then on. `connection` is used on SQLite, and everywhere
+ * when `self` is NULL: then nobody is dead.
  */
 WEIR_CHECKED enum weir_status weir_liveness_poll(struct weir_liveness *self,
                                                  struct weir_connection *connection,

@@ -26,14 +26,15 @@ struct weir_liveness_ops {
     /* Without a round trip. */
     bool (*is_held)(struct weir_liveness *self);
 
-    /* Is the lock of number {1} held, as seen from any connection? NULL: there is no other
-     * place to look from. */
+    /* Is the lock of number {1} held, as seen from any connection? NULL: there is no
+     * other place to look from. */
     const struct weir_sql *seen;
 
     /* A text to be asked on the session: does its server take writes? NULL: as above. */
     const char *writable;
 
-    /* Rows of WEIR_PEERS, {1} is our number. NULL: asked on any connection, by the plain one. */
+    /* Rows of WEIR_PEERS, {1} is our number. NULL: asked on any connection, by the
+     * plain one. */
     const struct weir_sql *peers;
 
     /* Does the current row of them say that its lock is held? */
@@ -42,7 +43,8 @@ struct weir_liveness_ops {
     void (*close)(struct weir_liveness *self);
 };
 
-/* All rows of a process are written by one beat, and say the same. `held` may name x.number. */
+/* All rows of a process are written by one beat, and say the same. `held` may name
+ * x.number. */
 #define WEIR_PEERS(held)                                                                 \
     "SELECT x.number, x.name, x.library, x.alive_by, x.clock_off_us, x.ahead_us, " held  \
     " FROM (SELECT m.process AS number, max(m.name) AS name, max(m.library) AS library," \
@@ -60,7 +62,8 @@ enum {
     WEIR_PEER_HELD
 };
 
-/* For the engines with a server: the session, and what its driver can tell of it; and the column. */
+/* For the engines with a server: the session, and what its driver can tell of it; and
+ * the column. */
 enum weir_status weir_liveness_open_session(struct weir_liveness *self,
                                             struct weir_db *db, struct weir_error *error);
 bool weir_liveness_has_session(struct weir_liveness *self);

@@ -1,8 +1,8 @@
 /*
  * process.c - see process.h.
  *
- * The leases of a subscription are at most 64 rows, so they are read by holder and the sums are
- * made here: the same on all engines.
+ * The leases of a subscription are at most 64 rows, so they are read by holder and the
+ * sums are made here: the same on all engines.
  */
 #include "outbox/lease/process.h"
 
@@ -37,11 +37,12 @@
 #define DEAD "until_us < {now} - " LONG_DEAD
 
 /*
- * One row for each holder of leases, one without holder if there is none: the subscription, is its
- * queue paused, how many others are alive, and how many of these have a smaller number than we and
- * than the holder, how long the first of the others is alive if it sends no heartbeat (null if there are
- * none), is the subscription paused, the database's clock; the holder (null when the leases may be taken), how many, and how long
- * the first of them lasts. By primary keys.
+ * One row for each holder of leases, one without holder if there is none: the
+ * subscription, is its queue paused, how many others are alive, and how many of these
+ * have a smaller number than we and than the holder, how long the first of the others
+ * is alive if it sends no heartbeat (null if there are none), is the subscription
+ * paused, the database's clock; the holder (null when the leases may be taken), how
+ * many, and how long the first of them lasts. By primary keys.
  */
 #define OF_OTHERS(what, more)                                                            \
     "(SELECT " what " FROM {p}_member m WHERE m.subscription = s.id"                     \
@@ -76,9 +77,9 @@ enum {
 };
 
 /*
- * All of it at once, since a process that has nothing to do beats on. The parts see the tables as
- * they were before, which is why others are counted and not members. Whoever is evicted and beats
- * again at this moment is left alone, so nobody waits for anybody.
+ * All of it at once, since a process that has nothing to do beats on. The parts see the
+ * tables as they were before, which is why others are counted and not members. Whoever
+ * is evicted and beats again at this moment is left alone, so nobody waits for anybody.
  */
 static const struct weir_sql SQL_HEARTBEAT_PG = {
     .name = "beat",
@@ -105,9 +106,10 @@ static const struct weir_sql SQL_QUOTAS_SQLITE = {
 };
 
 /*
- * Here it is a statement after the other, each by itself: nobody holds a row while it waits for
- * another. So members that are long dead are looked for without locks, and then removed by their
- * keys; a DELETE of all of them would lock the rows that it passes.
+ * Here it is a statement after the other, each by itself: nobody holds a row while it
+ * waits for another. So members that are long dead are looked for without locks, and
+ * then removed by their keys; a DELETE of all of them would lock the rows that it
+ * passes.
  */
 #define MARIA_QUOTAS                                                                     \
     "JSON_TABLE({1}, '$[*]' COLUMNS (id BIGINT PATH '$[0]',"                             \
@@ -159,7 +161,7 @@ struct heartbeat {
 
 enum { SUBSCRIPTION, DELIVERED, RATE, COLUMN_COUNT };
 
-/* ---- rows --------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------- */
 
 static struct weir_quota *find_quota(struct heartbeat *self, int64_t subscription)
 {
@@ -177,7 +179,8 @@ static uint32_t quota_of(const struct weir_quota *quota, int64_t rank)
     uint64_t turn = ((uint64_t)rank + (uint64_t)quota->subscription) % quota->processes;
 
     if (partitions > 0 && quota->processes >= partitions)
-        return 1; /* whoever is first: a process that could do nothing would help nobody */
+        return 1; /* whoever is first: a process that could do nothing would help nobody
+                   */
     return partitions / quota->processes + (turn < partitions % quota->processes);
 }
 
@@ -248,7 +251,7 @@ static enum weir_status read_quotas(struct heartbeat *self,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* ---- the heartbeat ----------------------------------------------------------------------------- */
+/* ---- the heartbeat ----------------------------------------------------------------- */
 
 static void clear_quotas(struct heartbeat *self)
 {

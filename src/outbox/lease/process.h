@@ -1,14 +1,16 @@
 /*
  * process.h - the processes that serve a subscription.
  *
- * Each has a row with a time of the database's clock until which it counts as alive at most, and
- * says by what it is known to be: by that time alone, or also by a lock (liveness.h). From the live
- * ones follows the quota of each. The quotas of a subscription add up to its partitions and differ by
- * one at most: by the order of the processes' numbers, beginning with another one in each
- * subscription, so that it is not always the same process that has more. Where there are more
- * processes than partitions each may have one, and the first has it.
+ * Each has a row with a time of the database's clock until which it counts as alive at
+ * most, and says by what it is known to be: by that time alone, or also by a lock
+ * (liveness.h). From the live ones follows the quota of each. The quotas of a
+ * subscription add up to its partitions and differ by one at most: by the order of the
+ * processes' numbers, beginning with another one in each subscription, so that it is
+ * not always the same process that has more. Where there are more processes than
+ * partitions each may have one, and the first has it.
  *
- * Threads  Whoever holds the connection. Each call is a transaction of its own (on MariaDB several).
+ * Threads  Whoever holds the connection. Each call is a transaction of its own (on
+ *          MariaDB several).
  */
 #ifndef WEIR_OUTBOX_LEASE_PROCESS_H
 #define WEIR_OUTBOX_LEASE_PROCESS_H
@@ -38,18 +40,18 @@ struct weir_quota {
     uint32_t surplus;     /* out: leases that others hold beyond the quota */
     int64_t
         next_free_us; /* out: until the next lease of somebody else runs out; -1: none */
-    int64_t
-        next_dead_us; /* out: until another one is dead, if it sends no heartbeat; -1: none */
-    bool queue_paused;     /* out */
-    bool paused;           /* out: this subscription is */
+    int64_t next_dead_us; /* out: until another one is dead, if it sends no heartbeat; -1:
+                             none */
+    bool queue_paused;    /* out */
+    bool paused;          /* out: this subscription is */
     uint32_t attempts_max; /* out: of the queue; 0: no limit */
     bool removed;          /* out: the subscription is gone */
     uint32_t held;         /* out: leases that are ours, as the database has it */
     int64_t now_us; /* out: the database's clock; 0 when the subscription is gone */
 };
 
-/* Be alive for `duration_us` more in each of these subscriptions, publish what was delivered, remove
- * members long dead, and read the quotas. */
+/* Be alive for `duration_us` more in each of these subscriptions, publish what was
+ * delivered, remove members long dead, and read the quotas. */
 WEIR_CHECKED enum weir_status weir_process_heartbeat(struct weir_connection *connection,
                                                      const struct weir_process *process,
                                                      struct weir_quota *quotas,

@@ -1,10 +1,10 @@
 /*
  * lag_by_id.c - see lag_by_id.h.
  *
- * The log has no index by partition, so rows are looked at one by one, from the position that is
- * furthest behind on, until all were, or more wait than are counted exactly, or there are too many.
- * Then the newest are looked at too, and what lies between is estimated by the share that each
- * partition has of those:
+ * The log has no index by partition, so rows are looked at one by one, from the
+ * position that is furthest behind on, until all were, or more wait than are counted
+ * exactly, or there are too many. Then the newest are looked at too, and what lies
+ * between is estimated by the share that each partition has of those:
  *
  *   | front, looked at |        gap, estimated        | back, looked at |
  *   ^ furthest behind                                               head ^
@@ -51,8 +51,8 @@ static const struct weir_sql SQL_ANY_ASIDE = {
     .parameters = "i",
 };
 
-/* Index (partition, cut, id); it covers all but the time. Rows counted, the last of them, the
- * last there is, and the time of the first. */
+/* Index (partition, cut, id); it covers all but the time. Rows counted, the last of
+ * them, the last there is, and the time of the first. */
 #define ASIDE_ROWS " FROM {p}_aside WHERE pid = {1} AND cut = 0 AND id > {2}"
 static const struct weir_sql SQL_ASIDE = {
     .name = "lag aside",
@@ -69,7 +69,7 @@ static const struct weir_sql SQL_TIME_AFTER = {
     .parameters = "i",
 };
 
-/* ---- positions ---------------------------------------------------------------------------- */
+/* ---- positions --------------------------------------------------------------------- */
 
 static enum weir_status make_room(struct weir_lag_tally *self, struct weir_error *error)
 {
@@ -131,7 +131,7 @@ static int64_t furthest_behind(const struct weir_lag_tally *self)
     return lowest;
 }
 
-/* ---- counting ----------------------------------------------------------------------------- */
+/* ---- counting ---------------------------------------------------------------------- */
 
 static void note_time(struct weir_lag_entry *entry, int64_t created_us)
 {
@@ -283,7 +283,7 @@ enum weir_status weir_lag_count_rows(struct weir_lag_tally *self,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* ---- estimating --------------------------------------------------------------------------- */
+/* ---- estimating -------------------------------------------------------------------- */
 
 static enum weir_status
 estimate_entry(struct weir_lag_tally *self, struct weir_lag_entry *entry,
@@ -336,7 +336,7 @@ static enum weir_status count_log(struct weir_lag_tally *self,
     return status;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------- */
 
 static enum weir_status count_all(struct weir_lag_tally *self,
                                   const struct weir_lag_means *means,
@@ -355,7 +355,8 @@ static enum weir_status count_all(struct weir_lag_tally *self,
     return status;
 }
 
-/* In one snapshot, the caller's if it has one: a row that is moved aside meanwhile counts once. */
+/* In one snapshot, the caller's if it has one: a row that is moved aside meanwhile
+ * counts once. */
 static enum weir_status count_in_snapshot(struct weir_lag_tally *self,
                                           const struct weir_lag_means *means,
                                           struct weir_connection *connection,

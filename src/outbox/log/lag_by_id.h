@@ -1,8 +1,9 @@
 /*
  * lag_by_id.h - how much waits in a log whose places are ids: SQLite and MariaDB.
  *
- * A *tally* has an entry for each subscription and partition of a queue, and everything that is
- * looked at is added to the entries it waits for. The engines differ in how they look at many rows.
+ * A *tally* has an entry for each subscription and partition of a queue, and everything
+ * that is looked at is added to the entries it waits for. The engines differ in how
+ * they look at many rows.
  *
  * Threads  The connection's owner.
  * Memory   A tally lives for one call of weir_lag_by_id().
@@ -54,8 +55,8 @@ struct weir_lag_stretch {
 };
 
 struct weir_lag_means {
-    /* Look at the log behind `after_id`: at all of it, or at question.look_max rows, or until it is
-     * enough. */
+    /* Look at the log behind `after_id`: at all of it, or at question.look_max rows, or
+     * until it is enough. */
     enum weir_status (*count_front)(struct weir_lag_tally *tally,
                                     struct weir_connection *connection, int64_t after_id,
                                     struct weir_lag_stretch *out,
@@ -80,12 +81,12 @@ void weir_lag_add(struct weir_lag_tally *self, const struct weir_lag_group *grou
 void weir_lag_stretch_grow(struct weir_lag_stretch *self, int64_t first_id,
                            int64_t last_id, int64_t rows);
 
-/* More waits than is counted exactly, and not too little was looked at to tell how much; or the time
- * is over. */
+/* More waits than is counted exactly, and not too little was looked at to tell how
+ * much; or the time is over. */
 bool weir_lag_is_enough(struct weir_lag_tally *self, int64_t rows);
 
-/* Row by row: `sql` gives id, partition and time, of {2} rows behind {1}. `out` grows. In the front
- * it ends when it is enough. */
+/* Row by row: `sql` gives id, partition and time, of {2} rows behind {1}. `out` grows.
+ * In the front it ends when it is enough. */
 WEIR_CHECKED enum weir_status
 weir_lag_count_rows(struct weir_lag_tally *self, struct weir_connection *connection,
                     const struct weir_sql *sql, enum weir_lag_where where,

@@ -1,23 +1,26 @@
 /*
  * log.h - the append-only log: the operation table of a storage engine.
  *
- * Producers append; whoever delivers reads pages in the log's order (log_position.h), as often as it
- * likes; nothing is changed per message. The sweep removes what every subscription has passed.
+ * Producers append; whoever delivers reads pages in the log's order (log_position.h),
+ * as often as it likes; nothing is changed per message. The sweep removes what every
+ * subscription has passed.
  *
  *   append() ... commit        advance(): makes what is committed readable, up to *head
  *        |                        |
- *   [ passed by all | read by some | readable | committed | running ]  ->  the log's order
+ *   [ passed by all | read by some | readable | committed | running ]  ->  the log's
+ *                                                                      order
  *     ^ sweep()                             ^ head
  *
- * On PostgreSQL ids are taken before commit, so the order of ids is not the order of commits:
- * advance() *cuts* (design in postgres/log.c). On SQLite there is one writer at a time and every
- * committed row is readable. On MariaDB advance() *moves* (mariadb/log.h).
+ * On PostgreSQL ids are taken before commit, so the order of ids is not the order of
+ * commits: advance() *cuts* (design in postgres/log.c). On SQLite there is one writer
+ * at a time and every committed row is readable. On MariaDB advance() *moves*
+ * (mariadb/log.h).
  *
- * Rows that one slow reader still needs when all others are done are *set aside*: moved to a
- * small table that read() merges in by place, so nobody sees a difference.
+ * Rows that one slow reader still needs when all others are done are *set aside*: moved
+ * to a small table that read() merges in by place, so nobody sees a difference.
  *
- * Threads  A log is read-only after open; any thread, each with a connection of its own. The
- *          sweep's state belongs to one worker.
+ * Threads  A log is read-only after open; any thread, each with a connection of its
+ *          own. The sweep's state belongs to one worker.
  * Failure  As the database does. Every operation may be repeated after any failure.
  */
 #ifndef WEIR_OUTBOX_LOG_LOG_H
@@ -47,7 +50,8 @@ struct weir_outbox_log {
         *limits; /* likewise; NULL: those of postgres/sweep.h */
 };
 
-/* One message to append: checked, its partition decided, its headers as JSON. All borrowed. */
+/* One message to append: checked, its partition decided, its headers as JSON. All
+ * borrowed. */
 struct weir_log_entry {
     int64_t pid;
     uint8_t uid[WEIR_UID_SIZE];
@@ -77,8 +81,9 @@ typedef enum weir_status (*weir_log_row_fn)(void *state, const struct weir_log_r
                                             struct weir_error *error);
 
 /*
- * What was removed of a queue. `log_position` is behind everything that was ever removed of it, in any
- * partition; `count` changes whenever something is removed, also when that was before the place.
+ * What was removed of a queue. `log_position` is behind everything that was ever
+ * removed of it, in any partition; `count` changes whenever something is removed, also
+ * when that was before the place.
  */
 struct weir_removal {
     int64_t queue_id;
@@ -167,9 +172,10 @@ struct weir_log_ops {
         advance_max; /* rows that advance() makes readable at most; 0: all there are */
 
     /*
-     * Append in order, inside the caller's transaction or, without one, atomically. Fills in
-     * each entry's id. On PostgreSQL also notifies `channel` if somebody sleeps. `count` is at
-     * least 1; splits large calls (in one transaction or savepoint of its own) as need be.
+     * Append in order, inside the caller's transaction or, without one, atomically.
+     * Fills in each entry's id. On PostgreSQL also notifies `channel` if somebody
+     * sleeps. `count` is at least 1; splits large calls (in one transaction or
+     * savepoint of its own) as need be.
      */
     enum weir_status (*append)(const struct weir_outbox_log *self,
                                struct weir_connection *connection,
@@ -177,9 +183,11 @@ struct weir_log_ops {
                                const char *channel, struct weir_error *error);
 
     /*
-     * Make what is committed readable. *head gets the newest readable place; *moved whether it
-     * is later than `known`. Outside of any transaction. `may_cut` false: only look what others
-     * have made readable. No more than `advance_max` at a time; weir_log_catch_up() does all. On PostgreSQL a cut notifies `channel` (NULL: nobody).
+     * Make what is committed readable. *head gets the newest readable place; *moved
+     * whether it is later than `known`. Outside of any transaction. `may_cut` false:
+     * only look what others have made readable. No more than `advance_max` at a time;
+     * weir_log_catch_up() does all. On PostgreSQL a cut notifies `channel` (NULL:
+     * nobody).
      */
     enum weir_status (*advance)(const struct weir_outbox_log *self,
                                 struct weir_connection *connection,
@@ -188,43 +196,45 @@ struct weir_log_ops {
                                 bool *moved, struct weir_error *error);
 
     /*
-     * "I watch the log, nobody need notify" (for a few seconds), or not any more: notify_mode.h. Not
-     * transactional. NULL where producers notify nobody anyway.
+     * "I watch the log, nobody need notify" (for a few seconds), or not any more:
+     * notify_mode.h. Not transactional. NULL where producers notify nobody anyway.
      */
     enum weir_status (*say_watching)(const struct weir_outbox_log *self,
                                      struct weir_connection *connection, bool watching,
                                      struct weir_error *error);
 
     /*
-     * One page, outside of any transaction. The amount of work is bounded also when no row
-     * matches: then rows is 0 and `end` has moved. `removals` are read in the snapshot of the
-     * last rows, or a later one: a row that is missing in the page because it was removed is
-     * counted in them. A page that looked at no row leaves them as they are.
+     * One page, outside of any transaction. The amount of work is bounded also when no
+     * row matches: then rows is 0 and `end` has moved. `removals` are read in the
+     * snapshot of the last rows, or a later one: a row that is missing in the page
+     * because it was removed is counted in them. A page that looked at no row leaves
+     * them as they are.
      */
     enum weir_status (*read)(const struct weir_outbox_log *self,
                              struct weir_connection *connection, struct weir_page *page,
                              struct weir_error *error);
 
-    /* The start of a new subscription of this queue: behind the highest ever removed, or now.
-     * Inside the transaction that subscribes, under the lock (subscription.c). */
+    /* The start of a new subscription of this queue: behind the highest ever removed,
+     * or now. Inside the transaction that subscribes, under the lock (subscription.c). */
     enum weir_status (*start)(const struct weir_outbox_log *self,
                               struct weir_connection *connection, int64_t queue_id,
                               bool now, struct weir_log_position *out,
                               struct weir_error *error);
 
     /*
-     * Waiting messages for each (subscription, partition) of a queue that has any: committed
-     * and not passed, also those that no cut has yet. Exact while WEIR_LAG_EXACT_MAX wait, or
-     * less, over all its subscriptions, and no more than `look_max` rows of the log have to be
-     * looked at for that; otherwise estimates, but for positions close to the end.
+     * Waiting messages for each (subscription, partition) of a queue that has any:
+     * committed and not passed, also those that no cut has yet. Exact while
+     * WEIR_LAG_EXACT_MAX wait, or less, over all its subscriptions, and no more than
+     * `look_max` rows of the log have to be looked at for that; otherwise estimates,
+     * but for positions close to the end.
      */
     enum weir_status (*lag)(const struct weir_outbox_log *self,
                             struct weir_connection *connection,
                             const struct weir_lag_question *question, weir_lag_fn visit,
                             void *state, struct weir_error *error);
 
-    /* One bounded step: remove what all have passed, set aside, rotate, checkpoint. Takes its
-     * own connections. */
+    /* One bounded step: remove what all have passed, set aside, rotate, checkpoint.
+     * Takes its own connections. */
     enum weir_status (*sweep)(const struct weir_outbox_log *self, struct weir_db *db,
                               struct weir_sweep_state *state,
                               struct weir_sweep_report *report, struct weir_error *error);
@@ -234,39 +244,41 @@ extern const struct weir_log_ops weir_log_sqlite;
 extern const struct weir_log_ops weir_log_postgresql;
 extern const struct weir_log_ops weir_log_mariadb;
 
-/* Choose the table and read what open() needs. WEIR_SCHEMA: no such engine, or the database was
- * restored from another cluster. */
+/* Choose the table and read what open() needs. WEIR_SCHEMA: no such engine, or the
+ * database was restored from another cluster. */
 WEIR_CHECKED enum weir_status weir_outbox_log_open(struct weir_outbox_log *self,
                                                    struct weir_connection *connection,
                                                    struct weir_error *error);
 
 /*
- * Before anything is done on a connection: does it still lead to the database that the log was
- * opened on? A process outlives its connections, and behind the same address there may be a restored
- * database by now. Asks once for each connection. WEIR_SCHEMA, as open().
+ * Before anything is done on a connection: does it still lead to the database that the
+ * log was opened on? A process outlives its connections, and behind the same address
+ * there may be a restored database by now. Asks once for each connection. WEIR_SCHEMA,
+ * as open().
  */
 WEIR_CHECKED enum weir_status weir_outbox_log_check(const struct weir_outbox_log *self,
                                                     struct weir_connection *connection,
                                                     struct weir_error *error);
 
 /*
- * Before anything is delivered: is everything there that the tables speak of? WEIR_SCHEMA: the
- * database was restored from a dump with a hole (postgres/copy.h), and nobody has said that it is to
- * deliver all the same.
+ * Before anything is delivered: is everything there that the tables speak of?
+ * WEIR_SCHEMA: the database was restored from a dump with a hole (postgres/copy.h), and
+ * nobody has said that it is to deliver all the same.
  */
 WEIR_CHECKED enum weir_status weir_outbox_log_vet(const struct weir_outbox_log *self,
                                                   struct weir_connection *connection,
                                                   struct weir_error *error);
 
-/* PostgreSQL: the cluster and the database that a statement runs in, as the meta table has it. */
+/* PostgreSQL: the cluster and the database that a statement runs in, as the meta table
+ * has it. */
 #define WEIR_IDENTITY_PG                                                                 \
     "(SELECT system_identifier FROM pg_control_system())::text || '/' ||"                \
     " (SELECT oid FROM pg_database WHERE datname = current_database())::text"
 
 /*
- * The oldest place from which everything of a queue is still there: behind whatever was ever removed of
- * it. A new subscription begins there, and none can go back further. Inside a transaction that holds the
- * lock of subscribing, or the sweep may raise it.
+ * The oldest place from which everything of a queue is still there: behind whatever was
+ * ever removed of it. A new subscription begins there, and none can go back further.
+ * Inside a transaction that holds the lock of subscribing, or the sweep may raise it.
  */
 WEIR_CHECKED enum weir_status weir_log_oldest(const struct weir_outbox_log *self,
                                               struct weir_connection *connection,

@@ -3,14 +3,15 @@
  *
  * The log has one order for everybody: (cut, id). A place stands *behind* messages:
  *
- *   PostgreSQL   {cut, id}: every message of the cuts up to and including `cut`, and of the
- *                cut after it those with an id up to `id`. So a message `id` of cut n leaves
- *                the place {n - 1, id}, and a cut n that was read to its end {n, 0}.
+ *   PostgreSQL   {cut, id}: every message of the cuts up to and including `cut`, and of
+ *                the cut after it those with an id up to `id`. So a message `id` of cut
+ *                n leaves the place {n - 1, id}, and a cut n that was read to its end
+ *                {n, 0}.
  *   SQLite       {0, id}: every message with an id up to `id`.
  *   MariaDB      the same, of the ids that the log gives when a message is moved into it.
  *
- * This is the one definition of *passed*; sweep, set-aside, lag and restore use it too. Places
- * compare first by cut, then by id, on all engines.
+ * This is the one definition of *passed*; sweep, set-aside, lag and restore use it too.
+ * Places compare first by cut, then by id, on all engines.
  */
 #ifndef WEIR_OUTBOX_LOG_LOG_POSITION_H
 #define WEIR_OUTBOX_LOG_LOG_POSITION_H
@@ -41,8 +42,8 @@ static inline struct weir_log_position weir_log_position_later(struct weir_log_p
     return weir_log_position_before(a, b) ? b : a;
 }
 
-/* A partition of a queue is one number in the database, and fits into 32 bits on servers: a row with
- * a larger id is refused where it is read (stored_queue.h). */
+/* A partition of a queue is one number in the database, and fits into 32 bits on
+ * servers: a row with a larger id is refused where it is read (stored_queue.h). */
 #define WEIR_QUEUE_ID_MAX ((INT32_MAX - 63) / 64)
 
 /* Wraps around for an id that is out of range, as SQL would not. */

@@ -1,8 +1,9 @@
 /*
  * page.h - which rows of the log a page is about, where the database cannot choose them.
  *
- * Statements are given a table with a byte for each remainder of a partition, and leave what is
- * large where it is for rows that are surely not wanted; weir_page_wants() decides the rest.
+ * Statements are given a table with a byte for each remainder of a partition, and leave
+ * what is large where it is for rows that are surely not wanted; weir_page_wants()
+ * decides the rest.
  *
  * And what was removed of its queues: statements read it together with the rows.
  */
@@ -41,7 +42,8 @@ static inline void weir_page_mark(const struct weir_page *self,
         table[(uint64_t)self->pids[i] % WEIR_PAGE_REMAINDERS] = 1;
 }
 
-/* The queues whose removals are asked for, as a range of ids; an empty one if there are none. */
+/* The queues whose removals are asked for, as a range of ids; an empty one if there are
+ * none. */
 static inline int64_t weir_page_first_queue(const struct weir_page *self)
 {
     return self->removal_count > 0 ? self->removals[0].queue_id : 1;

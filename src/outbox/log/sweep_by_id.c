@@ -1,28 +1,28 @@
 /*
  * sweep_by_id.c - see sweep_by_id.h.
  *
- * The sweep walks the log from its beginning to its end, a window of rows at a time, then what
- * was set aside, then begins anew. state->cursor is the id behind which it goes on; state->leaf
- * says in which table: 0 the log, 1 aside.
+ * The sweep walks the log from its beginning to its end, a window of rows at a time,
+ * then what was set aside, then begins anew. state->cursor is the id behind which it
+ * goes on; state->leaf says in which table: 0 the log, 1 aside.
  *
  *   look      without a lock: skip what cannot be removed, up to the first row that can
  *   remove    in a short write transaction: judge a window again, delete, set aside
  *
- * Judged twice because a subscription may begin in between; under the lock none can. A row is
- * judged by its *floor*: the least id that all subscriptions of its queue have passed in its
- * partition.
+ * Judged twice because a subscription may begin in between; under the lock none can. A
+ * row is judged by its *floor*: the least id that all subscriptions of its queue have
+ * passed in its partition.
  *
- * Rows that are still needed are set aside only from a window that spans many ids: near the head
- * they are merely young, and moving them would write everything twice. Nothing is left of a window
- * whose rows were set aside, so the next one spans other ids, and at most one message in so many is
- * ever moved.
+ * Rows that are still needed are set aside only from a window that spans many ids: near
+ * the head they are merely young, and moving them would write everything twice. Nothing
+ * is left of a window whose rows were set aside, so the next one spans other ids, and
+ * at most one message in so many is ever moved.
  *
  *   I1  a row is deleted from the log only if all subscriptions have passed it, or in the
  *       transaction that has put it aside
- *   I2  a window has every row of the log between its first and its last: on MariaDB it ends at a
- *       head that was known before (mariadb/log.h, M3)
- *   I3  where the log begins (MariaDB: a counter) moves only over rows that this transaction
- *       removes, from where it was: no row that is kept is ever before it
+ *   I2  a window has every row of the log between its first and its last: on MariaDB it
+ *       ends at a head that was known before (mariadb/log.h, M3)
+ *   I3  where the log begins (MariaDB: a counter) moves only over rows that this
+ *       transaction removes, from where it was: no row that is kept is ever before it
  *   I4  a row that is passed but retained by its queue is neither deleted nor set aside
  */
 #include "outbox/log/sweep_by_id.h"
@@ -60,11 +60,12 @@ static const struct weir_sql SQL_WINDOW[TABLE_COUNT] = {
 };
 
 /*
- * The floors of a queue: first the one of partitions without any position, as partition -1; then
- * those with one. Keys, and the index (queue, name). Everything of a queue that is gone may go;
- * nothing of a queue without subscriptions, unless it drops what is unread. A subscription without
- * a position has passed nothing. The first row also tells the time up to which what was passed may
- * go: the queue keeps what was created later.
+ * The floors of a queue: first the one of partitions without any position, as partition
+ * -1; then those with one. Keys, and the index (queue, name). Everything of a queue
+ * that is gone may go; nothing of a queue without subscriptions, unless it drops what
+ * is unread. A subscription without a position has passed nothing. The first row also
+ * tells the time up to which what was passed may go: the queue keeps what was created
+ * later.
  */
 static const struct weir_sql SQL_FLOORS = {
     .name = "sweep floors",
@@ -95,8 +96,9 @@ static const struct weir_sql SQL_DELETE[TABLE_COUNT] = {
                .parameters = "ii"},
 };
 
-/* The place never goes back; the count changes in any case (log.h). What is there as a whole begins
- * behind what is removed, {3}; where nothing is retained it is not worth while to be exact. */
+/* The place never goes back; the count changes in any case (log.h). What is there as a
+ * whole begins behind what is removed, {3}; where nothing is retained it is not worth
+ * while to be exact. */
 static const struct weir_sql SQL_REMOVED = {
     .name = "sweep removed",
     .text = "UPDATE {p}_queue SET removals = removals + 1,"
@@ -144,7 +146,7 @@ struct sweep {
     bool by_id_only;       /* a bug: against I1 */
 };
 
-/* ---- looking ------------------------------------------------------------------------------ */
+/* ---- looking ----------------------------------------------------------------------- */
 
 static enum table table_of(const struct sweep *self)
 {
@@ -230,7 +232,8 @@ static int64_t highest_floor(const struct window *window)
     return highest;
 }
 
-/* Those of the queue that are in the window: from `first` on, up to the index returned. */
+/* Those of the queue that are in the window: from `first` on, up to the index
+ * returned. */
 static size_t end_of_queue(const struct window *window, size_t first)
 {
     size_t end = first;
@@ -304,7 +307,8 @@ static void turn(struct sweep *self)
     self->report->more = self->state->leaf != 0;
 }
 
-/* What is behind the beginning is gone, but on MariaDB it may be in the index for a long time. */
+/* What is behind the beginning is gone, but on MariaDB it may be in the index for a
+ * long time. */
 static enum weir_status skip_what_is_gone(struct sweep *self, struct weir_error *error)
 {
     enum weir_status status;
@@ -363,9 +367,9 @@ static size_t count_retained(const struct window *window, size_t count)
 }
 
 /*
- * Nothing but what is retained: where such a stretch ends is remembered for a while, so that a week of
- * messages is not read in every round. It is read from its beginning until nothing there is old enough
- * to go; what becomes so later is behind that.
+ * Nothing but what is retained: where such a stretch ends is remembered for a while, so
+ * that a week of messages is not read in every round. It is read from its beginning
+ * until nothing there is old enough to go; what becomes so later is behind that.
  */
 static void skip_retained(struct sweep *self)
 {
@@ -384,8 +388,8 @@ static void skip_retained(struct sweep *self)
     self->state->cursor = last;
 }
 
-/* Move the cursor over what must stay, but not over rows that can be set aside with what follows
- * them. *found: a row behind it may go. */
+/* Move the cursor over what must stay, but not over rows that can be set aside with
+ * what follows them. *found: a row behind it may go. */
 static enum weir_status look_at(struct sweep *self, size_t row_max, bool *found,
                                 struct weir_error *error)
 {
@@ -425,7 +429,7 @@ static enum weir_status look(struct sweep *self, bool *found, struct weir_error 
     return status;
 }
 
-/* ---- removing ----------------------------------------------------------------------------- */
+/* ---- removing ---------------------------------------------------------------------- */
 
 /* Rows side by side that are all passed, or all not. */
 static size_t run_length(const struct row *rows, size_t count)
@@ -455,7 +459,8 @@ static size_t list_runs(struct window *window, bool passed, size_t count)
     return runs;
 }
 
-/* Run `sql` for each run of rows that are passed, or that are not; *sum grows by the rows. */
+/* Run `sql` for each run of rows that are passed, or that are not; *sum grows by the
+ * rows. */
 static enum weir_status change_runs(struct sweep *self, const struct weir_sql *sql,
                                     bool passed, size_t count, int64_t *sum,
                                     struct weir_error *error)
@@ -565,8 +570,8 @@ static size_t kept_count(const struct window *window, size_t count)
     return kept;
 }
 
-/* The rows (I3) at the front of the window, all of them gone, of which the first is the first of
- * the log. */
+/* The rows (I3) at the front of the window, all of them gone, of which the first is the
+ * first of the log. */
 static enum weir_status move_begin(struct sweep *self, size_t gone,
                                    struct weir_error *error)
 {
@@ -621,7 +626,8 @@ static enum weir_status lock(struct sweep *self, struct weir_error *error)
     return status == WEIR_OK ? find_bounds(self, error) : status;
 }
 
-/* Somebody else has the lock: who sweeps, and does what we would have done, or who subscribes. */
+/* Somebody else has the lock: who sweeps, and does what we would have done, or who
+ * subscribes. */
 static enum weir_status leave(struct sweep *self, struct weir_error *error)
 {
     weir_connection_rollback(self->connection);
@@ -662,7 +668,7 @@ static enum weir_status remove_window(struct sweep *self, struct weir_error *err
     return WEIR_OK;
 }
 
-/* ---- a step ------------------------------------------------------------------------------- */
+/* ---- a step ------------------------------------------------------------------------ */
 
 static enum weir_status step(struct sweep *self, struct weir_error *error)
 {

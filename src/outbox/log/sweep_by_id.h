@@ -1,7 +1,8 @@
 /*
  * sweep_by_id.h - removing from a log whose places are ids what everybody has passed.
  *
- * The sweep of SQLite and of MariaDB: one bounded step of it. What differs is in a few statements.
+ * The sweep of SQLite and of MariaDB: one bounded step of it. What differs is in a few
+ * statements.
  *
  * Threads  The connection's and the state's owner.
  * Failure  As the database does; then nothing is removed and the state stays where it is.
@@ -14,14 +15,16 @@
 struct weir_sweep_statements {
     /* Copies the rows with ids {1} to {2} of the log. */
     const struct weir_sql *set_aside;
-    /* Keeps everybody from subscribing until the transaction ends. NULL: to begin it does. When it
-     * is not to be had (WEIR_LOCKED) the step does nothing: another time. */
+    /* Keeps everybody from subscribing until the transaction ends. NULL: to begin it
+     * does. When it is not to be had (WEIR_LOCKED) the step does nothing: another
+     * time. */
     const struct weir_sql *lock;
-    /* Where the log begins, an integer: no row has this id or a lower one, and none ever will. NULL:
-     * at 0. And how it moves, from {1} to {2}; under the lock. */
+    /* Where the log begins, an integer: no row has this id or a lower one, and none
+     * ever will. NULL: at 0. And how it moves, from {1} to {2}; under the lock. */
     const struct weir_sql *begin;
     const struct weir_sql *move_begin;
-    /* Up to where a statement that comes later sees every row, an integer. NULL: everywhere. */
+    /* Up to where a statement that comes later sees every row, an integer. NULL:
+     * everywhere. */
     const struct weir_sql *end;
 };
 

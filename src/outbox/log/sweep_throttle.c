@@ -1,8 +1,9 @@
 /*
  * sweep_throttle.c - see sweep_throttle.h.
  *
- * Acks that wait for the sweep's own lock are not heard while it runs. That is why a single run
- * without any is no lull yet: a lull is longer than a few runs and their rests.
+ * Acks that wait for the sweep's own lock are not heard while it runs. That is why a
+ * single run without any is no lull yet: a lull is longer than a few runs and their
+ * rests.
  */
 #include "outbox/log/sweep_throttle.h"
 

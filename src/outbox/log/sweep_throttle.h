@@ -1,18 +1,18 @@
 /*
  * sweep_throttle.h - how long the sweep rests between two runs of a round.
  *
- * Where one writer at a time is all there is, the sweep keeps acks and producers waiting while it
- * removes; and it takes the lock again before those who wait for it have looked once more. So
- * while messages are delivered it rests after each run for twice as long as the run took: at most
- * a third of the time is the sweep's.
+ * Where one writer at a time is all there is, the sweep keeps acks and producers
+ * waiting while it removes; and it takes the lock again before those who wait for it
+ * have looked once more. So while messages are delivered it rests after each run for
+ * twice as long as the run took: at most a third of the time is the sweep's.
  *
  *   delivering     |run|...rest...|run|...rest...|run|...rest...
  *   a lull         |run|run|run|run|run|
  *
- * It rests no longer when nothing was acknowledged for a while, since then nobody is in its way;
- * nor when its round has become old. Then more is delivered than a third of the time can remove,
- * and the log would grow without end. A round ends when the sweep has come to the
- * log's end, so a young round means that it keeps up.
+ * It rests no longer when nothing was acknowledged for a while, since then nobody is in
+ * its way; nor when its round has become old. Then more is delivered than a third of
+ * the time can remove, and the log would grow without end. A round ends when the sweep
+ * has come to the log's end, so a young round means that it keeps up.
  *
  * Threads  The sweep's. Memory   None.
  */
@@ -25,7 +25,8 @@
 
 enum { WEIR_SWEEP_THROTTLE_REST = 2 }; /* times as long as the run */
 
-/* A run that had to wait itself, or was kept off its processor, has not worked so long. */
+/* A run that had to wait itself, or was kept off its processor, has not worked so
+ * long. */
 #define WEIR_SWEEP_THROTTLE_REST_NS_MAX WEIR_SECONDS(1)
 #define WEIR_SWEEP_THROTTLE_LULL_NS WEIR_SECONDS(1)
 #define WEIR_SWEEP_THROTTLE_ROUND_NS_MAX WEIR_SECONDS(30)
@@ -36,8 +37,8 @@ struct weir_sweep_throttle {
     uint64_t acks;
 };
 
-/* A round begins, and as a rule that is because of acks. `acks`: how many groups of them were
- * stored so far, a number that only grows. */
+/* A round begins, and as a rule that is because of acks. `acks`: how many groups of
+ * them were stored so far, a number that only grows. */
 void weir_sweep_throttle_begin(struct weir_sweep_throttle *self, uint64_t acks,
                                int64_t now_ns);
 

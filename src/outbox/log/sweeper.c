@@ -1,14 +1,15 @@
 /*
  * sweeper.c - the worker that removes what every subscription has passed.
  *
- * A round goes once over everything that is kept. One begins when some acks have come together,
- * and otherwise seldom. It is made of runs, and a run of a few steps; each step is bounded, so that
- * nobody waits long for a lock that the sweep has.
+ * A round goes once over everything that is kept. One begins when some acks have come
+ * together, and otherwise seldom. It is made of runs, and a run of a few steps; each
+ * step is bounded, so that nobody waits long for a lock that the sweep has.
  *
- * On an engine with one writer at a time the sweep rests between runs while messages are delivered
- * (sweep_throttle.h). Without that it has the write lock nearly always, and acks wait for each other's
- * commits only to wait for the sweep: delivery then goes at a half or a third of its rate. With
- * many writers nobody waits for the sweep, and it does not rest.
+ * On an engine with one writer at a time the sweep rests between runs while messages
+ * are delivered (sweep_throttle.h). Without that it has the write lock nearly always,
+ * and acks wait for each other's commits only to wait for the sweep: delivery then goes
+ * at a half or a third of its rate. With many writers nobody waits for the sweep, and
+ * it does not rest.
  */
 #include "base/heap.h"
 #include "outbox/log/sweep_throttle.h"

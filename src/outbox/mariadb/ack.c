@@ -7,15 +7,16 @@
  *   dead letters           if there are any
  *   COMMIT
  *
- * A locking read waits for the lock and sees what was committed last, so comparing is part of the
- * statement that locks, and what it told holds until the commit. Its clock is older than its
- * locks: a lease that ran out while we waited is one that nobody has taken meanwhile, or its epoch
- * would be another.
+ * A locking read waits for the lock and sees what was committed last, so comparing is
+ * part of the statement that locks, and what it told holds until the commit. Its clock
+ * is older than its locks: a lease that ran out while we waited is one that nobody has
+ * taken meanwhile, or its epoch would be another.
  *
- * Keys travel as JSON in their order and are looked up one by one, which is the order of the
- * locks (ack.c, I2); a position is locked behind its lease and by nobody else. A lease that is not
- * ours is unlocked again when the next one is looked up, so behind all there is a key of none: who
- * has been stopped, and goes on for a moment, keeps no new owner from its work.
+ * Keys travel as JSON in their order and are looked up one by one, which is the order
+ * of the locks (ack.c, I2); a position is locked behind its lease and by nobody else. A
+ * lease that is not ours is unlocked again when the next one is looked up, so behind
+ * all there is a key of none: who has been stopped, and goes on for a moment, keeps no
+ * new owner from its work.
  */
 #include "base/fault_point.h"
 #include "base/heap.h"
@@ -23,8 +24,8 @@
 #include "outbox/delivery/ack_move.h"
 #include "outbox/transact_once.h"
 
-/* By both primary keys. Unless forced to, the planner reads a table that it takes for small as a
- * whole, in the order of the table, and locks what it reads. */
+/* By both primary keys. Unless forced to, the planner reads a table that it takes for
+ * small as a whole, in the order of the table, and locks what it reads. */
 static const struct weir_sql SQL_COMPARE = {
     .name = "lock positions",
     .text = "SELECT p.n FROM JSON_TABLE(" WEIR_JSON_AND_NONE
@@ -43,8 +44,8 @@ static const struct weir_sql SQL_COMPARE = {
 enum { COMPARED = WEIR_ACK_VERSION + 1 }; /* columns that travel */
 
 /*
- * The rows are there, and locked. Rows of an INSERT travel in one packet and are undone together;
- * those of an UPDATE would need a savepoint around them.
+ * The rows are there, and locked. Rows of an INSERT travel in one packet and are undone
+ * together; those of an UPDATE would need a savepoint around them.
  */
 static const struct weir_sql SQL_MOVE = {
     .name = "move positions",
@@ -79,7 +80,7 @@ static const struct weir_sql SQL_FORGET = {
     .parameters = "ii",
 };
 
-/* ---- comparing ---------------------------------------------------------------------------- */
+/* ---- comparing --------------------------------------------------------------------- */
 
 static enum weir_status mark_accepted(struct weir_ack_group *self,
                                       struct weir_connection *connection,
@@ -125,7 +126,8 @@ static size_t chunk(size_t count, size_t begin)
     return count - begin < WEIR_ACK_CHUNK_MAX ? count - begin : WEIR_ACK_CHUNK_MAX;
 }
 
-/* A bug, for tests that must find it: whoever held the lease once may move the position. */
+/* A bug, for tests that must find it: whoever held the lease once may move the
+ * position. */
 static void accept_all(struct weir_ack_group *self)
 {
     for (size_t i = 0; i < self->count; i++)
@@ -153,7 +155,7 @@ static enum weir_status compare(struct weir_ack_group *self,
     return status;
 }
 
-/* ---- moving ------------------------------------------------------------------------------- */
+/* ---- moving ------------------------------------------------------------------------ */
 
 /* The rows of those that were accepted, one behind the other. */
 static enum weir_status list_rows(struct weir_ack_group *self, struct weir_value *out,

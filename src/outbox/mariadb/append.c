@@ -1,9 +1,9 @@
 /*
  * append.c - appending on MariaDB: one number from a sequence, then the rows under it.
  *
- * What the first statement reads is outside of all transactions and snapshots, so it opens no
- * read view in a transaction of the application's, and is never old. It also tells whether the
- * session is one in which a row arrives as it was sent.
+ * What the first statement reads is outside of all transactions and snapshots, so it
+ * opens no read view in a transaction of the application's, and is never old. It also
+ * tells whether the session is one in which a row arrives as it was sent.
  */
 #include "base/noun.h"
 #include "outbox/mariadb/log.h"

@@ -1,14 +1,15 @@
 /*
  * lag.c - how much waits, on MariaDB.
  *
- * All rows of a statement come to us before the first can be looked at, and to send a row takes
- * longer than to count it. So the server counts, by ranges of ids in which no position is; only
- * where positions are close to each other rows are looked at here:
+ * All rows of a statement come to us before the first can be looked at, and to send a
+ * row takes longer than to count it. So the server counts, by ranges of ids in which no
+ * position is; only where positions are close to each other rows are looked at here:
  *
  *   | counted there       | counted there | rows, looked at here |
  *   ^ position            ^ position      ^ ^^ ^ positions
  *
- * Ids of the log have no gaps when they are given, so a range has at most as many rows as ids.
+ * Ids of the log have no gaps when they are given, so a range has at most as many rows
+ * as ids.
  *
  * What is committed and not moved yet waits for every subscription.
  */
@@ -46,8 +47,8 @@ static const struct weir_sql SQL_RANGE = {
     .parameters = "iii",
 };
 
-/* Era by era, each by primary key: what is left in the index of eras that are over is not stepped
- * over. */
+/* Era by era, each by primary key: what is left in the index of eras that are over is
+ * not stepped over. */
 static const struct weir_sql SQL_INCOMING = {
     .name = "lag incoming",
     .text = GROUPS " FROM (SELECT i.pid, i.created_us, i.id FROM {p}_era e"
@@ -78,7 +79,7 @@ static struct weir_lag_group read_group(struct weir_rows *rows,
     return group;
 }
 
-/* ---- the log ------------------------------------------------------------------------------ */
+/* ---- the log ----------------------------------------------------------------------- */
 
 /* Along the log. */
 struct walk {
@@ -196,7 +197,7 @@ static enum weir_status count_front(struct weir_lag_tally *tally,
     return status;
 }
 
-/* ---- what has no place yet ---------------------------------------------------------------- */
+/* ---- what has no place yet --------------------------------------------------------- */
 
 struct incoming {
     struct weir_lag_group groups[WEIR_PARTITIONS_MAX + 1];
@@ -229,7 +230,8 @@ static int64_t rows_of_queue(const struct incoming *incoming)
     return rows;
 }
 
-/* As many as are counted exactly; more if they are mostly of others. *all: there are no more. */
+/* As many as are counted exactly; more if they are mostly of others. *all: there are no
+ * more. */
 static enum weir_status look_at_incoming(struct weir_connection *connection,
                                          const struct weir_lag_question *question,
                                          struct incoming *out, bool *all,
@@ -288,7 +290,7 @@ static enum weir_status count_incoming(struct weir_lag_tally *tally,
     return WEIR_OK;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------- */
 
 static const struct weir_lag_means MEANS = {
     .count_front = count_front,

@@ -1,9 +1,10 @@
 /*
  * lease.c - leases on MariaDB.
  *
- * There is no UPDATE that tells what it has changed, so rows are locked and looked at in one
- * statement, which sees what was committed last, and written in the next, within a transaction.
- * Many rows are locked in the order of the key, as acks lock them (ack.c, I2).
+ * There is no UPDATE that tells what it has changed, so rows are locked and looked at
+ * in one statement, which sees what was committed last, and written in the next, within
+ * a transaction. Many rows are locked in the order of the key, as acks lock them
+ * (ack.c, I2).
  */
 #include <stdlib.h>
 
@@ -17,8 +18,8 @@
 #define MARKS_FROM WEIR_LEASE_MARKS_FROM(WEIR_INCARNATION_PLAIN)
 
 /*
- * By the primary key, in its order, with what they will be. A row that somebody else holds for
- * the moment (who takes it, or whose last ack is under way) is passed over.
+ * By the primary key, in its order, with what they will be. A row that somebody else
+ * holds for the moment (who takes it, or whose last ack is under way) is passed over.
  */
 static const struct weir_sql SQL_PICK = {
     .name = "pick leases",
@@ -68,8 +69,9 @@ static const struct weir_sql SQL_EXTEND = {
 };
 
 /*
- * Also when it has run out and nobody has taken it yet: it ended well. Crashes stay: whoever has
- * not delivered the head cannot say that it is harmless. Repeating finds nothing.
+ * Also when it has run out and nobody has taken it yet: it ended well. Crashes stay:
+ * whoever has not delivered the head cannot say that it is harmless. Repeating finds
+ * nothing.
  */
 #define GIVE(what)                                                                       \
     "UPDATE {p}_lease SET " what                                                         \
@@ -94,7 +96,7 @@ static const struct weir_sql SQL_CONFIRM = {
     .parameters = "iiii",
 };
 
-/* ---- take --------------------------------------------------------------------------------- */
+/* ---- take -------------------------------------------------------------------------- */
 
 static enum weir_status pick(struct weir_lease_taking *self,
                              struct weir_connection *connection, struct weir_error *error)
@@ -163,7 +165,7 @@ static enum weir_status take(struct weir_lease_taking *taking,
     return weir_transact_once(connection, pick_and_take, taking, error);
 }
 
-/* ---- in order ----------------------------------------------------------------------------- */
+/* ---- in order ---------------------------------------------------------------------- */
 
 /* One of the leases of a call, which is number `at` there. */
 struct own {
@@ -202,7 +204,7 @@ static struct own *sort_leases(const struct weir_heap *heap,
     return own;
 }
 
-/* ---- renew -------------------------------------------------------------------------------- */
+/* ---- renew ------------------------------------------------------------------------- */
 
 /* What a renewal works with: leases in order, and a row of values for each. */
 struct renew_call {
@@ -341,7 +343,7 @@ static enum weir_status check(struct weir_lease_renewal *renewal,
     return status;
 }
 
-/* ---- release and confirm ------------------------------------------------------------------ */
+/* ---- release and confirm ----------------------------------------------------------- */
 
 static enum weir_status release(struct weir_lease_giving *giving,
                                 struct weir_connection *connection,

@@ -1,9 +1,9 @@
 /*
  * move.c - from incoming into the log: see mariadb/log.h, M1 to M6.
  *
- * Most ids that are picked follow each other, since a call of a producer takes them in a row. Such
- * a *run* is moved by its range; what is scattered goes in one list for all, and so do runs once
- * they have taken too long.
+ * Most ids that are picked follow each other, since a call of a producer takes them in
+ * a row. Such a *run* is moved by its range; what is scattered goes in one list for
+ * all, and so do runs once they have taken too long.
  */
 #include "base/noun.h"
 #include "outbox/mariadb/log.h"
@@ -25,8 +25,8 @@ enum {
     LIST_SIZE_MAX = 1024 * 1024,
 };
 
-/* By primary keys: eras that are over are not stepped over. Who sees something waiting may see it
- * moved a moment later. */
+/* By primary keys: eras that are over are not stepped over. Who sees something waiting
+ * may see it moved a moment later. */
 static const struct weir_sql SQL_PROBE = {
     .name = "probe",
     .text = "SELECT (SELECT value FROM {p}_counter WHERE name = 'head'),"
@@ -40,17 +40,17 @@ static const struct weir_sql SQL_LOCK_HEAD = {
     .text = "SELECT value FROM {p}_counter WHERE name = 'head' FOR UPDATE",
 };
 
-/* Under the lock of the head new ones cannot come; old ones may go, and then nothing is in them.
- * And a number that is larger than all that were taken before (M2). */
+/* Under the lock of the head new ones cannot come; old ones may go, and then nothing is
+ * in them. And a number that is larger than all that were taken before (M2). */
 static const struct weir_sql SQL_ERAS = {
     .name = "read eras",
     .text = "SELECT no, (SELECT value FROM {p}_counter WHERE name = 'rotated'),"
             " NEXT VALUE FOR {p}_incoming_id FROM {p}_era ORDER BY no LIMIT 9",
 };
 
-/* By the primary key, era by era, in one read view (M2). With a bound for the id it would be a
- * range, and the server looks for the end of a range only at rows that are not dead: it would walk
- * over those of all eras that are over. */
+/* By the primary key, era by era, in one read view (M2). With a bound for the id it
+ * would be a range, and the server looks for the end of a range only at rows that are
+ * not dead: it would walk over those of all eras that are over. */
 #define OF_ERA(era)                                                                      \
     "(SELECT era, id FROM {p}_incoming WHERE era = " era " ORDER BY id LIMIT {9})"
 #define AND_OF_ERA(era) " UNION ALL " OF_ERA(era)
@@ -67,15 +67,16 @@ static const struct weir_sql SQL_PICK = {
     " headers, payload) SELECT " log_position ", i.id, i.pid, i.created_us, i.uid,"      \
     " i.message_key, i.type, i.headers, i.payload"
 
-/* A range of the primary key, all of whose rows were picked. {4}: what makes a place of an id. */
+/* A range of the primary key, all of whose rows were picked. {4}: what makes a place of
+ * an id. */
 static const struct weir_sql SQL_MOVE_RUN = {
     .name = "move run",
     .text = MOVED("i.id + {4}") " FROM {p}_incoming i"
                                 " WHERE i.era = {1} AND i.id BETWEEN {2} AND {3}",
     .parameters = "iiii",
 };
-/* With their number, or it would go on to the row behind them, and wait for whoever is inserting
- * it. */
+/* With their number, or it would go on to the row behind them, and wait for whoever is
+ * inserting it. */
 static const struct weir_sql SQL_DELETE_RUN = {
     .name = "delete run",
     .text = "DELETE FROM {p}_incoming WHERE era = {1} AND id BETWEEN {2} AND {3}"
@@ -83,8 +84,9 @@ static const struct weir_sql SQL_DELETE_RUN = {
     .parameters = "iiii",
 };
 
-/* Each row of the list by the primary key, which is forced: a table that the server takes for small
- * it would read as a whole, and wait for the rows of transactions that run. */
+/* Each row of the list by the primary key, which is forced: a table that the server
+ * takes for small it would read as a whole, and wait for the rows of transactions that
+ * run. */
 #define LISTED                                                                           \
     " FROM JSON_TABLE({1}, '$[*]' COLUMNS (place BIGINT PATH '$[0]',"                    \
     " era BIGINT PATH '$[1]', id BIGINT PATH '$[2]')) p"                                 \
@@ -120,8 +122,8 @@ static const struct weir_sql SQL_PUBLISH = {
     .parameters = "i",
 };
 
-/* Bugs, for tests that must find them: a pick that sees each row as it is when the scan comes by,
- * and takes its time over it; a delete of rows that nobody has picked. */
+/* Bugs, for tests that must find them: a pick that sees each row as it is when the scan
+ * comes by, and takes its time over it; a delete of rows that nobody has picked. */
 static const struct weir_sql SQL_PICK_UNLOCKED_ROWS = {
     .name = "pick wrongly",
     .text = "SELECT era, id FROM {p}_incoming WHERE BENCHMARK(50, MD5(id)) = 0"
@@ -134,7 +136,7 @@ static const struct weir_sql SQL_DELETE_UP_TO = {
     .parameters = "i",
 };
 
-/* ---- eras --------------------------------------------------------------------------------- */
+/* ---- eras -------------------------------------------------------------------------- */
 
 static const struct weir_sql SQL_ADD_ERA = {
     .name = "add era",
@@ -190,7 +192,7 @@ struct move {
     size_t listed;
 };
 
-/* ---- picking ------------------------------------------------------------------------------ */
+/* ---- picking ----------------------------------------------------------------------- */
 
 static enum weir_status lock_head(struct move *self, struct weir_connection *connection,
                                   struct weir_error *error)
@@ -255,7 +257,7 @@ static enum weir_status pick(struct move *self, struct weir_connection *connecti
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* ---- moving ------------------------------------------------------------------------------- */
+/* ---- moving ------------------------------------------------------------------------ */
 
 static int64_t log_position_of(const struct move *self, size_t index)
 {
@@ -273,7 +275,8 @@ static size_t run_length(const struct move *self, size_t first)
     return end - first;
 }
 
-/* Behind a range of the newest era there is nothing dead but of that era: see SQL_PICK. */
+/* Behind a range of the newest era there is nothing dead but of that era: see
+ * SQL_PICK. */
 static bool is_of_newest_era(const struct move *self, size_t index)
 {
     return self->picks[index].era == self->eras[self->era_count - 1];
@@ -419,7 +422,7 @@ static enum weir_status move_some(struct weir_connection *connection, void *argu
     return status == WEIR_OK && locked ? rotate(self, connection, error) : status;
 }
 
-/* ---- the end of an era -------------------------------------------------------------------- */
+/* ---- the end of an era ------------------------------------------------------------- */
 
 /* M5. A transaction that is still in it has it locked: another time. */
 static enum weir_status end_era(struct weir_connection *connection, int64_t era,
@@ -462,7 +465,8 @@ static enum weir_status list_old_eras(struct weir_connection *connection, int64_
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* Never back, whoever comes late. The sequence shows the number behind the one it is given. */
+/* Never back, whoever comes late. The sequence shows the number behind the one it is
+ * given. */
 static enum weir_status tell_producers(struct weir_connection *connection, int64_t era,
                                        struct weir_error *error)
 {
@@ -486,7 +490,7 @@ static enum weir_status end_eras(struct weir_connection *connection,
     return status;
 }
 
-/* ---- a step ------------------------------------------------------------------------------- */
+/* ---- a step ------------------------------------------------------------------------ */
 
 /* What is readable, and what there is to do about it. */
 struct outlook {
@@ -514,7 +518,8 @@ static enum weir_status probe(struct weir_connection *connection, struct outlook
     return status;
 }
 
-/* M6. A transaction of ours that has written, and whose commit has returned, was the flush. */
+/* M6. A transaction of ours that has written, and whose commit has returned, was the
+ * flush. */
 static enum weir_status publish(struct weir_connection *connection, int64_t head,
                                 bool flushed, struct weir_error *error)
 {
@@ -564,7 +569,8 @@ static enum weir_status move_once(const struct weir_outbox_log *log,
     return status;
 }
 
-/* Move what waits; or publish what somebody has moved who is about to publish it, or has died. */
+/* Move what waits; or publish what somebody has moved who is about to publish it, or
+ * has died. */
 static enum weir_status step(const struct weir_outbox_log *log,
                              struct weir_connection *connection,
                              const struct outlook *outlook, int64_t *head,

@@ -1,7 +1,8 @@
 /*
  * producer.c - {p}_enqueue() for MariaDB.
  *
- *   {p}_enqueue              all checks in the order of weir_enqueue_batch(), then the row
+ *   {p}_enqueue              all checks in the order of weir_enqueue_batch(), then the
+ *                            row
  *   {p}_enqueue_headers      the headers as they are stored
  *   {p}_enqueue_find         the queue, held until the transaction ends
  *   {p}_enqueue_check_room   is the queue's limit reached?
@@ -10,12 +11,13 @@
  *   {p}_enqueue_refuse       ends the call with a text
  *   {p}_enqueue_quote        a value in an error's text, as names.c shows it
  *
- * The row is appended by the rules of mariadb/log.h: a number of the sequence for each, the era that
- * is now, and another one when that is over by the time of the insert.
+ * The row is appended by the rules of mariadb/log.h: a number of the sequence for each,
+ * the era that is now, and another one when that is over by the time of the insert.
  *
- * What a routine reads is in the transaction of its caller, with its snapshot; sequences are not.
- * The mode in which it was made is a routine's own, so it is strict; what is a session's is
- * checked. Names of variables hide those of columns. A literal brace is not available (db/sql.h).
+ * What a routine reads is in the transaction of its caller, with its snapshot;
+ * sequences are not. The mode in which it was made is a routine's own, so it is strict;
+ * what is a session's is checked. Names of variables hide those of columns. A literal
+ * brace is not available (db/sql.h).
  */
 #include "outbox/producer.h"
 
@@ -94,10 +96,10 @@ static const char REFUSE_QUEUE[] =
     "END\n";
 
 /*
- * What is no text is kept as its JSON, as whoever reads them would (headers.h); a text as it is
- * written. Names and values come in the order of the object, and a name that is there twice is
- * one name and two values. They are counted first, since JSON_KEYS() compares each name with all
- * others. CHAR(123) and CHAR(125) are the braces.
+ * What is no text is kept as its JSON, as whoever reads them would (headers.h); a text
+ * as it is written. Names and values come in the order of the object, and a name that
+ * is there twice is one name and two values. They are counted first, since JSON_KEYS()
+ * compares each name with all others. CHAR(123) and CHAR(125) are the braces.
  */
 static const char HEADERS[] =
     "CREATE OR REPLACE FUNCTION {p}_enqueue_headers(headers LONGTEXT CHARACTER SET\n"
@@ -158,17 +160,18 @@ static const char HEADERS[] =
     "END\n";
 
 /*
- * The number that was published (backlog.h), read once a second, and what this session has added
- * since: the limit is kept about. A number that is missing or old, or that the snapshot of the
- * transaction shows as old, is not used: then the session counts for itself, what waits for the
- * subscription that is furthest behind: rows of the log behind its positions, what is not moved yet,
- * and what is set aside for it; without subscriptions all of these, unless it is dropped. No more than
- * 100,000 rows of each are looked at. The function publishes nothing: the server locks a table that a
- * function may write for each call of it. Kept in a variable of the session: when the number was
- * read, which count it was, and the sum.
+ * The number that was published (backlog.h), read once a second, and what this session
+ * has added since: the limit is kept about. A number that is missing or old, or that
+ * the snapshot of the transaction shows as old, is not used: then the session counts
+ * for itself, what waits for the subscription that is furthest behind: rows of the log
+ * behind its positions, what is not moved yet, and what is set aside for it; without
+ * subscriptions all of these, unless it is dropped. No more than 100,000 rows of each
+ * are looked at. The function publishes nothing: the server locks a table that a
+ * function may write for each call of it. Kept in a variable of the session: when the
+ * number was read, which count it was, and the sum.
  *
- * With a binary log of another format than ROW the server locks what a function reads, until the
- * transaction ends: to count would stop whoever moves.
+ * With a binary log of another format than ROW the server locks what a function reads,
+ * until the transaction ends: to count would stop whoever moves.
  */
 static const char ROOM[] =
     "CREATE OR REPLACE PROCEDURE {p}_enqueue_check_room(\n"
@@ -242,9 +245,9 @@ static const char ROOM[] =
 static const char DROP_ROOM[] = "DROP PROCEDURE IF EXISTS {p}_enqueue_room";
 
 /*
- * The queue is held by its name until the transaction ends (catalog.c), and read from an index that
- * has all of it (schema.c): where what is read is locked (see above), the sweep and who pauses the
- * queue are not in the way.
+ * The queue is held by its name until the transaction ends (catalog.c), and read from
+ * an index that has all of it (schema.c): where what is read is locked (see above), the
+ * sweep and who pauses the queue are not in the way.
  */
 static const char FIND[] =
     "CREATE OR REPLACE PROCEDURE {p}_enqueue_find(\n"

@@ -1,18 +1,19 @@
 /*
  * read.c - a page of the log on MariaDB.
  *
- * The client library fetches all rows of a statement before the first is seen, and a payload may
- * have sixteen megabytes. So a page is laid out first, from sizes alone, and then fetched:
+ * The client library fetches all rows of a statement before the first is seen, and a
+ * payload may have sixteen megabytes. So a page is laid out first, from sizes alone,
+ * and then fetched:
  *
- *   bounds     the head, up to which all moves had ended and are on disk (M6), and how far the
- *              log was swept (M3).
- *              What was swept may be in the index for a long time.
- *   lay out    id, partition and size of the next rows, of the log and aside merged; and what was
- *              removed of the queues of the page, in the same read view
+ *   bounds     the head, up to which all moves had ended and are on disk (M6), and how
+ *              far the log was swept (M3). What was swept may be in the index for a
+ *              long time.
+ *   lay out    id, partition and size of the next rows, of the log and aside merged;
+ *              and what was removed of the queues of the page, in the same read view
  *   fetch      what the page has room for, from each of the two tables
  *
- * Between the two a row may be swept or set aside. Then the page ends in front of it, and the
- * next one finds it where it is.
+ * Between the two a row may be swept or set aside. Then the page ends in front of it,
+ * and the next one finds it where it is.
  */
 #include "outbox/mariadb/log.h"
 
@@ -48,8 +49,9 @@ static const struct weir_sql SQL_LAY_OUT = {
 };
 
 /*
- * A range of the primary key. What is large stays on the server for rows that are surely not
- * wanted, by a table with a byte for each remainder; the rest is decided here.
+ * A range of the primary key. What is large stays on the server for rows that are
+ * surely not wanted, by a table with a byte for each remainder; the rest is decided
+ * here.
  */
 #define IF_MAYBE_WANTED(column)                                                          \
     "IF(SUBSTR({3}, pid % 1024 + 1, 1) = x'01', " column ", NULL)"
@@ -78,7 +80,7 @@ struct layout {
     bool at_head;       /* there is nothing between them and it */
 };
 
-/* ---- laying out --------------------------------------------------------------------------- */
+/* ---- laying out -------------------------------------------------------------------- */
 
 static size_t look_max(const struct weir_page *page)
 {
@@ -166,7 +168,8 @@ static enum weir_status read_removals(struct weir_page *page, struct weir_rows *
     return status;
 }
 
-/* Rows of the layout's statement, up to the head: what is behind it comes another time. */
+/* Rows of the layout's statement, up to the head: what is behind it comes another
+ * time. */
 static enum weir_status lay_out(struct layout *self, struct weir_connection *connection,
                                 struct weir_page *page, size_t slot_max,
                                 struct weir_error *error)
@@ -195,7 +198,7 @@ static enum weir_status lay_out(struct layout *self, struct weir_connection *con
     return WEIR_OK;
 }
 
-/* ---- fetching ----------------------------------------------------------------------------- */
+/* ---- fetching ---------------------------------------------------------------------- */
 
 static struct weir_log_row read_row(struct weir_rows *rows)
 {
@@ -251,7 +254,8 @@ static enum weir_status give(const struct layout *self, struct weir_page *page,
         page->end = (struct weir_log_position){0, slot->id};
     }
     page->at_head = self->at_head;
-    if (self->at_head) /* what is missing in front of it is swept: no need to look there again */
+    if (self->at_head) /* what is missing in front of it is swept: no need to look there
+                          again */
         page->end =
             weir_log_position_later(page->end, (struct weir_log_position){0, self->head});
     return WEIR_OK;

@@ -12,13 +12,15 @@ static const struct weir_sql SQL_ADD_ERA = {
     .text = "INSERT IGNORE INTO {p}_era SELECT next_not_cached_value FROM {p}_era_now",
 };
 
-/* Of those that are still to be moved: of the others it does not matter. By the primary key. */
+/* Of those that are still to be moved: of the others it does not matter. By the primary
+ * key. */
 static const struct weir_sql SQL_LAST_ID = {
     .name = "last id",
     .text = "SELECT coalesce(max(id), 0) FROM {p}_incoming",
 };
 
-/* Behind the numbers that messages have. It never goes back; neither is it part of a transaction. */
+/* Behind the numbers that messages have. It never goes back; neither is it part of a
+ * transaction. */
 static enum weir_status raise_numbers(struct weir_connection *connection,
                                       struct weir_error *error)
 {

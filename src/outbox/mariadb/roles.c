@@ -3,13 +3,13 @@
  *
  * As postgres/roles.c, but for what is MariaDB's own:
  *
- *   - Nobody owns a table. The owner has the whole database, since rights on tables that are yet to
- *     be made cannot be given.
- *   - A sequence is a table: to take a number is to read and to insert. So a producer can also set
- *     the numbers of {p}_incoming_id; only EXECUTE on {p}_enqueue, without the rest of the role,
- *     keeps it from that.
- *   - What a role has is in tables of the system. Who may not read them is given all grants at
- *     once, which do no harm where they are there already.
+ *   - Nobody owns a table. The owner has the whole database, since rights on tables
+ *     that are yet to be made cannot be given.
+ *   - A sequence is a table: to take a number is to read and to insert. So a producer
+ *     can also set the numbers of {p}_incoming_id; only EXECUTE on {p}_enqueue, without
+ *     the rest of the role, keeps it from that.
+ *   - What a role has is in tables of the system. Who may not read them is given all
+ *     grants at once, which do no harm where they are there already.
  */
 #include "outbox/roles.h"
 
@@ -56,7 +56,7 @@
     "  " ROUTINE_SHORT " AS short FROM information_schema.routines"                      \
     " WHERE routine_schema = DATABASE() AND " ROUTINE_IS_OURS
 
-/* ---- the roles, and who has the whole database --------------------------------------------- */
+/* ---- the roles, and who has the whole database ------------------------------------- */
 
 /* In the name of a database an underscore stands for any letter, unless it is escaped. */
 #define WIDE_NAME "REPLACE(DATABASE(), '_', CONCAT(CHAR(92), '_'))"
@@ -98,7 +98,7 @@
         .parameters = "",                                                                \
     }
 
-/* ---- rights -------------------------------------------------------------------------------- */
+/* ---- rights ------------------------------------------------------------------------ */
 
 #define PRIVILEGES                                                                       \
     ", rights (privilege) AS (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE'),"    \

@@ -1,16 +1,17 @@
 /*
  * sweep.c - the sweep on MariaDB: by id.
  *
- * A row that was deleted stays in the index while anybody has a read view from before, and whoever
- * walks over it pays for it. So a counter says up to which id the log is empty: places are given
- * once and upwards, so nothing ever comes before it, and the walk begins there.
+ * A row that was deleted stays in the index while anybody has a read view from before,
+ * and whoever walks over it pays for it. So a counter says up to which id the log is
+ * empty: places are given once and upwards, so nothing ever comes before it, and the
+ * walk begins there.
  */
 #include "db/db.h"
 #include "outbox/log/sweep_by_id.h"
 #include "outbox/mariadb/log.h"
 
-/* A range of the primary key, without locks on it: nobody but the sweep deletes, and the sweep has
- * the lock. */
+/* A range of the primary key, without locks on it: nobody but the sweep deletes, and
+ * the sweep has the lock. */
 static const struct weir_sql SQL_SET_ASIDE = {
     .name = "set aside",
     .text = "INSERT INTO {p}_aside"
@@ -20,8 +21,9 @@ static const struct weir_sql SQL_SET_ASIDE = {
     .parameters = "ii",
 };
 
-/* Whoever subscribes has this row in share mode. What the transaction reads in statements that
- * follow, it reads as it is under the lock. Who else sweeps is not waited for. */
+/* Whoever subscribes has this row in share mode. What the transaction reads in
+ * statements that follow, it reads as it is under the lock. Who else sweeps is not
+ * waited for. */
 static const struct weir_sql SQL_LOCK = {
     .name = "sweep lock",
     .text = "SELECT value FROM {p}_counter WHERE name = 'subscribe' FOR UPDATE NOWAIT",

@@ -6,9 +6,10 @@
  *   dead letters                   if there are any
  *   COMMIT
  *
- * A position's newest ack changes only while its lease row is locked (ack.c, I1). So what the
- * second statement sees is the newest, and stays it until the commit. In one statement the
- * snapshot would be older than the lock: two acks of the same version both find theirs to be next.
+ * A position's newest ack changes only while its lease row is locked (ack.c, I1). So
+ * what the second statement sees is the newest, and stays it until the commit. In one
+ * statement the snapshot would be older than the lock: two acks of the same version
+ * both find theirs to be next.
  */
 #include "base/fault_point.h"
 #include "outbox/delivery/ack_move.h"
@@ -19,21 +20,24 @@ static const struct weir_sql SQL_BEGIN = {
     .text = "BEGIN ISOLATION LEVEL READ COMMITTED",
 };
 
-/* In a transaction of the application's too: what it deferred may wait for its own rows. */
+/* In a transaction of the application's too: what it deferred may wait for its own
+ * rows. */
 static const struct weir_sql SQL_CHECK_CONSTRAINTS = {
     .name = "check deferred constraints",
     .text = "SET CONSTRAINTS ALL IMMEDIATE",
 };
 
 /*
- * By the primary key. Rows of an array come in its order, and each is looked up and locked before
- * the next (I2). The planner has no other way to do it, whatever it believes of the sizes of
- * tables: a sub-select that locks stays one. What is somebody else's by now is not locked: who has
- * been stopped, and goes on for a moment, keeps no new owner from its work.
+ * By the primary key. Rows of an array come in its order, and each is looked up and
+ * locked before the next (I2). The planner has no other way to do it, whatever it
+ * believes of the sizes of tables: a sub-select that locks stays one. What is somebody
+ * else's by now is not locked: who has been stopped, and goes on for a moment, keeps no
+ * new owner from its work.
  *
- * A process that is stopped between this and the commit keeps the rows locked, and nobody else gets
- * its partitions, whatever became of its leases. Nothing is done in between that takes time, so the
- * server ends it soon: in a transaction that was lent, too, once it is ours again.
+ * A process that is stopped between this and the commit keeps the rows locked, and
+ * nobody else gets its partitions, whatever became of its leases. Nothing is done in
+ * between that takes time, so the server ends it soon: in a transaction that was lent,
+ * too, once it is ours again.
  */
 #define LOCK_LEASES(more)                                                                \
     "SELECT count(*)" more " FROM unnest({1}, {2}, {3}) AS a (subscription, pid, epoch)" \
@@ -53,11 +57,12 @@ static const struct weir_sql SQL_LOCK_INSIDE = {
 };
 
 /*
- * The rows of the lease are locked already. The newest version is the last entry of the index
- * (subscription, partition, version) in each leaf; older ones than the one acted upon need not be
- * looked at, and a page of an index is full of them. The limits keep the planner from beginning
- * with all leases of the owner, which costs the product of both numbers. `crashes` is almost
- * always 0, and then the lease row is not written. Repeating is refused: the version has moved.
+ * The rows of the lease are locked already. The newest version is the last entry of the
+ * index (subscription, partition, version) in each leaf; older ones than the one acted
+ * upon need not be looked at, and a page of an index is full of them. The limits keep
+ * the planner from beginning with all leases of the owner, which costs the product of
+ * both numbers. `crashes` is almost always 0, and then the lease row is not written.
+ * Repeating is refused: the version has moved.
  */
 static const struct weir_sql SQL_APPEND = {
     .name = "append acks",
@@ -142,7 +147,8 @@ static void fill_lock(const struct weir_ack_group *self, size_t begin,
     out[3] = weir_integer(self->owner);
 }
 
-/* `first`, unless it is NULL, and the locks: one round trip for up to WEIR_ACK_CHUNK_MAX of them. */
+/* `first`, unless it is NULL, and the locks: one round trip for up to
+ * WEIR_ACK_CHUNK_MAX of them. */
 static enum weir_status lock_leases(struct weir_ack_group *self,
                                     struct weir_connection *connection,
                                     const struct weir_sql *first,
@@ -171,8 +177,8 @@ static enum weir_status lock_leases(struct weir_ack_group *self,
 }
 
 /*
- * The settings of a transaction behind a pooler go with weir_connection_begin_own(), so there it is
- * a round trip of its own.
+ * The settings of a transaction behind a pooler go with weir_connection_begin_own(), so
+ * there it is a round trip of its own.
  */
 static enum weir_status begin_and_lock(struct weir_ack_group *self,
                                        struct weir_connection *connection,

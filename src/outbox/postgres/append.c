@@ -1,9 +1,10 @@
 /*
  * append.c - see postgres/append.h.
  *
- * A statement is atomic by itself, so BEGIN and COMMIT are sent only when a call needs several.
- * Where the caller has a transaction, several are held together by a savepoint: a chunk that is
- * refused before it is sent would otherwise leave the ones before it.
+ * A statement is atomic by itself, so BEGIN and COMMIT are sent only when a call needs
+ * several. Where the caller has a transaction, several are held together by a
+ * savepoint: a chunk that is refused before it is sent would otherwise leave the ones
+ * before it.
  */
 #include "outbox/postgres/append.h"
 
@@ -18,11 +19,12 @@ enum { CHUNK_ROWS_MAX = 1000, CHUNK_SIZE_MAX = 8 * 1024 * 1024 };
 enum { PARTITION, UID, KEY, TYPE, HEADERS, PAYLOAD, CHANNEL, VALUE_COUNT };
 
 /*
- * xid and id are not named, so their defaults are taken, in that order (schema.c). The sequence
- * `asleep` says outside of all transactions since when somebody watches (notify_mode.h): then no
- * notification is sent, since they make all commits of the server wait for each other. What it says
- * wears off, and a time that lies ahead (the server's clock was set back) says nothing. Its
- * sub-select does not depend on the row and runs once per statement.
+ * xid and id are not named, so their defaults are taken, in that order (schema.c). The
+ * sequence `asleep` says outside of all transactions since when somebody watches
+ * (notify_mode.h): then no notification is sent, since they make all commits of the
+ * server wait for each other. What it says wears off, and a time that lies ahead (the
+ * server's clock was set back) says nothing. Its sub-select does not depend on the row
+ * and runs once per statement.
  */
 #define INSERT "INSERT INTO {p}_log (pid, uid, message_key, type, headers, payload)"
 #define RETURNING                                                                        \
@@ -35,8 +37,8 @@ static const struct weir_sql SQL_APPEND = {
     .parameters = "ibtttbt",
 };
 
-/* Defaults are evaluated above the sort, one row after the other: ids grow in the order of the
- * entries. */
+/* Defaults are evaluated above the sort, one row after the other: ids grow in the order
+ * of the entries. */
 static const struct weir_sql SQL_APPEND_MANY = {
     .name = "append many",
     .text = INSERT " SELECT m.pid, m.uid, m.message_key, m.type, m.headers, m.payload"
@@ -150,7 +152,7 @@ static enum weir_status append_chunk(struct weir_connection *connection,
     return status;
 }
 
-/* ---- several statements ------------------------------------------------------------------- */
+/* ---- several statements ------------------------------------------------------------ */
 
 static enum bracket choose_bracket(struct weir_connection *connection, bool several)
 {
@@ -169,7 +171,8 @@ static enum weir_status open_bracket(struct weir_connection *connection,
         return WEIR_OK;
     case TRANSACTION:
         return weir_connection_begin_own(connection, error);
-    case THEIR_TRANSACTION: /* the connection is theirs and idle, the transaction is ours */
+    case THEIR_TRANSACTION: /* the connection is theirs and idle, the transaction is ours
+                             */
         return weir_connection_execute_text(connection, "BEGIN", error);
     case SAVEPOINT:
         break;
@@ -220,8 +223,8 @@ static void undo(struct weir_connection *connection, enum bracket bracket)
     }
 }
 
-/* Of a statement that is a transaction by itself: it may have arrived. Not where a server that takes
- * no writes has answered, as one does that was a primary once. */
+/* Of a statement that is a transaction by itself: it may have arrived. Not where a
+ * server that takes no writes has answered, as one does that was a primary once. */
 static bool may_have_arrived(const struct weir_error *error)
 {
     return strcmp(error->sqlstate, "25006") != 0;

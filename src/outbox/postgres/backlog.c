@@ -1,8 +1,8 @@
 /*
  * backlog.c - see postgres/backlog.h.
  *
- * Three sequences for each queue with a limit. What is written to a sequence is outside of all
- * transactions and snapshots, and leaves no dead rows.
+ * Three sequences for each queue with a limit. What is written to a sequence is outside
+ * of all transactions and snapshots, and leaves no dead rows.
  *
  *   {p}_backlog_7      63        31  30       29       28      0
  *                      | seconds | claimed | partial | waiting |
@@ -11,24 +11,27 @@
  *   {p}_backlog_7_sum  63        31                  28        0
  *                      | begun   |                   | counted |
  *
- * `counted` are the rows up to the place, when the positions had this print; the count began at
- * `begun`. While no position moves, a count goes on behind the place: so producers count only what is
- * new, STEP_ROWS rows at a time. It begins anew at the lowest mark (postgres/lag_statements.c) when a
- * position has moved, and BEGIN_AGE_S after its begin: rows that were committed behind the place are
- * found then. Late rows before the lowest mark are left out.
+ * `counted` are the rows up to the place, when the positions had this print; the count
+ * began at `begun`. While no position moves, a count goes on behind the place: so
+ * producers count only what is new, STEP_ROWS rows at a time. It begins anew at the
+ * lowest mark (postgres/lag_statements.c) when a position has moved, and BEGIN_AGE_S
+ * after its begin: rows that were committed behind the place are found then. Late rows
+ * before the lowest mark are left out.
  *
- * `waiting` is what producers are told. While there are more rows (`partial`) it is the number of
- * before, or what was counted when that is more. A number of before that is older than BEGIN_AGE_S tells
- * nothing; nor does one that was claimed and not counted in time.
+ * `waiting` is what producers are told. While there are more rows (`partial`) it is the
+ * number of before, or what was counted when that is more. A number of before that is
+ * older than BEGIN_AGE_S tells nothing; nor does one that was claimed and not counted
+ * in time.
  *
- * A claim is a number with the time of the claim: until that is old, other sessions do not count.
- * Compare and set are one expression, without a lock: a lock of the session stays when the
- * transaction fails, and one of the transaction would last as long as that. Two sessions that claim
- * in the same moment both count, and the second one finds that its claim is gone and publishes nothing.
- * When even that comes at the same moment, the number is wrong until the count begins anew.
+ * A claim is a number with the time of the claim: until that is old, other sessions do
+ * not count. Compare and set are one expression, without a lock: a lock of the session
+ * stays when the transaction fails, and one of the transaction would last as long as
+ * that. Two sessions that claim in the same moment both count, and the second one finds
+ * that its claim is gone and publishes nothing. When even that comes at the same
+ * moment, the number is wrong until the count begins anew.
  *
- * A place of 0 is none. It is written before the others and the new place behind them: when the
- * session ends in between, the next count begins anew.
+ * A place of 0 is none. It is written before the others and the new place behind them:
+ * when the session ends in between, the next count begins anew.
  */
 #include "outbox/postgres/backlog.h"
 
@@ -125,8 +128,8 @@ const char weir_backlog_pg_print[] = WEIR_PG_FUNCTION
 #define CLAIM_MARK MARK("last_id", "mark")
 #define STEP_MARK MARK("step.place", "print")
 
-/* Time, place and print are of before the count: when positions move meanwhile, the next count begins
- * anew. */
+/* Time, place and print are of before the count: when positions move meanwhile, the
+ * next count begins anew. */
 const char weir_backlog_pg_claim[] = WEIR_PG_FUNCTION
     "@.{p}_backlog_claim(queue_id integer, age_s bigint, OUT mine boolean,\n"
     "    OUT mark bigint, OUT begun_s bigint)" OPTIONS "DECLARE\n"
@@ -184,9 +187,9 @@ const char weir_backlog_pg_put[] = WEIR_PG_FUNCTION
     "        PERFORM setval(found.place, mark);\n"
     "    END IF;\n" WEIR_PG_FUNCTION_END;
 
-/* Up to row_max rows behind `begin`, and none of this transaction, which may be rolled back: the
- * place stays before them. The limit stands in a sub-select, so that the planner takes it for small
- * and follows the index. */
+/* Up to row_max rows behind `begin`, and none of this transaction, which may be rolled
+ * back: the place stays before them. The limit stands in a sub-select, so that the
+ * planner takes it for small and follows the index. */
 #define LOOKED(begin)                                                                    \
     "looked AS MATERIALIZED (SELECT l.id, l.xid, l.pid FROM @.{p}_log l\n"               \
     "            WHERE l.id > " begin " ORDER BY l.id LIMIT (SELECT row_max)),\n"        \
@@ -203,9 +206,9 @@ const char weir_backlog_pg_put[] = WEIR_PG_FUNCTION
 #define RESULT_OF_PLACE RESULT("after")
 
 /*
- * Rows behind the place, or from the beginning: what the subscription furthest behind has not
- * passed; without subscriptions everything, unless it is dropped. A row takes a few microseconds:
- * where statements may not take long, there are fewer.
+ * Rows behind the place, or from the beginning: what the subscription furthest behind
+ * has not passed; without subscriptions everything, unless it is dropped. A row takes a
+ * few microseconds: where statements may not take long, there are fewer.
  */
 const char weir_backlog_pg_step[] = WEIR_PG_FUNCTION
     "@.{p}_backlog_step(queue_id integer, after bigint, OUT waiting bigint,\n"
@@ -255,7 +258,8 @@ const char weir_backlog_pg_step[] = WEIR_PG_FUNCTION
     "        whole := true;\n"
     "    END IF;\n" WEIR_PG_FUNCTION_END;
 
-/* What is set aside of a queue: for a subscription that has not passed it, or for none yet. */
+/* What is set aside of a queue: for a subscription that has not passed it, or for none
+ * yet. */
 const char weir_backlog_pg_aside[] = WEIR_PG_FUNCTION
     "@.{p}_backlog_aside(queue_id integer) RETURNS bigint" INNER "BEGIN\n"
     "    RETURN (SELECT count(*) FROM (SELECT FROM @.{p}_aside a\n"
@@ -263,12 +267,12 @@ const char weir_backlog_pg_aside[] = WEIR_PG_FUNCTION
     "        LIMIT " STEP_ROWS ") x);\n" WEIR_PG_FUNCTION_END;
 
 /*
- * `stamp` tells one count from another; NULL while a session counts. Not `whole`: there is more to
- * count, the caller is to ask again with the next message. A transaction that only reads cannot enqueue,
- * and counts nothing.
+ * `stamp` tells one count from another; NULL while a session counts. Not `whole`: there
+ * is more to count, the caller is to ask again with the next message. A transaction
+ * that only reads cannot enqueue, and counts nothing.
  *
- * Counts that begin anew again and again before they are whole keep `begun`: after BEGIN_AGE_S the
- * number of before them is dropped.
+ * Counts that begin anew again and again before they are whole keep `begun`: after
+ * BEGIN_AGE_S the number of before them is dropped.
  */
 const char weir_backlog_pg_read[] = WEIR_PG_FUNCTION
     "@.{p}_backlog_read(queue_id integer, OUT stamp bigint, OUT waiting bigint,\n"

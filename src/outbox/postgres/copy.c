@@ -23,8 +23,8 @@ static const struct weir_sql SQL_STORE = {
     .parameters = "tii",
 };
 
-/* setval() alone writes the sequence, so its value in the write-ahead log is exact: nextval() would
- * log numbers ahead of those that it has given. */
+/* setval() alone writes the sequence, so its value in the write-ahead log is exact:
+ * nextval() would log numbers ahead of those that it has given. */
 static const struct weir_sql SQL_ANNOUNCE = {
     .name = "announce emptying",
     .text = "SELECT setval('{q}_emptied', greatest(last_value, {1})) FROM {p}_emptied",
@@ -95,8 +95,8 @@ enum weir_status weir_pg_copy_reset(struct weir_connection *connection, int64_t 
     return weir_connection_query_integer(connection, &SQL_RESET, NO_VALUES, no, error);
 }
 
-/* The sequence first: a copy is committed before its number comes there, so the statement that
- * begins later sees the row of every number that was read. */
+/* The sequence first: a copy is committed before its number comes there, so the
+ * statement that begins later sees the row of every number that was read. */
 enum weir_status weir_pg_hole_read(struct weir_connection *connection,
                                    struct weir_pg_hole *out, struct weir_error *error)
 {

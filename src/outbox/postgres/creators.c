@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 
-/* A schema without an ACL is its owner's alone. Privileges that a role has by being a member of
- * another are that other's. */
+/* A schema without an ACL is its owner's alone. Privileges that a role has by being a
+ * member of another are that other's. */
 static const struct weir_sql SQL_CREATORS = {
     .name = "find who may create",
     .text = "SELECT n.oid::regnamespace::text, coalesce(string_agg("

@@ -1,12 +1,14 @@
 /*
  * creators.h - which roles may create in the schema of our tables, on PostgreSQL.
  *
- * A role that may create in a schema can make operators and functions there, and sessions that have
- * the schema in their path may call these in place of the built-in ones, with their own rights. Our
- * functions do not (postgres/producer.c); the sessions of applications, of whoever migrates and of the
- * library do. So nobody should have this right but the owner of the tables.
+ * A role that may create in a schema can make operators and functions there, and
+ * sessions that have the schema in their path may call these in place of the built-in
+ * ones, with their own rights. Our functions do not (postgres/producer.c); the sessions
+ * of applications, of whoever migrates and of the library do. So nobody should have
+ * this right but the owner of the tables.
  *
- * Not counted are superusers, the owner of the schema and the owner of the tables, and their members.
+ * Not counted are superusers, the owner of the schema and the owner of the tables, and
+ * their members.
  */
 #ifndef WEIR_OUTBOX_POSTGRES_CREATORS_H
 #define WEIR_OUTBOX_POSTGRES_CREATORS_H

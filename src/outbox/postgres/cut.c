@@ -3,25 +3,30 @@
  *
  * Why the steps of a cut come in this order:
  *
- *   I1  A row takes its transaction id before its message id (schema.c). `hi` is read before
- *       `own` is taken, so a row with an id up to `hi` has a transaction id below `own`.
- *   I2  A snapshot's xmax is one past the last transaction that has *ended*; running ones above
- *       it are not in its list. By I1 the rows up to `hi` that a cut does not see belong to its
- *       running list or to [xmax, own): these two are where the next cut finds its late rows.
+ *   I1  A row takes its transaction id before its message id (schema.c). `hi` is read
+ *       before `own` is taken, so a row with an id up to `hi` has a transaction id
+ *       below `own`.
+ *   I2  A snapshot's xmax is one past the last transaction that has *ended*; running
+ *       ones above it are not in its list. By I1 the rows up to `hi` that a cut does
+ *       not see belong to its running list or to [xmax, own): these two are where the
+ *       next cut finds its late rows.
  *   I3  `top` is read after the snapshot: whatever it sees has an id up to `top`.
- *   I4  A lock makes cuts one after the other, so they are numbered without a gap, and what
- *       one sees the next sees too.
- *   I5  `hi` is never ahead of the ids that were taken. Every 32 ids nextval() stores a value up
- *       to 32 ahead in the sequence's row while it writes the log of the server, and a SELECT
- *       from the sequence may see that. pg_sequence_last_value() takes the lock that nextval()
- *       holds meanwhile. For `top`, a value that is too large is right too.
+ *   I4  A lock makes cuts one after the other, so they are numbered without a gap, and
+ *       what one sees the next sees too.
+ *   I5  `hi` is never ahead of the ids that were taken. Every 32 ids nextval() stores a
+ *       value up to 32 ahead in the sequence's row while it writes the log of the
+ *       server, and a SELECT from the sequence may see that. pg_sequence_last_value()
+ *       takes the lock that nextval() holds meanwhile. For `top`, a value that is too
+ *       large is right too.
  *
- * In a transaction that had its id already, `own` would be older than `hi` and I1 would not hold:
- * a cut behind an ack in one transaction loses messages. So the cut has its own, and checks.
+ * In a transaction that had its id already, `own` would be older than `hi` and I1 would
+ * not hold: a cut behind an ack in one transaction loses messages. So the cut has its
+ * own, and checks.
  *
- * All steps travel together, with BEGIN and COMMIT: one round trip, and a process that is
- * stopped in the middle holds no lock. Values go from step to step by settings that live as
- * long as the transaction. In an explicit transaction at READ COMMITTED each has its own snapshot.
+ * All steps travel together, with BEGIN and COMMIT: one round trip, and a process that
+ * is stopped in the middle holds no lock. Values go from step to step by settings that
+ * live as long as the transaction. In an explicit transaction at READ COMMITTED each
+ * has its own snapshot.
  */
 #include "outbox/postgres/cut.h"
 
@@ -35,17 +40,19 @@
 /* A net: two rounds are the rule when others cut too. */
 enum { ROUNDS_MAX = 8 };
 
-/* While the sequence was never called, its last value is the next one. May be ahead, see I5. */
+/* While the sequence was never called, its last value is the next one. May be ahead,
+ * see I5. */
 #define LAST_ID                                                                          \
     "(SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM "          \
     "{p}_log_id)"
 
 /*
- * `newest` is the newest cut, by the index on no, backwards. A cut is needed when ids were taken
- * since, or when a transaction that was running then is committed now and has rows. The order
- * of the tests is the point: transactions that still run are not looked up, so a million
- * uncommitted rows cost nothing. ORDER BY and LIMIT keep the last look-up one by index (xid, id)
- * for each transaction: no join, and no bitmap of all its rows.
+ * `newest` is the newest cut, by the index on no, backwards. A cut is needed when ids
+ * were taken since, or when a transaction that was running then is committed now and
+ * has rows. The order of the tests is the point: transactions that still run are not
+ * looked up, so a million uncommitted rows cost nothing. ORDER BY and LIMIT keep the
+ * last look-up one by index (xid, id) for each transaction: no join, and no bitmap of
+ * all its rows.
  */
 #define STRETCH                                                                          \
     WEIR_PG_STRETCH("(SELECT pg_snapshot_xmax(snap) FROM newest)",                       \
@@ -78,8 +85,8 @@ static const struct weir_sql SQL_BEGIN = {
     .text = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
 };
 
-/* Fails (22012) when the transaction has an id. Somebody who gives up durable commits for speed
- * must not lose cuts whose messages were delivered. */
+/* Fails (22012) when the transaction has an id. Somebody who gives up durable commits
+ * for speed must not lose cuts whose messages were delivered. */
 static const struct weir_sql SQL_CHECK = {
     .name = "check cut",
     .text = "SELECT 1 / CASE WHEN pg_current_xact_id_if_assigned() IS NULL"
@@ -95,8 +102,8 @@ static const struct weir_sql SQL_LOCK = {
 };
 _Static_assert(WEIR_LOCK_CUT == 1, "as in SQL_LOCK");
 
-/* After the lock, so that it sees the cut of whoever held it. With {1} only if that is still the
- * newest: the number of the new one is then known without another look. */
+/* After the lock, so that it sees the cut of whoever held it. With {1} only if that is
+ * still the newest: the number of the new one is then known without another look. */
 const struct weir_sql weir_pg_sql_recheck = {
     .name = "recheck cut",
     .text = WITH_NEWEST " SELECT set_config('weir.cut', (coalesce(n.no = {1}, true) AND"
@@ -124,8 +131,8 @@ static const struct weir_sql SQL_SNAP = {
     .text = "SELECT set_config('weir.snap', pg_current_snapshot()::text, true)",
 };
 
-/* Reads `top` first of all, in a statement after the snapshot's. The notification is a plan of
- * its own without reference to the row, so it happens once. */
+/* Reads `top` first of all, in a statement after the snapshot's. The notification is a
+ * plan of its own without reference to the row, so it happens once. */
 const struct weir_sql weir_pg_sql_insert_cut = {
     .name = "insert cut",
     .text = "INSERT INTO {p}_cut (no, hi, own, snap, top, made_us)"
@@ -143,9 +150,10 @@ static const struct weir_sql SQL_COMMIT = {
     .text = "COMMIT",
 };
 
-/* By index (no). The limit stands in a sub-select so that the planner does not know it: else each
- * execution is planned anew, which takes longer than the execution. `late` is what the two snapshots tell, without a look at the log; and rows that
- * were set aside are where they are. */
+/* By index (no). The limit stands in a sub-select so that the planner does not know it:
+ * else each execution is planned anew, which takes longer than the execution. `late` is
+ * what the two snapshots tell, without a look at the log; and rows that were set aside
+ * are where they are. */
 const struct weir_sql weir_pg_sql_cuts = {
     .name = "read cuts",
     .text =
@@ -231,8 +239,9 @@ static bool is_passing(enum weir_status status)
 }
 
 /*
- * The cut after the one that the first look found may have been under way already. The one after
- * that began later than this call, whoever made it: it sees what this call has to see.
+ * The cut after the one that the first look found may have been under way already. The
+ * one after that began later than this call, whoever made it: it sees what this call
+ * has to see.
  */
 enum weir_status weir_pg_cut_catch_up(struct weir_connection *connection,
                                       const char *channel, int64_t *newest,

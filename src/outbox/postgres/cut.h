@@ -1,18 +1,19 @@
 /*
  * cut.h - the ticks of the log's order on PostgreSQL.
  *
- * Ids are taken before commit, so the order of ids is not the order of commits, and nobody can
- * say of an id that everything before it is there. A *cut* records what is committed at one
- * moment: a snapshot and two readings of the sequence of ids. Cuts are numbered 1, 2, 3, ...;
- * cut 0 sees nothing. The messages of cut n are those that cut n sees and cut n - 1 does not.
+ * Ids are taken before commit, so the order of ids is not the order of commits, and
+ * nobody can say of an id that everything before it is there. A *cut* records what is
+ * committed at one moment: a snapshot and two readings of the sequence of ids. Cuts are
+ * numbered 1, 2, 3, ...; cut 0 sees nothing. The messages of cut n are those that cut n
+ * sees and cut n - 1 does not.
  *
  *   hi     every id up to it was taken by a transaction with a number below `own`
  *   own    a transaction id taken after `hi` was read
  *   snap   what is committed; taken after `own`
  *   top    every id that `snap` sees is at most this
  *
- * Pace     At most one cut in WEIR_CUT_INTERVAL_US, over all processes: tens of thousands of
- *          tiny cuts are slow to read.
+ * Pace     At most one cut in WEIR_CUT_INTERVAL_US, over all processes: tens of
+ *          thousands of tiny cuts are slow to read.
  * Threads  Whoever holds the connection.
  */
 #ifndef WEIR_OUTBOX_POSTGRES_CUT_H
@@ -50,20 +51,21 @@ WEIR_CHECKED enum weir_status weir_pg_cut_probe(struct weir_connection *connecti
                                                 struct weir_error *error);
 
 /*
- * Make a cut if it is still needed once all others who cut are done, and if none was made just
- * now; *made says whether. One round trip. It is durable before this returns. Notifies
- * `channel`, unless that is NULL. WEIR_INVALID: the connection is in a transaction.
- * Any failure leaves either no cut or a good one, so it may be repeated.
+ * Make a cut if it is still needed once all others who cut are done, and if none was
+ * made just now; *made says whether. One round trip. It is durable before this returns.
+ * Notifies `channel`, unless that is NULL. WEIR_INVALID: the connection is in a
+ * transaction. Any failure leaves either no cut or a good one, so it may be repeated.
  */
 WEIR_CHECKED enum weir_status weir_pg_cut_make(struct weir_connection *connection,
                                                const char *channel, bool *made,
                                                struct weir_error *error);
 
 /*
- * Everything committed before the call is in a cut afterwards: ours, or one that somebody else
- * has made meanwhile. *newest gets the number of the newest. Waits where a cut would come too
- * early, so the caller needs no timer to come back; when the worker is cancelled meanwhile, or
- * others are faster again and again, it ends with what there is.
+ * Everything committed before the call is in a cut afterwards: ours, or one that
+ * somebody else has made meanwhile. *newest gets the number of the newest. Waits where
+ * a cut would come too early, so the caller needs no timer to come back; when the
+ * worker is cancelled meanwhile, or others are faster again and again, it ends with
+ * what there is.
  */
 WEIR_CHECKED enum weir_status weir_pg_cut_catch_up(struct weir_connection *connection,
                                                    const char *channel, int64_t *newest,

@@ -1,8 +1,9 @@
 /*
  * function.h - how the text of a function of PostgreSQL begins and ends.
  *
- * Functions look up names in pg_catalog alone; tables and functions of ours are named with their
- * schema, for which a text has "@." (postgres/producer.c). The schema is a setting of the migration.
+ * Functions look up names in pg_catalog alone; tables and functions of ours are named
+ * with their schema, for which a text has "@." (postgres/producer.c). The schema is a
+ * setting of the migration.
  */
 #ifndef WEIR_OUTBOX_POSTGRES_FUNCTION_H
 #define WEIR_OUTBOX_POSTGRES_FUNCTION_H

@@ -1,23 +1,25 @@
 /*
  * lag.c - how much waits, on PostgreSQL.
  *
- * Where a position's rows can be is told by its mark (postgres/lag_statements.c): behind it, or late. Many
- * late rows lie side by side, as those of one large transaction; then the mark is moved back before
- * them, and they are rows like all others. The log has no index by partition, so rows are looked at
- * one by one, from the lowest mark on. Three things end that: more messages wait than are counted
- * exactly, more rows lie there than are looked at, or it takes too long. The first two do not have
- * to be found out by counting:
+ * Where a position's rows can be is told by its mark (postgres/lag_statements.c):
+ * behind it, or late. Many late rows lie side by side, as those of one large
+ * transaction; then the mark is moved back before them, and they are rows like all
+ * others. The log has no index by partition, so rows are looked at one by one, from the
+ * lowest mark on. Three things end that: more messages wait than are counted exactly,
+ * more rows lie there than are looked at, or it takes too long. The first two do not
+ * have to be found out by counting:
  *
- *   sample   of a long stretch a few ids in each of SAMPLE_COUNT equal parts are looked at first.
- *            When they say that more wait than are counted, nobody counts: see is_surely_more().
+ *   sample   of a long stretch a few ids in each of SAMPLE_COUNT equal parts are looked
+ *            at first. When they say that more wait than are counted, nobody counts:
+ *            see is_surely_more().
  *   pieces   how many ids there are to look at follows from the segments that have rows.
  *
- * Then the answer is what the sample says, and marked as an estimate; but for the positions close to
- * the end, which are counted all the same: a subscription that has caught up is told exactly
- * beside one that never moves.
+ * Then the answer is what the sample says, and marked as an estimate; but for the
+ * positions close to the end, which are counted all the same: a subscription that has
+ * caught up is told exactly beside one that never moves.
  *
- * Each statement reads the positions anew, at its own moment. What is counted is counted by one
- * statement; the others only decide what to ask for.
+ * Each statement reads the positions anew, at its own moment. What is counted is
+ * counted by one statement; the others only decide what to ask for.
  */
 #include "outbox/postgres/lag.h"
 
@@ -80,7 +82,7 @@ static enum weir_status no_row_is_ok(enum weir_status status)
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* ---- marks -------------------------------------------------------------------------------- */
+/* ---- marks ------------------------------------------------------------------------- */
 
 static enum weir_status add_entry(struct tally *self, struct weir_rows *rows,
                                   struct weir_error *error)
@@ -160,7 +162,7 @@ static struct entry *find_entry(struct tally *self, struct weir_rows *rows)
     return NULL; /* it has subscribed just now */
 }
 
-/* ---- pieces ------------------------------------------------------------------------------- */
+/* ---- pieces ------------------------------------------------------------------------ */
 
 /* Side by side they are one. */
 static void add_piece(struct tally *self, int64_t first, int64_t last)
@@ -205,11 +207,11 @@ static enum weir_status read_pieces(struct tally *self, int64_t after_id,
     return no_row_is_ok(status);
 }
 
-/* ---- counting ----------------------------------------------------------------------------- */
+/* ---- counting ---------------------------------------------------------------------- */
 
 /*
- * Where the strips begin that are counted, behind each of *starts, which the caller frees: they go
- * on to the next, so where no rows are does not matter.
+ * Where the strips begin that are counted, behind each of *starts, which the caller
+ * frees: they go on to the next, so where no rows are does not matter.
  */
 static enum weir_status list_strips(const struct tally *self, int64_t mark,
                                     struct weir_value **starts, size_t *count,
@@ -277,8 +279,8 @@ static enum weir_status query_count(struct tally *self, int64_t mark, int64_t be
 }
 
 /*
- * Everything for the positions that have their mark behind `mark`, and if `begin_min` is not 0 their
- * late rows behind that; exact unless it is too much.
+ * Everything for the positions that have their mark behind `mark`, and if `begin_min`
+ * is not 0 their late rows behind that; exact unless it is too much.
  */
 static enum weir_status count_from(struct tally *self, int64_t mark, int64_t begin_min,
                                    struct weir_error *error)
@@ -302,7 +304,7 @@ static enum weir_status count_from(struct tally *self, int64_t mark, int64_t beg
     return no_row_is_ok(status);
 }
 
-/* ---- sampling ----------------------------------------------------------------------------- */
+/* ---- sampling ---------------------------------------------------------------------- */
 
 /* The id before the one with this number among those of all pieces, from 0. */
 static int64_t id_before(const struct tally *self, int64_t number)
@@ -317,8 +319,8 @@ static int64_t id_before(const struct tally *self, int64_t number)
 }
 
 /*
- * Somewhere in each part, by chance; in the first part at its beginning, where the oldest are.
- * Returns how many ids are looked at in each.
+ * Somewhere in each part, by chance; in the first part at its beginning, where the
+ * oldest are. Returns how many ids are looked at in each.
  */
 static int64_t place_samples(const struct tally *self,
                              struct weir_value starts[SAMPLE_COUNT])
@@ -392,11 +394,12 @@ static int64_t waiting_for(const struct tally *self, int64_t subscription)
 }
 
 /*
- * Does more wait than is counted? Suppose not: then the share q of all ids, or less, waits. Each
- * sample tells a share between 0 and 1 of its part, and each was placed by chance but for the
- * first, which is left out as if all of it waited. Their variance is at most v = q (1 - q). By
- * Bernstein's inequality the mean of n such numbers is by t above theirs with a probability of at
- * most exp(-n t^2 / (2 v + 2 t / 3)). Where that is below exp(-21), one in a billion, more wait.
+ * Does more wait than is counted? Suppose not: then the share q of all ids, or less,
+ * waits. Each sample tells a share between 0 and 1 of its part, and each was placed by
+ * chance but for the first, which is left out as if all of it waited. Their variance is
+ * at most v = q (1 - q). By Bernstein's inequality the mean of n such numbers is by t
+ * above theirs with a probability of at most exp(-n t^2 / (2 v + 2 t / 3)). Where that
+ * is below exp(-21), one in a billion, more wait.
  */
 static bool is_surely_more(const struct tally *self)
 {
@@ -420,7 +423,7 @@ static bool is_surely_more(const struct tally *self)
     return n * t * t > 21 * (2 * v + 2 * t / 3);
 }
 
-/* ---- estimating --------------------------------------------------------------------------- */
+/* ---- estimating -------------------------------------------------------------------- */
 
 /* Rows counted up to an id, if it goes on like that to the last id. */
 static int64_t extrapolate(int64_t count, int64_t first_id, int64_t counted_id,
@@ -498,7 +501,7 @@ static enum weir_status estimate(struct tally *self, struct weir_error *error)
     return status;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------- */
 
 static bool is_long(const struct tally *self)
 {
@@ -530,7 +533,7 @@ static enum weir_status count_all(struct tally *self, struct weir_error *error)
     return status;
 }
 
-/* ---- guessing ----------------------------------------------------------------------------- */
+/* ---- guessing ---------------------------------------------------------------------- */
 
 static void forget_entries(struct tally *self)
 {

@@ -1,33 +1,35 @@
 /*
  * lag_statements.c - the statements that find what a position has not passed.
  *
- * A position {c, id} has not passed a row that cut c does not see, unless cut c + 1 sees it and
- * its id is at most `id` (temp_dir.h). Where such rows can be follows from what a cut is (postgres/cut.h).
- * Each position has a mark `lo`:
+ * A position {c, id} has not passed a row that cut c does not see, unless cut c + 1
+ * sees it and its id is at most `id` (temp_dir.h). Where such rows can be follows from
+ * what a cut is (postgres/cut.h). Each position has a mark `lo`:
  *
- *   hi(c)                      when nothing of cut c + 1 is passed, or c + 1 is not made yet
- *   min(id, hi(c + 1))         when that is more: so a large cut is entered where the reader is
+ *   hi(c)                      when nothing of cut c + 1 is passed, or c + 1 is not
+ *                              made yet
+ *   min(id, hi(c + 1))         when that is more: so a large cut is entered where the
+ *                              reader is
  *
- * A row that is not passed lies behind `lo`, or belongs to a transaction that was running at cut c
- * or, if `lo` is in cut c + 1, at that one. The first are found by index (id), the others, the
- * *late* ones, by index (xid, id). Both hold for every mark before `lo` too, so one mark serves
- * many positions.
+ * A row that is not passed lies behind `lo`, or belongs to a transaction that was
+ * running at cut c or, if `lo` is in cut c + 1, at that one. The first are found by
+ * index (id), the others, the *late* ones, by index (xid, id). Both hold for every mark
+ * before `lo` too, so one mark serves many positions.
  *
- * How the planner is kept on the indexes, though nobody analyzes the leaves: limits stand in
- * sub-selects, so that it does not know them and takes them for small; otherwise it would rather
- * read and sort all of the log. A statement that is taken for large is compiled first, which takes
- * longer than it does: so `pos` counts to a constant, and ranges have two ends, which are taken for
- * small.
+ * How the planner is kept on the indexes, though nobody analyzes the leaves: limits
+ * stand in sub-selects, so that it does not know them and takes them for small;
+ * otherwise it would rather read and sort all of the log. A statement that is taken for
+ * large is compiled first, which takes longer than it does: so `pos` counts to a
+ * constant, and ranges have two ends, which are taken for small.
  *
- * Between a copy and the emptying of its leaf (postgres/sweep.h) a message stands in the log and aside, and
- * counts once.
+ * Between a copy and the emptying of its leaf (postgres/sweep.h) a message stands in
+ * the log and aside, and counts once.
  */
 #include "outbox/postgres/statements.h"
 
 /*
- * Newest ack of each partition, by index (subscription, partition, version) from its end; its
- * cut, or the oldest kept if that was rotated away; the cut after it, if the position may have
- * passed some of it.
+ * Newest ack of each partition, by index (subscription, partition, version) from its
+ * end; its cut, or the oldest kept if that was rotated away; the cut after it, if the
+ * position may have passed some of it.
  */
 #define POS_OF(which, such)                                                              \
     " pos AS MATERIALIZED (SELECT * FROM ("                                              \
@@ -54,8 +56,8 @@
     " AND (l.id <= p.last_id AND pg_visible_in_snapshot(l.xid, p.next_snap)) IS NOT "    \
     "TRUE"
 /*
- * Where the rows of a position begin: its mark, or a late row before that, which it has passed up
- * to its id or not at all. Comparing with that settles most rows.
+ * Where the rows of a position begin: its mark, or a late row before that, which it has
+ * passed up to its id or not at all. Comparing with that settles most rows.
  */
 #define BEGIN                                                                            \
     " least(p.lo, (SELECT min(CASE WHEN pg_visible_in_snapshot(r.xid, p.next_snap)"      \
@@ -65,9 +67,9 @@
 #define LAST_ID "(SELECT last_value FROM {p}_log_id)"
 
 /*
- * `ended`: the transactions that late rows can have and that are committed now; rows up to
- * `after` are passed by all, and so is everything when it is null. One that still runs is not
- * looked up, however much it has written.
+ * `ended`: the transactions that late rows can have and that are committed now; rows up
+ * to `after` are passed by all, and so is everything when it is null. One that still
+ * runs is not looked up, however much it has written.
  */
 #define STRETCH WEIR_PG_STRETCH("pg_snapshot_xmax(b.snap)", "b.own")
 #define ENDED                                                                            \
@@ -96,7 +98,7 @@
     " AND (a.cut, a.id) > (p.cut + 1, p.last_id) ORDER BY a.cut, a.id"                   \
     " LIMIT (SELECT " max ")) a"
 
-/* ---- where to begin ----------------------------------------------------------------------- */
+/* ---- where to begin ---------------------------------------------------------------- */
 
 #define LOWEST "(SELECT min(lo) FROM pos)"
 #define LATE_COUNT                                                                       \
@@ -104,8 +106,9 @@
                                                     "{2}") " LIMIT (SELECT {2})) k)"
 #define FIRST_LATE " (SELECT min(l.id) FROM" LATE_ROWS(LOWEST, "1") ")"
 
-/* The marks; the last id given out; how many late rows there are before the lowest mark, up to
- * {2}; the id of the first of them, or null; how many rows this gives; where each begins. */
+/* The marks; the last id given out; how many late rows there are before the lowest
+ * mark, up to {2}; the id of the first of them, or null; how many rows this gives;
+ * where each begins. */
 const struct weir_sql weir_pg_sql_lag_marks = {
     .name = "lag marks",
     .text = "WITH" POS "," ENDED " SELECT p.subscription, p.pid, p.lo, " LAST_ID
@@ -123,8 +126,9 @@ const struct weir_sql weir_pg_sql_lag_marks = {
                "LATERAL" NEXT_PIECE("piece.last") " n(first, last))"
 
 /*
- * Where rows are behind an id: the segments (of 2^{2} ids) that have any, each from its first row
- * to its end. By index (id), one look-up for each; those that were emptied cost nothing.
+ * Where rows are behind an id: the segments (of 2^{2} ids) that have any, each from its
+ * first row to its end. By index (id), one look-up for each; those that were emptied
+ * cost nothing.
  */
 const struct weir_sql weir_pg_sql_lag_pieces = {
     .name = "lag pieces",
@@ -132,13 +136,13 @@ const struct weir_sql weir_pg_sql_lag_pieces = {
     .parameters = "iii",
 };
 
-/* ---- estimating --------------------------------------------------------------------------- */
+/* ---- estimating -------------------------------------------------------------------- */
 
 #define SAMPLE_LATE LATE("{4}", "{5}")
 
 /*
- * What waits among the {3} ids behind each of {2}, and, exactly, among the late rows up to {4},
- * of which {5} are looked at. By index (id) and (xid, id).
+ * What waits among the {3} ids behind each of {2}, and, exactly, among the late rows up
+ * to {4}, of which {5} are looked at. By index (id) and (xid, id).
  */
 const struct weir_sql weir_pg_sql_lag_sample = {
     .name = "lag sample",
@@ -156,16 +160,16 @@ const struct weir_sql weir_pg_sql_lag_sample = {
 
 #define SOME_ASIDE ASIDE_ROWS("{2}")
 
-/* Of a row in 64, whichever: does it stand in the log as well? Null for the others. By index (id),
- * one look-up in each leaf. */
+/* Of a row in 64, whichever: does it stand in the log as well? Null for the others. By
+ * index (id), one look-up in each leaf. */
 #define DOUBLED                                                                          \
     "CASE WHEN hashint8(a.id) & 63 = 0 THEN"                                             \
     " (SELECT l.id FROM {p}_log l WHERE l.id BETWEEN a.id AND a.id"                      \
     " ORDER BY l.id LIMIT 1) IS NOT NULL END"
 
-/* Up to {2} rows set aside for each position, by index (partition, cut, id): how many, the first
- * id, the last of them, the last there is, the time of the oldest, how many were looked for in the
- * log, and how many of these are there and counted with it. */
+/* Up to {2} rows set aside for each position, by index (partition, cut, id): how many,
+ * the first id, the last of them, the last there is, the time of the oldest, how many
+ * were looked for in the log, and how many of these are there and counted with it. */
 #define LAG_ASIDE(doubled)                                                               \
     "WITH" POS " SELECT p.subscription, p.pid, k.rows, k.first, k.counted,"              \
     " (SELECT a.id FROM {p}_aside a WHERE a.pid = p.pid"                                 \
@@ -188,7 +192,7 @@ const struct weir_sql weir_pg_sql_lag_aside_alone = {
     .parameters = "ii",
 };
 
-/* ---- counting ----------------------------------------------------------------------------- */
+/* ---- counting ---------------------------------------------------------------------- */
 
 #define POS_BEHIND POS_OF("", " WHERE x.lo >= {2}")
 #define BEGUN                                                                            \
@@ -204,8 +208,8 @@ const struct weir_sql weir_pg_sql_lag_aside_alone = {
 #define TIME_IS_UP                                                                       \
     " clock_timestamp() >= statement_timestamp() + {9} * interval '1 microsecond'"
 
-/* Rows of partitions that have all passed the strip end at the scan. OFFSET keeps what is known of
- * a strip from being worked out for each of its rows. */
+/* Rows of partitions that have all passed the strip end at the scan. OFFSET keeps what
+ * is known of a strip from being worked out for each of its rows. */
 #define NEXT_STRIP "({4})[t.n + 1]"
 #define STRIP                                                                            \
     "unnest({4}) WITH ORDINALITY AS t(after, n) CROSS JOIN LATERAL (SELECT"              \
@@ -216,16 +220,17 @@ const struct weir_sql weir_pg_sql_lag_aside_alone = {
     " ORDER BY l.id LIMIT (SELECT {7})) l"
 
 /*
- * What waits for the positions whose mark is {2} or later and whose rows begin behind {3}, counted
- * up to {5}. By index (id) behind {2}, in strips that begin behind each of {4} and go on to the
- * next of them; late rows before, of which {6} are looked at, by index (xid, id). All kinds in one
- * statement, and the same id counts once. Log and aside are limited by themselves: {5} rows of one
- * are {5} messages, and with less than that there is no more. After {8} strips no further
- * one is begun when {9} microseconds are over. {7} is more than a strip can have.
+ * What waits for the positions whose mark is {2} or later and whose rows begin behind
+ * {3}, counted up to {5}. By index (id) behind {2}, in strips that begin behind each of
+ * {4} and go on to the next of them; late rows before, of which {6} are looked at, by
+ * index (xid, id). All kinds in one statement, and the same id counts once. Log and
+ * aside are limited by themselves: {5} rows of one are {5} messages, and with less than
+ * that there is no more. After {8} strips no further one is begun when {9} microseconds
+ * are over. {7} is more than a strip can have.
  *
- * Each such position is told once more, with none: that is how the caller knows that it was counted.
- * The last column says whether there is more; one row of nobody, which comes last, says so of what
- * was not looked at.
+ * Each such position is told once more, with none: that is how the caller knows that it
+ * was counted. The last column says whether there is more; one row of nobody, which
+ * comes last, says so of what was not looked at.
  */
 const struct weir_sql weir_pg_sql_lag_count = {
     .name = "lag count",
@@ -242,11 +247,12 @@ const struct weir_sql weir_pg_sql_lag_count = {
     .parameters = "iiiIiiiii",
 };
 
-/* ---- guessing ----------------------------------------------------------------------------- */
+/* ---- guessing ---------------------------------------------------------------------- */
 
 /*
- * What can be told without the log: how many ids lie behind each position and what is set aside of
- * its partition, shared evenly among the partitions of its queue. Too many if other queues have some.
+ * What can be told without the log: how many ids lie behind each position and what is
+ * set aside of its partition, shared evenly among the partitions of its queue. Too many
+ * if other queues have some.
  */
 const struct weir_sql weir_pg_sql_lag_guess = {
     .name = "lag guess",
@@ -261,7 +267,7 @@ const struct weir_sql weir_pg_sql_lag_guess = {
     .parameters = "i",
 };
 
-/* ---- is there anything? ------------------------------------------------------------------- */
+/* ---- is there anything? ------------------------------------------------------------ */
 
 #define POS_NAMED POS_OF(" AND s.name = {2}", "")
 #define OWN_ROW " l.pid >= {1} * 64 AND l.pid < {1} * 64 + 64"
@@ -269,9 +275,9 @@ const struct weir_sql weir_pg_sql_lag_guess = {
 #define ANY_ASIDE ASIDE_ROWS("1")
 
 /*
- * Does anything wait for one subscription? No row too many is looked at when something does: the
- * first that is found ends it. When nothing does, all rows of the log behind its positions have
- * been looked at, whosever they are.
+ * Does anything wait for one subscription? No row too many is looked at when something
+ * does: the first that is found ends it. When nothing does, all rows of the log behind
+ * its positions have been looked at, whosever they are.
  */
 const struct weir_sql weir_pg_sql_waits = {
     .name = "waits",

@@ -1,8 +1,9 @@
 /*
  * lease.c - leases on PostgreSQL.
  *
- * One statement each: PostgreSQL judges a row that it had to wait for by its newest version. Many
- * rows travel in arrays and are locked in the order of the key, as acks lock them.
+ * One statement each: PostgreSQL judges a row that it had to wait for by its newest
+ * version. Many rows travel in arrays and are locked in the order of the key, as acks
+ * lock them.
  */
 #include "base/heap.h"
 #include "base/text.h"
@@ -15,8 +16,8 @@
 #define PG_MARKS_FROM WEIR_LEASE_MARKS_FROM(PG_INCARNATION)
 
 /*
- * By the primary key, in its order. A row that somebody else holds for the moment (who takes it,
- * or whose last ack is under way) is passed over. Repeating takes others.
+ * By the primary key, in its order. A row that somebody else holds for the moment (who
+ * takes it, or whose last ack is under way) is passed over. Repeating takes others.
  */
 static const struct weir_sql SQL_TAKE = {
     .name = "take leases",
@@ -32,10 +33,10 @@ static const struct weir_sql SQL_TAKE = {
 };
 
 /*
- * The rows of these keys and epochs that are still this owner's, locked in the order of the
- * primary key: without that order a renewal and an ack of the same process could wait for each
- * other. Each is looked up by the primary key, also when the planner believes the table to be
- * small: a sub-select that sorts or locks stays one.
+ * The rows of these keys and epochs that are still this owner's, locked in the order of
+ * the primary key: without that order a renewal and an ack of the same process could
+ * wait for each other. Each is looked up by the primary key, also when the planner
+ * believes the table to be small: a sub-select that sorts or locks stays one.
  */
 #define PG_OWN(more)                                                                     \
     "WITH own AS (SELECT a.n, l.subscription, l.pid FROM"                                \
@@ -65,8 +66,8 @@ static const struct weir_sql SQL_CHECK = {
     .parameters = "IIIi",
 };
 
-/* By the primary key; takes no lock. The setting lasts until the transaction ends, and is only
- * made when there is a row. */
+/* By the primary key; takes no lock. The setting lasts until the transaction ends, and
+ * is only made when there is a row. */
 static const struct weir_sql SQL_CONFIRM = {
     .name = "confirm lease",
     .text = "SELECT set_config('idle_in_transaction_session_timeout', {5} || 'ms', true)"
@@ -76,8 +77,9 @@ static const struct weir_sql SQL_CONFIRM = {
 };
 
 /*
- * Also when it has run out and nobody has taken it yet: it ended well. Crashes stay: whoever has
- * not delivered the head cannot say that it is harmless. Repeating finds nothing.
+ * Also when it has run out and nobody has taken it yet: it ended well. Crashes stay:
+ * whoever has not delivered the head cannot say that it is harmless. Repeating finds
+ * nothing.
  */
 static const struct weir_sql SQL_RELEASE = {
     .name = "release leases",

@@ -1,8 +1,9 @@
 /*
  * liveness.c - the liveness lock on PostgreSQL: an advisory lock of a session.
  *
- * Its key is one bigint, the number. All other locks of ours have two keys, but for that of a migration,
- * which is held for a transaction: pg_locks tells these apart by `objsubid`.
+ * Its key is one bigint, the number. All other locks of ours have two keys, but for
+ * that of a migration, which is held for a transaction: pg_locks tells these apart by
+ * `objsubid`.
  */
 #include "outbox/lease/liveness_ops.h"
 
@@ -39,8 +40,8 @@ static const char WRITABLE[] =
     "SELECT (current_setting('transaction_read_only') = 'off')::int";
 
 /*
- * The locks are read while the statement runs, and so after its snapshot was taken, which has the rows:
- * whoever's row says that it has a lock had it by then.
+ * The locks are read while the statement runs, and so after its snapshot was taken,
+ * which has the rows: whoever's row says that it has a lock had it by then.
  */
 static const struct weir_sql SQL_PEERS = {
     .name = "look at members",

@@ -7,13 +7,14 @@
  *   postgres/lag.c      what waits
  *   postgres/sweep.c    what all have passed is removed
  *
- * A message has a transaction id and a message id, taken in that order and before commit. Neither
- * is the order of commits. The order that everybody reads in is (cut, id): cuts follow each
- * other as snapshots do, so whoever began after another had committed comes later, and a
- * transaction that takes an hour delays nobody but itself.
+ * A message has a transaction id and a message id, taken in that order and before
+ * commit. Neither is the order of commits. The order that everybody reads in is (cut,
+ * id): cuts follow each other as snapshots do, so whoever began after another had
+ * committed comes later, and a transaction that takes an hour delays nobody but itself.
  *
- * The log has eight leaves by (id >> segment_bits) & 7. They are emptied by TRUNCATE, which is
- * not for older snapshots: every statement that reads rows has a snapshot of its own.
+ * The log has eight leaves by (id >> segment_bits) & 7. They are emptied by TRUNCATE,
+ * which is not for older snapshots: every statement that reads rows has a snapshot of
+ * its own.
  */
 #include "outbox/log/log.h"
 #include "outbox/postgres/append.h"
@@ -36,8 +37,8 @@ static const struct weir_sql SQL_NEWEST = {
     .text = "SELECT no FROM {p}_cut ORDER BY no DESC LIMIT 1",
 };
 
-/* Not transactional and without dead rows. Whoever has said that he watches takes only that back,
- * and whoever watches beside him says so again soon. */
+/* Not transactional and without dead rows. Whoever has said that he watches takes only
+ * that back, and whoever watches beside him says so again soon. */
 static const struct weir_sql SQL_WATCH = {
     .name = "watch",
     .text = "SELECT setval('{q}_asleep', {now})",
@@ -75,8 +76,9 @@ static enum weir_status pg_say_watching(const struct weir_outbox_log *self,
 }
 
 /*
- * "Now" is behind the newest cut there is: no cut may be made in this transaction. Whoever wants
- * it to be behind what is committed calls advance() before the transaction begins.
+ * "Now" is behind the newest cut there is: no cut may be made in this transaction.
+ * Whoever wants it to be behind what is committed calls advance() before the
+ * transaction begins.
  */
 static enum weir_status pg_start(const struct weir_outbox_log *self,
                                  struct weir_connection *connection, int64_t queue_id,

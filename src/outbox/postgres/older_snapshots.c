@@ -1,21 +1,24 @@
 /*
  * older_snapshots.c - see postgres/older_snapshots.h.
  *
- *   I1  A snapshot that does not see a copy was taken before its commit, and has an xmin up to the
- *       number of the copy's transaction: that one was running, or still to come.
- *   I2  A backend shows the xmin of its oldest snapshot for as long as it has one. So a snapshot
- *       that is not shown at a look after the commit either sees the copy or is gone.
+ *   I1  A snapshot that does not see a copy was taken before its commit, and has an
+ *       xmin up to the number of the copy's transaction: that one was running, or still
+ *       to come.
+ *   I2  A backend shows the xmin of its oldest snapshot for as long as it has one. So a
+ *       snapshot that is not shown at a look after the commit either sees the copy or
+ *       is gone.
  *
- * Snapshots behind the newest copy are left out: no copy waits for them, and once there is a later
- * copy its first look comes later, too. Should the list be full, a copy waits until its own limit.
+ * Snapshots behind the newest copy are left out: no copy waits for them, and once there
+ * is a later copy its first look comes later, too. Should the list be full, a copy
+ * waits until its own limit.
  */
 #include "outbox/postgres/older_snapshots.h"
 
 #include <string.h>
 
 /*
- * xmin has 32 bits; what is missing is that of the next transaction, or its neighbour. Who may not
- * see what kind another user's session is takes it for a client.
+ * xmin has 32 bits; what is missing is that of the next transaction, or its neighbour.
+ * Who may not see what kind another user's session is takes it for a client.
  */
 static const struct weir_sql SQL_LOOK = {
     .name = "look for older snapshots",

@@ -1,22 +1,24 @@
 /*
  * page.c - see postgres/page.h.
  *
- * The shape is the same everywhere: an ordered scan of each of the two tables with a LIMIT,
- * merged and limited again; around it a running sum of the payloads, so that large messages do
- * not come by the thousand. Nothing is sorted but what a page may hold.
+ * The shape is the same everywhere: an ordered scan of each of the two tables with a
+ * LIMIT, merged and limited again; around it a running sum of the payloads, so that
+ * large messages do not come by the thousand. Nothing is sorted but what a page may
+ * hold.
  *
- * A row that stands in both tables, since its leaf was copied and not emptied yet, has the same
- * (cut, id) in both and comes once: DISTINCT ON stands between the two limits. Of n rows that are
- * the first of both together each is among the first n of one, so fewer than n are left only when
- * there are no more. Left out later, a page that was cut short would count as the end of its range.
+ * A row that stands in both tables, since its leaf was copied and not emptied yet, has
+ * the same (cut, id) in both and comes once: DISTINCT ON stands between the two limits.
+ * Of n rows that are the first of both together each is among the first n of one, so
+ * fewer than n are left only when there are no more. Left out later, a page that was
+ * cut short would count as the end of its range.
  *
- * Limits stand in sub-selects, so that the planner does not know them and takes them for small:
- * told to expect a thousand rows of a table without statistics, it would rather read and sort a
- * whole range than follow the index.
+ * Limits stand in sub-selects, so that the planner does not know them and takes them
+ * for small: told to expect a thousand rows of a table without statistics, it would
+ * rather read and sort a whole range than follow the index.
  *
- * Snapshots are parameters, as text, turned into values once per statement. They do not come
- * from the table of cuts at that moment: a row that was rotated away between two statements
- * would be a null there, and a null sees nothing and says nothing.
+ * Snapshots are parameters, as text, turned into values once per statement. They do not
+ * come from the table of cuts at that moment: a row that was rotated away between two
+ * statements would be a null there, and a null sees nothing and says nothing.
  */
 #include "outbox/postgres/page.h"
 
@@ -26,17 +28,18 @@
 
 enum { ID, PID, UID, CREATED, KEY, TYPE, HEADERS, PAYLOAD, CUT, FIRST_ID };
 
-/* ---- statements --------------------------------------------------------------------------- */
+/* ---- statements -------------------------------------------------------------------- */
 
 #define COLUMNS "id, pid, uid, created_us, message_key, type, headers, payload"
 
-/* The sub-select is a hash table that is filled once. As a condition of its own it could become
- * a join, which keeps no order; behind an OR it cannot. */
+/* The sub-select is a hash table that is filled once. As a condition of its own it
+ * could become a join, which keeps no order; behind an OR it cannot. */
 #define WANTED " AND ({5} IS NULL OR pid IN (SELECT unnest({5})::integer))"
 
 /*
- * The first row of every page, with id 0: what was removed of the queues {first} to {last}, in the
- * snapshot of the other rows, as text in the place of the type. Limits count it.
+ * The first row of every page, with id 0: what was removed of the queues {first} to
+ * {last}, in the snapshot of the other rows, as text in the place of the type. Limits
+ * count it.
  */
 #define REMOVALS(first, last)                                                            \
     "(SELECT 0::bigint AS id, 0 AS pid, NULL::bytea, 0::bigint, NULL::text,"             \
@@ -53,8 +56,8 @@ enum { ID, PID, UID, CREATED, KEY, TYPE, HEADERS, PAYLOAD, CUT, FIRST_ID };
     "SELECT " COLUMNS " FROM {p}_aside WHERE cut = {8} AND id > {1} AND id <= {2}"
 
 /*
- * SELECT_SIZED order SIZED_PAGE page SIZED_END: the rows of a page, without their payloads from
- * where these would be too large together; the first has it in any case.
+ * SELECT_SIZED order SIZED_PAGE page SIZED_END: the rows of a page, without their
+ * payloads from where these would be too large together; the first has it in any case.
  */
 #define SELECT_SIZED                                                                     \
     "SELECT id, pid, uid, created_us, message_key, type, headers,"                       \
@@ -74,8 +77,8 @@ enum { ID, PID, UID, CREATED, KEY, TYPE, HEADERS, PAYLOAD, CUT, FIRST_ID };
     " (SELECT xid FROM pg_snapshot_xip({3}::pg_snapshot) AS x(xid)"                      \
     " UNION ALL SELECT xid FROM stretch WHERE xid IS NOT NULL) r WHERE " SEEN ")"
 
-/* The smallest id there is. A range begins with it, since the ids of a long transaction may lie
- * far apart. */
+/* The smallest id there is. A range begins with it, since the ids of a long transaction
+ * may lie far apart. */
 #define FIRST                                                                            \
     " first AS MATERIALIZED (SELECT min(f.id) AS id FROM"                                \
     " (SELECT i.id FROM late r CROSS JOIN LATERAL (SELECT id FROM {p}_log l"             \
@@ -83,8 +86,8 @@ enum { ID, PID, UID, CREATED, KEY, TYPE, HEADERS, PAYLOAD, CUT, FIRST_ID };
     " UNION ALL (SELECT id FROM {p}_aside"                                               \
     " WHERE cut = {8} AND id > {1} AND id <= {2} ORDER BY id LIMIT 1)) f)"
 
-/* By index (xid, id), one scan for each transaction. There is always a row, to tell the first
- * id; all its other columns may be null. */
+/* By index (xid, id), one scan for each transaction. There is always a row, to tell the
+ * first id; all its other columns may be null. */
 const struct weir_sql weir_pg_sql_late = {
     .name = "read late",
     .text = "WITH RECURSIVE" STRETCH "," LATE "," FIRST
@@ -100,8 +103,9 @@ const struct weir_sql weir_pg_sql_late = {
 _Static_assert(WEIR_PG_RANGE == 65536, "as in weir_pg_sql_late");
 
 /*
- * The ids of one segment lie in one leaf, and that is read under its own name: an index scan by
- * (id) that needs no merge with seven empty ones, and locks no other leaf against the sweep.
+ * The ids of one segment lie in one leaf, and that is read under its own name: an index
+ * scan by (id) that needs no merge with seven empty ones, and locks no other leaf
+ * against the sweep.
  */
 #define NEW(leaf)                                                                        \
     {                                                                                    \
@@ -119,8 +123,8 @@ const struct weir_sql weir_pg_sql_new[WEIR_LOG_LEAVES] = {
 };
 
 /*
- * The first id behind {1}, up to {2}, of any row of the log or of a row of cut {3} set aside; null:
- * there is none. One look-up in each leaf, by index (id).
+ * The first id behind {1}, up to {2}, of any row of the log or of a row of cut {3} set
+ * aside; null: there is none. One look-up in each leaf, by index (id).
  */
 const struct weir_sql weir_pg_sql_next = {
     .name = "read next id",
@@ -149,7 +153,7 @@ const struct weir_sql weir_pg_sql_aside_bound = {
     .parameters = "iii",
 };
 
-/* ---- giving rows -------------------------------------------------------------------------- */
+/* ---- giving rows ------------------------------------------------------------------- */
 
 static void load_row(struct weir_rows *rows, struct weir_log_row *out)
 {
@@ -271,7 +275,7 @@ static struct weir_value payload_left(const struct weir_pg_reading *self)
     return weir_integer(self->payload_left > 0 ? self->payload_left : 0);
 }
 
-/* ---- ranges ------------------------------------------------------------------------------- */
+/* ---- ranges ------------------------------------------------------------------------ */
 
 /* Nothing of this range is left: the place behind it. */
 static void move_to(struct weir_pg_reading *self, int64_t base, int64_t id, int64_t *from)
@@ -304,10 +308,11 @@ enum weir_status weir_pg_page_late(struct weir_pg_reading *self,
 }
 
 /*
- * The range up to *to gave nothing: is the next one empty too? A rollback of a million rows, or a
- * sequence that was moved, leaves ids that no row will ever have, and reading them range by range
- * takes seconds. What this cut sees was committed before this statement began, so a row of it that
- * is still needed is among those looked at, in one of the two tables.
+ * The range up to *to gave nothing: is the next one empty too? A rollback of a million
+ * rows, or a sequence that was moved, leaves ids that no row will ever have, and
+ * reading them range by range takes seconds. What this cut sees was committed before
+ * this statement began, so a row of it that is still needed is among those looked at,
+ * in one of the two tables.
  */
 static enum weir_status skip_gap(struct weir_pg_reading *self,
                                  const struct weir_pg_cut *cut, int64_t *to,
@@ -354,7 +359,8 @@ enum weir_status weir_pg_page_new(struct weir_pg_reading *self, uint32_t segment
     return status;
 }
 
-/* The place behind the last row of a range, in the terms of the table: (cut, id) of that row. */
+/* The place behind the last row of a range, in the terms of the table: (cut, id) of
+ * that row. */
 static enum weir_status bound_aside(struct weir_pg_reading *self,
                                     struct weir_log_position after, int64_t last,
                                     struct weir_log_position *row, bool *whole,

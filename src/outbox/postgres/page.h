@@ -1,13 +1,14 @@
 /*
  * page.h - the statements that read PostgreSQL's log.
  *
- * Each reads one range of ids of one cut, at most WEIR_PG_RANGE ids or rows of it, so that the
- * work is bounded also when nothing matches. What one statement gives is complete, or the page
- * is full.
+ * Each reads one range of ids of one cut, at most WEIR_PG_RANGE ids or rows of it, so
+ * that the work is bounded also when nothing matches. What one statement gives is
+ * complete, or the page is full.
  *
- * Every statement looks at the log and at the rows set aside together, in one snapshot that is
- * taken after its locks are had. A message is in one of the two places or, between a copy and the
- * emptying of its leaf (postgres/sweep.h), in both, and is given once.
+ * Every statement looks at the log and at the rows set aside together, in one snapshot
+ * that is taken after its locks are had. A message is in one of the two places or,
+ * between a copy and the emptying of its leaf (postgres/sweep.h), in both, and is given
+ * once.
  *
  * Threads  Whoever holds the connection.
  */
@@ -29,24 +30,25 @@ struct weir_pg_reading {
 };
 
 /*
- * Give the late rows of `cut` (up to `hi` of `base`) behind id *from; *from moves to the end of
- * what was looked at, unless the page is full.
+ * Give the late rows of `cut` (up to `hi` of `base`) behind id *from; *from moves to
+ * the end of what was looked at, unless the page is full.
  */
 WEIR_CHECKED enum weir_status weir_pg_page_late(struct weir_pg_reading *self,
                                                 const struct weir_pg_cut *base,
                                                 const struct weir_pg_cut *cut,
                                                 int64_t *from, struct weir_error *error);
 
-/* The same for its new rows behind *from, which is at least `hi` of `base`. A range without a row of
- * the page is left at the next row there is, so that ids that were never used cost nothing. */
+/* The same for its new rows behind *from, which is at least `hi` of `base`. A range
+ * without a row of the page is left at the next row there is, so that ids that were
+ * never used cost nothing. */
 WEIR_CHECKED enum weir_status weir_pg_page_new(struct weir_pg_reading *self,
                                                uint32_t segment_bits,
                                                const struct weir_pg_cut *base,
                                                const struct weir_pg_cut *cut,
                                                int64_t *from, struct weir_error *error);
 
-/* Give rows that were set aside, of cuts up to `last` that have no other rows any more, behind
- * the end of the page; it moves. */
+/* Give rows that were set aside, of cuts up to `last` that have no other rows any more,
+ * behind the end of the page; it moves. */
 WEIR_CHECKED enum weir_status weir_pg_page_aside(struct weir_pg_reading *self,
                                                  int64_t last, struct weir_error *error);
 

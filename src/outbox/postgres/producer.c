@@ -1,39 +1,44 @@
 /*
  * producer.c - {p}_enqueue() for PostgreSQL.
  *
- * One function does the work, for bytes and headers in jsonb; those for text, jsonb and json call it. A
- * payload without a type, as in a literal, is text.
+ * One function does the work, for bytes and headers in jsonb; those for text, jsonb and
+ * json call it. A payload without a type, as in a literal, is text.
  *
- * Headers without a type are text, too, in functions of their own: as jsonb, which keeps the last value
- * of a name, nobody could tell that a name was there twice. PostgreSQL finds them as follows:
+ * Headers without a type are text, too, in functions of their own: as jsonb, which
+ * keeps the last value of a name, nobody could tell that a name was there twice.
+ * PostgreSQL finds them as follows:
  *
  *   5 arguments, of unknown type, text, varchar   (..., type text, headers text)
  *   headers => by name, without a type            (..., headers character_data)
- *   all others, and headers of jsonb              (..., type text = 'message', headers jsonb = NULL)
+ *   all others, and headers of jsonb              (..., type text = 'message', headers
+ *                                                 jsonb = NULL)
  *
- * A literal prefers text to jsonb, and text to all other types of strings; information_schema's
- * character_data is one that no caller has, so that the fourth of four arguments by place is a type.
- * They check that each name is there once and call the others with the rights of their caller: to be
- * allowed to execute those is all that a producer needs.
+ * A literal prefers text to jsonb, and text to all other types of strings;
+ * information_schema's character_data is one that no caller has, so that the fourth of
+ * four arguments by place is a type. They check that each name is there once and call
+ * the others with the rights of their caller: to be allowed to execute those is all
+ * that a producer needs.
  *
  *   {p}_enqueue            all checks in the order of weir_enqueue_batch(), then the row
  *   {p}_enqueue_headers    the headers as they are stored
- *   {p}_enqueue_room       is the queue's limit reached? With {p}_backlog_read (postgres/backlog.h)
+ *   {p}_enqueue_room       is the queue's limit reached? With {p}_backlog_read
+ *                          (postgres/backlog.h)
  *   {p}_enqueue_refuse     says what is wrong with a name or a type
  *   {p}_enqueue_quote      a value in an error's text, as names.c shows it
  *
- * The defaults of the log's columns give xid and id, in that order, as for any other producer
- * (schema.c): cuts know of no difference. No function has a block with EXCEPTION, which would be
- * a subtransaction for each message.
+ * The defaults of the log's columns give xid and id, in that order, as for any other
+ * producer (schema.c): cuts know of no difference. No function has a block with
+ * EXCEPTION, which would be a subtransaction for each message.
  *
- * Names are looked up with the owner's rights, so the path has pg_catalog alone, and temporary tables
- * behind it: an operator or a function that another role has made in the schema of our tables, with
- * types that fit better than the built-in one's, is no candidate. Tables and functions of ours are
- * named with their schema, for which the texts have "@.". The arguments of our functions have exactly
- * the declared types, since there, overloads of others are candidates.
+ * Names are looked up with the owner's rights, so the path has pg_catalog alone, and
+ * temporary tables behind it: an operator or a function that another role has made in
+ * the schema of our tables, with types that fit better than the built-in one's, is no
+ * candidate. Tables and functions of ours are named with their schema, for which the
+ * texts have "@.". The arguments of our functions have exactly the declared types,
+ * since there, overloads of others are candidates.
  *
- * Classes of characters are by code, whatever the database's collation. A literal brace is not
- * available (db/sql.h).
+ * Classes of characters are by code, whatever the database's collation. A literal brace
+ * is not available (db/sql.h).
  */
 #include "outbox/producer.h"
 
@@ -44,7 +49,8 @@
 #include "outbox/postgres/backlog.h"
 #include "outbox/postgres/function.h"
 
-/* For the rest of this migration: where the tables are, not where new ones would be made. */
+/* For the rest of this migration: where the tables are, not where new ones would be
+ * made. */
 static const char USE_SCHEMA[] =
     "SELECT pg_catalog.set_config('{p}.home', home.name || '.', true),"
     " pg_catalog.set_config('search_path', home.name || ', pg_temp', true)"
@@ -106,8 +112,9 @@ static const char REFUSE_TEXT[] = CREATE
     "        shown || ' must begin and end with a letter or digit';\n" END;
 
 /*
- * What is no text is kept as its JSON, as whoever reads them would (headers.h). jsonb has each
- * name once, and what was given as text was looked at before. chr(123) and chr(125) are the braces.
+ * What is no text is kept as its JSON, as whoever reads them would (headers.h). jsonb
+ * has each name once, and what was given as text was looked at before. chr(123) and
+ * chr(125) are the braces.
  */
 static const char HEADERS[] = CREATE
     "@.{p}_enqueue_headers(headers jsonb) RETURNS text\n"
@@ -155,11 +162,12 @@ static const char HEADERS[] = CREATE
     "    RETURN CASE WHEN header_count > 0 THEN stored || chr(125) END;\n" END;
 
 /*
- * The number that was published (postgres/backlog.h), read once a second, and what this session has added
- * since: the limit is kept about. Kept as a setting of the session: when it was read, which count it
- * was, and the sum. A count that is not whole is asked for again with the next message. While another
- * session counts the sum is better than the number of before, unless it is old itself: an error takes
- * back what was kept, so that a session that is refused keeps none.
+ * The number that was published (postgres/backlog.h), read once a second, and what this
+ * session has added since: the limit is kept about. Kept as a setting of the session:
+ * when it was read, which count it was, and the sum. A count that is not whole is asked
+ * for again with the next message. While another session counts the sum is better than
+ * the number of before, unless it is old itself: an error takes back what was kept, so
+ * that a session that is refused keeps none.
  */
 static const char ROOM[] = CREATE
     "@.{p}_enqueue_room(queue text, queue_id integer,\n"
@@ -329,8 +337,8 @@ static const char ENQUEUE[] = CREATE
     "headers::text);\n" END
 
 #define REVOKE(function) "REVOKE ALL ON FUNCTION " function " FROM PUBLIC"
-/* Anybody may execute those that run with the rights of their caller, also where functions are made for
- * nobody by default. */
+/* Anybody may execute those that run with the rights of their caller, also where
+ * functions are made for nobody by default. */
 #define GRANT_TEXTS(type)                                                                \
     "GRANT EXECUTE ON FUNCTION {p}_enqueue(text, text, " type ", text, text),"           \
     " {p}_enqueue(text, text, " type ", information_schema.character_data) TO PUBLIC"

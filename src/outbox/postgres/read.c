@@ -5,18 +5,22 @@
  *      |
  *      |   cut c is kept                     cut c was rotated away, k is the oldest kept
  *      v                                       v
- *   cut c + 1: late rows, id up to hi(c)     what was set aside of the cuts up to k; none of
+ *   cut c + 1: late rows, id up to hi(c)     what was set aside of the cuts up to k;
+ *                                            none of
  *              new rows, up to top(c + 1)    them has a row in the log any more
  *   cut c + 2: ...                           cut k + 1: ...
  *
- * Cuts that are older than all rows of the log are rotated away leaf by leaf, not in their order, so
- * there may be others before and behind those that are gone. Between two that are not neighbours the
- * log has nothing, and what was set aside is read by its cut as above.
+ * Cuts that are older than all rows of the log are rotated away leaf by leaf, not in
+ * their order, so there may be others before and behind those that are gone. Between
+ * two that are not neighbours the log has nothing, and what was set aside is read by
+ * its cut as above.
  *
- *   I1  page->end is behind everything that was given or looked at, whenever a statement is done
+ *   I1  page->end is behind everything that was given or looked at, whenever a
+ *       statement is done
  *
- * A backlog may be a million messages in one cut or thousands of cuts with one each, so a call
- * goes on from cut to cut until the page is full, and ends after a number of statements.
+ * A backlog may be a million messages in one cut or thousands of cuts with one each, so
+ * a call goes on from cut to cut until the page is full, and ends after a number of
+ * statements.
  */
 #include "outbox/postgres/read.h"
 
@@ -136,9 +140,10 @@ static enum weir_status make_pids(const struct weir_heap *heap,
 }
 
 /*
- * A statement outside of a transaction is at READ COMMITTED on our sessions. Behind a pooler the
- * session is anybody's, and at another level its snapshot could be older than its locks; there
- * the level goes with a transaction: its own, or the one that is open (seek.c).
+ * A statement outside of a transaction is at READ COMMITTED on our sessions. Behind a
+ * pooler the session is anybody's, and at another level its snapshot could be older
+ * than its locks; there the level goes with a transaction: its own, or the one that is
+ * open (seek.c).
  */
 static enum weir_status walk_bracketed(struct walk *self, struct weir_error *error)
 {

@@ -1,5 +1,6 @@
 /*
- * read.h - reading PostgreSQL's log in its order; the slot of log.h says what it promises.
+ * read.h - reading PostgreSQL's log in its order; the slot of log.h says what it
+ * promises.
  */
 #ifndef WEIR_OUTBOX_POSTGRES_READ_H
 #define WEIR_OUTBOX_POSTGRES_READ_H

@@ -1,31 +1,36 @@
 /*
  * restore.c - see postgres/restore.h.
  *
- *   I1  A row gets the first cut that sees its transaction, as the snapshots of the old cluster
- *       tell: these are stored values, and comparing them needs no cluster. What none sees was
- *       committed after the newest, and comes as one cut behind it: in a dump there is nothing that
- *       is not committed.
- *   I2  Afterwards the log is empty, and the only cut is one of this cluster, with the number behind
- *       all that were given. Nobody finds a row in the log of a cut up to that one.
+ *   I1  A row gets the first cut that sees its transaction, as the snapshots of the old
+ *       cluster tell: these are stored values, and comparing them needs no cluster.
+ *       What none sees was committed after the newest, and comes as one cut behind it:
+ *       in a dump there is nothing that is not committed.
+ *   I2  Afterwards the log is empty, and the only cut is one of this cluster, with the
+ *       number behind all that were given. Nobody finds a row in the log of a cut up to
+ *       that one.
  *   I3  The identity is written last, in the same transaction.
- *   I4  Where there is a hole, a row gets the first of the cuts that are there. What was of the cut
- *       before it may then come again, and nothing is left out.
+ *   I4  Where there is a hole, a row gets the first of the cuts that are there. What
+ *       was of the cut before it may then come again, and nothing is left out.
  *
- * Log and cuts are truncated, which is a hole in a dump that was begun before: so they are emptied
- * under a number, as the sweep does it (postgres/copy.h). It is given in a transaction of its own ahead of
- * the other one, or a rollback behind the announcement would look like a hole in this database. Where
- * there is one already the number is given with the rest: it is what closes the hole.
+ * Log and cuts are truncated, which is a hole in a dump that was begun before: so they
+ * are emptied under a number, as the sweep does it (postgres/copy.h). It is given in a
+ * transaction of its own ahead of the other one, or a rollback behind the announcement
+ * would look like a hole in this database. Where there is one already the number is
+ * given with the rest: it is what closes the hole.
  *
- * Readers take the rows of all cuts up to the oldest kept from those set aside (postgres/read.c), so the
- * new cut carries both: what the old cluster had not cut, and the beginning of the new one.
+ * Readers take the rows of all cuts up to the oldest kept from those set aside
+ * (postgres/read.c), so the new cut carries both: what the old cluster had not cut, and
+ * the beginning of the new one.
  *
- * The baseline is a cut in a transaction that has its number already, which postgres/cut.c forbids. Here
- * it does no harm: the log is locked against everybody before `hi` is read, so no row with an id up to
- * it is still to come, and nobody looks for late ones.
+ * The baseline is a cut in a transaction that has its number already, which
+ * postgres/cut.c forbids. Here it does no harm: the log is locked against everybody
+ * before `hi` is read, so no row with an id up to it is still to come, and nobody looks
+ * for late ones.
  *
- * Order of locks. Sweep, subscribe, cut, then the tables, as everybody takes them; waiting for the
- * log waits for the producers, who want none of these. Whoever has come past the check of the
- * identity, because it asked just before, finds its statement waiting, and sees what we leave.
+ * Order of locks. Sweep, subscribe, cut, then the tables, as everybody takes them;
+ * waiting for the log waits for the producers, who want none of these. Whoever has come
+ * past the check of the identity, because it asked just before, finds its statement
+ * waiting, and sees what we leave.
  */
 #include "outbox/postgres/restore.h"
 
@@ -41,8 +46,8 @@
     " JOIN {p}_queue q ON q.id = s.queue WHERE NOT EXISTS (SELECT FROM {p}_ack k"        \
     " WHERE k.subscription = e.subscription AND k.pid = e.pid)"
 
-/* Counts by scans: a restored database has no statistics. A message that was copied and whose leaf
- * was not emptied yet is one. */
+/* Counts by scans: a restored database has no statistics. A message that was copied and
+ * whose leaf was not emptied yet is one. */
 static const struct weir_sql SQL_SURVEY = {
     .name = "survey",
     .text = "SELECT m.value, " WEIR_IDENTITY_PG ", (SELECT count(*) FROM {p}_log l"
@@ -77,10 +82,11 @@ static const struct weir_sql SQL_BOUNDS = {
 };
 
 /*
- * Up to {4} rows behind id {1}, with their cuts: found once for each transaction by halving, between
- * the cut {3} that does not see it and the newest, {2}; once visible, visible for good. By the index
- * on id, from leaf to leaf. Should a cut row be missing, the cut stays null and the table refuses the
- * row. What stands aside already is the same message. Tells the last id; null: there was none.
+ * Up to {4} rows behind id {1}, with their cuts: found once for each transaction by
+ * halving, between the cut {3} that does not see it and the newest, {2}; once visible,
+ * visible for good. By the index on id, from leaf to leaf. Should a cut row be missing,
+ * the cut stays null and the table refuses the row. What stands aside already is the
+ * same message. Tells the last id; null: there was none.
  */
 #define KEPT                                                                             \
     "WITH RECURSIVE kept AS MATERIALIZED (SELECT l.xid, l.id FROM {p}_log l"             \
@@ -111,8 +117,8 @@ static const struct weir_sql SQL_SET_ASIDE = {
 };
 
 /*
- * The same where cuts are missing: halved are those that are there, by their order. What the first
- * of them sees was of that one or of one that is missing.
+ * The same where cuts are missing: halved are those that are there, by their order.
+ * What the first of them sees was of that one or of one that is missing.
  */
 static const struct weir_sql SQL_SET_ASIDE_WITH_HOLES = {
     .name = "set aside with holes",
@@ -143,9 +149,10 @@ static const struct weir_sql SQL_PLACE = {
 };
 
 /*
- * Ids go on behind all that were given. A dump has the sequence; data that were copied without it
- * would give them again, and whoever keeps a receipt would be misled. Outside of the transaction,
- * and harmless without the rest. Likewise nobody watches closely yet: whoever commits rings.
+ * Ids go on behind all that were given. A dump has the sequence; data that were copied
+ * without it would give them again, and whoever keeps a receipt would be misled.
+ * Outside of the transaction, and harmless without the rest. Likewise nobody watches
+ * closely yet: whoever commits rings.
  */
 static const struct weir_sql SQL_MEND_SEQUENCES = {
     .name = "mend sequences",
@@ -155,7 +162,8 @@ static const struct weir_sql SQL_MEND_SEQUENCES = {
             " (SELECT max(id) FROM {p}_aside)) AS id) m",
 };
 
-/* A number of before the dump may tell of other rows: the next count of it begins anew (postgres/backlog.c). */
+/* A number of before the dump may tell of other rows: the next count of it begins anew
+ * (postgres/backlog.c). */
 static const struct weir_sql SQL_FORGET_BACKLOGS = {
     .name = "forget backlogs",
     .text = "SELECT count(setval(f.place, 0)) FROM {p}_queue q,"
@@ -181,8 +189,8 @@ static const struct weir_sql SQL_BASELINE = {
     .parameters = "i",
 };
 
-/* They are void; but whoever takes one over from somebody else's hands would take its owner for
- * dead, and its first message for the reason. */
+/* They are void; but whoever takes one over from somebody else's hands would take its
+ * owner for dead, and its first message for the reason. */
 static const struct weir_sql SQL_FREE_LEASES = {
     .name = "free leases",
     .text = "UPDATE {p}_lease SET owner = NULL, until_us = 0 WHERE owner IS NOT NULL",
@@ -240,7 +248,7 @@ enum weir_status weir_pg_restore_refuse(const struct weir_pg_hole *hole,
                           (long long)hole->copied, (long long)hole->emptied);
 }
 
-/* ---- the transaction ---------------------------------------------------------------------- */
+/* ---- the transaction --------------------------------------------------------------- */
 
 static enum weir_status lock_all(struct weir_connection *connection,
                                  struct weir_error *error)
@@ -275,7 +283,8 @@ static enum weir_status read_bounds(struct weir_connection *connection, int64_t 
     return status;
 }
 
-/* Everything in the log, a bounded number of rows at a time: each statement has a time limit. */
+/* Everything in the log, a bounded number of rows at a time: each statement has a time
+ * limit. */
 static enum weir_status set_aside(struct weir_connection *connection,
                                   const struct weir_sql *sql, int64_t newest,
                                   int64_t unseen, struct weir_error *error)

@@ -1,10 +1,10 @@
 /*
  * roles.c - what the roles of roles.h have on PostgreSQL, compared with the catalogue.
  *
- * The tables of a prefix are those in the schema of its version table whose names begin with it,
- * but for those of another family whose prefix begins with ours and an underscore: that one has
- * a version table, too. So a table that a later migration adds is known here: what it is to have
- * is what its neighbours have.
+ * The tables of a prefix are those in the schema of its version table whose names begin
+ * with it, but for those of another family whose prefix begins with ours and an
+ * underscore: that one has a version table, too. So a table that a later migration adds
+ * is known here: what it is to have is what its neighbours have.
  *
  *            runtime               producer                        viewer
  *   schema   read                  read                            read
@@ -23,8 +23,8 @@
  *
  * Other families of tables say what they want otherwise (struct weir_role_right).
  *
- * A producer names neither id nor transaction nor time of what it adds, so it cannot say that a
- * message was there before. It may take numbers and not set them back.
+ * A producer names neither id nor transaction nor time of what it adds, so it cannot
+ * say that a message was there before. It may take numbers and not set them back.
  */
 #include "outbox/roles.h"
 
@@ -63,10 +63,11 @@
 #define ROUTINE_SHORT SHORT("p.proname")
 #define ROUTINE_IS_OURS IS_OURS("p.proname")
 
-/* Statements name them with their schema: the session that runs them may look elsewhere first.
+/* Statements name them with their schema: the session that runs them may look elsewhere
+ * first.
  *
- * Sequences of identity columns belong to their tables in every respect, and nobody needs a right
- * on them. `private`: it has messages. */
+ * Sequences of identity columns belong to their tables in every respect, and nobody
+ * needs a right on them. `private`: it has messages. */
 #define TABLES                                                                           \
     "SELECT c.oid, home.name || '.' || quote_ident(c.relname) AS name,"                  \
     "  CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind,"                \
@@ -89,7 +90,7 @@
     "CASE " kind " WHEN 'ROUTINE' THEN 'ROUTINE' ELSE " kind " || ' ' || " name " END"
 #define UNIT UNIT_OF("w.kind", "w.name")
 
-/* ---- the roles, and whose everything is ---------------------------------------------------- */
+/* ---- the roles, and whose everything is -------------------------------------------- */
 
 /* A new role has what everybody has. */
 #define MAY(privilege)                                                                   \
@@ -99,12 +100,14 @@
 #define MAY_CREATE MAY("CREATE")
 
 /*
- * To give a table away one must be a member of the new owner. So are the former owners, and stay it:
- * between the first and the last statement, which are transactions of their own, functions and
- * applications that run with their rights go on. Superusers need no membership.
+ * To give a table away one must be a member of the new owner. So are the former owners,
+ * and stay it: between the first and the last statement, which are transactions of
+ * their own, functions and applications that run with their rights go on. Superusers
+ * need no membership.
  *
- * Tables first, routines behind them and all at once: a routine runs with the rights of its owner, so
- * former owners must have what the new one has, and that one needs nothing of theirs.
+ * Tables first, routines behind them and all at once: a routine runs with the rights of
+ * its owner, so former owners must have what the new one has, and that one needs
+ * nothing of theirs.
  */
 #define OWNING                                                                           \
     " SELECT 1::bigint AS step, 0 AS part, r.n, r.name AS role, '' AS name, '' AS unit," \
@@ -128,7 +131,7 @@
                   "role r, object o"                                                     \
                   "  WHERE r.part = 'owner' AND r.oid IS DISTINCT FROM o.owner"
 
-/* ---- rights -------------------------------------------------------------------------------- */
+/* ---- rights ------------------------------------------------------------------------ */
 
 /* On the whole of an object. */
 #define NEEDED_RUNTIME                                                                   \
@@ -148,7 +151,8 @@
 #define NEEDED_VIEWER                                                                    \
     "CASE WHEN o.kind <> 'ROUTINE' AND NOT o.leaf AND NOT o.private"                     \
     " THEN ARRAY['SELECT'] END"
-/* Those of weir_enqueue() that run with the rights of their caller (postgres/producer.c). */
+/* Those of weir_enqueue() that run with the rights of their caller
+ * (postgres/producer.c). */
 #define NEEDED_PUBLIC                                                                    \
     "CASE WHEN o.kind = 'ROUTINE' AND o.short = 'enqueue' AND NOT (SELECT p.prosecdef"   \
     "  FROM pg_proc p WHERE p.oid = o.oid) THEN ARRAY['EXECUTE'] END"
@@ -183,8 +187,8 @@
     "SELECT r.part, o.kind, o.name, a.privilege_type, NULL::name"                        \
     "  FROM object o, aclexplode(o.acl) a, role r WHERE" HAS
 
-/* Who has the same right on the whole table loses it, and those on its columns with it: so these
- * count as missing. */
+/* Who has the same right on the whole table loses it, and those on its columns with it:
+ * so these count as missing. */
 #define HAD_COLUMNS                                                                      \
     "SELECT r.part, o.kind, o.name, a.privilege_type, t.attname FROM object o"           \
     "  JOIN pg_attribute t ON t.attrelid = o.oid AND o.kind = 'TABLE',"                  \

@@ -1,8 +1,9 @@
 /*
  * statements.h - the statements whose plans must hold, whatever the planner knows.
  *
- * Leaves of the log are never analyzed, and a prepared statement may keep a plan that was made
- * when its tables were empty. A test explains each of these with and without a million rows.
+ * Leaves of the log are never analyzed, and a prepared statement may keep a plan that
+ * was made when its tables were empty. A test explains each of these with and without a
+ * million rows.
  */
 #ifndef WEIR_OUTBOX_POSTGRES_STATEMENTS_H
 #define WEIR_OUTBOX_POSTGRES_STATEMENTS_H
@@ -30,9 +31,10 @@ extern const struct weir_sql weir_pg_sql_lag_guess;
 extern const struct weir_sql weir_pg_sql_waits;
 
 /*
- * A common table `stretch` with the transactions from xid `from` up to, not including, `to` that
- * have rows in the log. By index (xid, id), from one transaction to the next: the numbers in
- * between cost nothing. They can be many, since each savepoint that writes takes one.
+ * A common table `stretch` with the transactions from xid `from` up to, not including,
+ * `to` that have rows in the log. By index (xid, id), from one transaction to the next:
+ * the numbers in between cost nothing. They can be many, since each savepoint that
+ * writes takes one.
  */
 #define WEIR_PG_STRETCH(from, to)                                                        \
     " stretch(xid) AS ("                                                                 \

@@ -1,40 +1,45 @@
 /*
- * sweep.c - see postgres/sweep.h: the steps of a round, and the two transactions of a leaf.
+ * sweep.c - see postgres/sweep.h: the steps of a round, and the two transactions of a
+ * leaf.
  *
  *   I1  A row in leaf L belongs to a cut after L's emptied_cut.
  *   I2  Cut rows are kept from the lowest emptied_cut on, without gap.
- *   I3  A leaf is truncated only when the newest copy of it has judged every row in it: passed by
- *       all subscriptions of its queue, or aside with its cut.
+ *   I3  A leaf is truncated only when the newest copy of it has judged every row in it:
+ *       passed by all subscriptions of its queue, or aside with its cut.
  *   I4  A queue's removed place is not before the place of anything ever removed from it.
  *   I5  The newest ack of a (subscription, partition) is in some leaf at every moment.
- *   I6  A queue's `removals` changes in each copy, and so before a row of it is missing: a leased partition that
- *       was asked about after the copy had passed what the copy takes for passed.
- *   I7  Who sees the number of a copy sees what was copied, and the positions by which the rest was
- *       passed. So a dump whose newest copy is n has nothing to miss from a leaf that was emptied
- *       by a copy up to n.
+ *   I6  A queue's `removals` changes in each copy, and so before a row of it is
+ *       missing: a leased partition that was asked about after the copy had passed what
+ *       the copy takes for passed.
+ *   I7  Who sees the number of a copy sees what was copied, and the positions by which
+ *       the rest was passed. So a dump whose newest copy is n has nothing to miss from
+ *       a leaf that was emptied by a copy up to n.
  *
- * I3 is what I7 needs, and more than "every row is passed or aside by now": a row that came after
- * the copy and was passed since would be missing in a dump that sees the copy and not yet the ack.
- * Such a leaf is copied once more, under a new number. What the copy has judged stays true: places
- * only move on, also those of new subscriptions, which begin behind the removed place, and rows set
- * aside are removed when all have passed them.
+ * I3 is what I7 needs, and more than "every row is passed or aside by now": a row that
+ *    came after
+ * the copy and was passed since would be missing in a dump that sees the copy and not
+ * yet the ack. Such a leaf is copied once more, under a new number. What the copy has
+ * judged stays true: places only move on, also those of new subscriptions, which begin
+ * behind the removed place, and rows set aside are removed when all have passed them.
  *
- * The leaf's lock. ACCESS EXCLUSIVE is had only when no transaction that wrote to the leaf is
- * still running, prepared ones included: locks are given back after the transaction has become
- * visible. So a statement that begins later sees every row there is. A transaction that took an id
- * of this leaf and has not inserted yet waits for our lock, and commits after the cut n that is
- * the newest then, and therefore is not visible in it (I1).
+ * The leaf's lock. ACCESS EXCLUSIVE is had only when no transaction that wrote to the
+ * leaf is still running, prepared ones included: locks are given back after the
+ * transaction has become visible. So a statement that begins later sees every row there
+ * is. A transaction that took an id of this leaf and has not inserted yet waits for our
+ * lock, and commits after the cut n that is the newest then, and therefore is not
+ * visible in it (I1).
  *
- * Order of locks. Sweep, subscribe, leaf: and all three are only tried. Waiting for the leaf
- * would stop every reader behind us; waiting for `subscribe` with the leaf locked would be a
- * deadlock, since subscribing may read the log. With the leaf in hand nothing is waited for.
+ * Order of locks. Sweep, subscribe, leaf: and all three are only tried. Waiting for the
+ * leaf would stop every reader behind us; waiting for `subscribe` with the leaf locked
+ * would be a deadlock, since subscribing may read the log. With the leaf in hand
+ * nothing is waited for.
  *
- * Why the subscription lock. A new subscription starts behind the removed place. Between its
- * reading that and its commit nothing more may be judged as passed, or its first messages would be
- * missing.
+ * Why the subscription lock. A new subscription starts behind the removed place.
+ * Between its reading that and its commit nothing more may be judged as passed, or its
+ * first messages would be missing.
  *
- * A crash anywhere leaves either all of a step or nothing: each is one transaction. No step pauses
- * inside of it.
+ * A crash anywhere leaves either all of a step or nothing: each is one transaction. No
+ * step pauses inside of it.
  */
 #include "outbox/postgres/sweep.h"
 
@@ -62,10 +67,10 @@ enum {
 #define OLDER_SNAPSHOT_BRIEF_NS WEIR_SECONDS(1) /* who is there for longer stays */
 
 /*
- * Held to the end of the transaction, whatever becomes of the process. Also, for that long, the
- * planner is told what it cannot know, since nobody analyses the leaves: a row finds its
- * line by hashing (a loop over all lines for each of a million rows takes minutes), and
- * compiling statements takes a second where they need a millisecond.
+ * Held to the end of the transaction, whatever becomes of the process. Also, for that
+ * long, the planner is told what it cannot know, since nobody analyses the leaves: a
+ * row finds its line by hashing (a loop over all lines for each of a million rows takes
+ * minutes), and compiling statements takes a second where they need a millisecond.
  */
 static const struct weir_sql SQL_TRY_LOCK = {
     .name = "try lock",
@@ -81,7 +86,7 @@ static const struct weir_sql SQL_NEWEST_CUT = {
     .parameters = "",
 };
 
-/* ---- one step ------------------------------------------------------------------------------ */
+/* ---- one step ---------------------------------------------------------------------- */
 
 typedef enum weir_status (*kind_fn)(struct weir_pg_step *self);
 
@@ -146,7 +151,7 @@ enum weir_status weir_pg_sweep(const struct weir_outbox_log *self, struct weir_d
     return status;
 }
 
-/* ---- transactions -------------------------------------------------------------------------- */
+/* ---- transactions ------------------------------------------------------------------ */
 
 static enum weir_status try_lock(struct weir_pg_step *self, int64_t which, bool *had)
 {
@@ -209,7 +214,7 @@ enum weir_status weir_pg_step_copy(struct weir_pg_step *self, weir_pg_step_fn wo
     return end(self, status, done);
 }
 
-/* ---- older snapshots ----------------------------------------------------------------------- */
+/* ---- older snapshots --------------------------------------------------------------- */
 
 static bool pause_briefly(void)
 {
@@ -242,7 +247,7 @@ enum weir_status weir_pg_step_wait(struct weir_pg_step *self,
     return status;
 }
 
-/* ---- emptying ------------------------------------------------------------------------------ */
+/* ---- emptying ---------------------------------------------------------------------- */
 
 /* Nothing is waited for, and nothing but the leaf is changed for others. */
 static enum weir_status truncate_leaf(struct weir_pg_step *self, int64_t no)
@@ -333,7 +338,7 @@ enum weir_status weir_pg_step_empty(struct weir_pg_step *self,
     return status;
 }
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 enum weir_status weir_pg_step_ask(struct weir_pg_step *self, const struct weir_sql *sql,
                                   const struct weir_value *values, size_t value_count,

@@ -1,23 +1,26 @@
 /*
  * sweep_ack.c - see postgres/sweep.h: leaves of acks and of cuts.
  *
- * Acks. A copy appends the newest acks of the leaf again, with their versions, where acks are
- * appended now. An ack that is being appended meanwhile is not seen and may be newer than the one
- * that is carried. That hides nothing: newest is the highest version, wherever it lies, and the one
- * carried keeps its own. Two rows of one version are the same position.
+ * Acks. A copy appends the newest acks of the leaf again, with their versions, where
+ * acks are appended now. An ack that is being appended meanwhile is not seen and may be
+ * newer than the one that is carried. That hides nothing: newest is the highest
+ * version, wherever it lies, and the one carried keeps its own. Two rows of one version
+ * are the same position.
  *
- * Two leaves may each have the other's copy of a position. The first that is emptied takes its row
- * along; under its lock the second then finds rows that stand nowhere else, and stays (I5).
+ * Two leaves may each have the other's copy of a position. The first that is emptied
+ * takes its row along; under its lock the second then finds rows that stand nowhere
+ * else, and stays (I5).
  *
- * Cuts. Nothing is copied: a leaf of cuts that are all older than every row in the log is needed
- * by nobody. But a dump that does not see that leaves were emptied would look for these cuts, so
- * the judgement is a copy like the others, with a number and the wait.
+ * Cuts. Nothing is copied: a leaf of cuts that are all older than every row in the log
+ * is needed by nobody. But a dump that does not see that leaves were emptied would look
+ * for these cuts, so the judgement is a copy like the others, with a number and the
+ * wait.
  */
 #include "base/fault_point.h"
 #include "outbox/postgres/sweep_step.h"
 #include "outbox/schema.h"
 
-/* ---- statements ---------------------------------------------------------------------------- */
+/* ---- statements -------------------------------------------------------------------- */
 
 /* What is in a leaf, as one number: ids are never given twice. */
 #define SUM_OF_IDS                                                                       \
@@ -31,8 +34,8 @@ static const struct weir_sql SQL_LOOK_ACKS[] =
                  " (SELECT count(*) AS rows, " SUM_OF_IDS " AS sum FROM {p}_ack_",
                  " WHERE ((s.last_value >> 16) & 3) <> {1}) l");
 
-/* The newest of each position that is in this leaf, {1}, and in no other: not that version, and no
- * later one. */
+/* The newest of each position that is in this leaf, {1}, and in no other: not that
+ * version, and no later one. */
 #define NEWEST_ACKS                                                                      \
     "), newest AS (SELECT DISTINCT ON (l.subscription, l.pid) l.* FROM leaf l"           \
     " JOIN {p}_subscription s ON s.id = l.subscription"                                  \
@@ -42,8 +45,8 @@ static const struct weir_sql SQL_LOOK_ACKS[] =
     " AND o.pid = n.pid AND o.version >= n.version AND ((o.id >> 16) & 3) <> {1}))"
 #define ACK_LEAF "WITH leaf AS NOT MATERIALIZED (SELECT * FROM {p}_ack_"
 
-/* Append them again. Tells how many came to lie in this leaf again: the sequence may come round to
- * it at any moment. */
+/* Append them again. Tells how many came to lie in this leaf again: the sequence may
+ * come round to it at any moment. */
 static const struct weir_sql SQL_CARRY_ACKS[] = WEIR_PG_FOUR(
     "carry acks", "i", ACK_LEAF,
     NEWEST_ACKS
@@ -57,15 +60,15 @@ static const struct weir_sql SQL_ONLY_ACKS[] = WEIR_PG_FOUR(
     "look for acks", "i", ACK_LEAF, NEWEST_ACKS " SELECT count(*) FROM lone");
 
 /*
- * Rows and the last number, if all of this leaf's cuts are below the first one that is needed; else
- * no row. The newest cut never is below: no leaf was emptied at a later one. So the leaf that is
- * being filled, and the number the next cut counts from, stay.
+ * Rows and the last number, if all of this leaf's cuts are below the first one that is
+ * needed; else no row. The newest cut never is below: no leaf was emptied at a later
+ * one. So the leaf that is being filled, and the number the next cut counts from, stay.
  */
 static const struct weir_sql SQL_LOOK_CUTS[] =
     WEIR_PG_FOUR("look at cuts", "", "SELECT count(*), max(no) FROM {p}_cut_",
                  " HAVING max(no) < (SELECT min(emptied_cut) FROM {p}_leaf)");
 
-/* ---- two steps ----------------------------------------------------------------------------- */
+/* ---- two steps --------------------------------------------------------------------- */
 
 /* A leaf that is copied: what the copy covers, if it is recorded. */
 struct covering {
@@ -102,7 +105,7 @@ static enum weir_status rotate(struct weir_pg_step *self, weir_pg_step_fn look,
     return status;
 }
 
-/* ---- acks ---------------------------------------------------------------------------------- */
+/* ---- acks -------------------------------------------------------------------------- */
 
 /* Is something in the leaf that stands nowhere else? */
 static enum weir_status look_for_acks(struct weir_pg_step *self, int64_t *only)
@@ -168,7 +171,7 @@ enum weir_status weir_pg_sweep_acks(struct weir_pg_step *self)
     return rotate(self, look_at_acks, copy_acks, judge_acks);
 }
 
-/* ---- cuts ---------------------------------------------------------------------------------- */
+/* ---- cuts -------------------------------------------------------------------------- */
 
 static enum weir_status look_at_cuts(struct weir_pg_step *self, void *argument,
                                      bool *done)

@@ -1,26 +1,31 @@
 /*
  * sweep_log.c - see postgres/sweep.h: a leaf of the log, and rows set aside.
  *
- *   judge    is there something to remove, and how much would have to be copied?    one scan
- *   part     up to so many rows by id, those of them that are needed go aside       index by id
- *   rest     the whole leaf: what is needed and does not stand aside goes there; nothing is left
- *            out, so this is the copy that counts                                   one scan
- *   empty    under the leaf's lock: does the cut of the copy see every row?         one scan
+ *   judge    is there something to remove, and how much would have to be copied?    one
+ *            scan
+ *   part     up to so many rows by id, those of them that are needed go aside
+ *            index by id
+ *   rest     the whole leaf: what is needed and does not stand aside goes there;
+ *            nothing is left out, so this is the copy that counts
+ *            one scan
+ *   empty    under the leaf's lock: does the cut of the copy see every row?         one
+ *            scan
  *
- * Passed, per row. Places are ordered, and what a place has passed a later one has passed too.
- * So for a partition only the earliest of its subscriptions' places counts: its *line*. A row is
- * passed when it is visible in the line's cut, or in the cut after it with an id up to the
- * line's. Never by id alone: the rows of a long transaction have small ids and a late cut. A
- * cut row that is missing (I2) is older than everything in the leaves (I1): nothing is visible
- * in it.
+ * Passed, per row. Places are ordered, and what a place has passed a later one has
+ * passed too. So for a partition only the earliest of its subscriptions' places counts:
+ * its *line*. A row is passed when it is visible in the line's cut, or in the cut after
+ * it with an id up to the line's. Never by id alone: the rows of a long transaction
+ * have small ids and a late cut. A cut row that is missing (I2) is older than
+ * everything in the leaves (I1): nothing is visible in it.
  *
- * Why the last scan is enough. The copy has judged what it saw, with cut c as the newest. Whatever
- * cut c sees was committed before c was, so the copy has seen it; it has found no row that c does
- * not see. A row of the leaf that c sees is therefore passed or aside, and one that c does not see
- * came later. (The invariants are those of postgres/sweep.c.)
+ * Why the last scan is enough. The copy has judged what it saw, with cut c as the
+ * newest. Whatever cut c sees was committed before c was, so the copy has seen it; it
+ * has found no row that c does not see. A row of the leaf that c sees is therefore
+ * passed or aside, and one that c does not see came later. (The invariants are those of
+ * postgres/sweep.c.)
  *
- * Retained rows are passed ones that their queue keeps for a while (weir_queue_options.retain_ns). The
- * leaf they are in stays.
+ * Retained rows are passed ones that their queue keeps for a while
+ * (weir_queue_options.retain_ns). The leaf they are in stays.
  */
 #include "base/fault_point.h"
 #include "db/clock.h"
@@ -30,15 +35,16 @@
 
 _Static_assert(WEIR_UNREAD_DROP == 1, "as the statements say");
 
-/* ---- statements ---------------------------------------------------------------------------- */
+/* ---- statements -------------------------------------------------------------------- */
 
 #define LOG_LEAF                                                                         \
     "WITH RECURSIVE leaf AS NOT MATERIALIZED (SELECT tableoid, * FROM {p}_log_"
 
 /*
- * CTE `line`: for each partition of each queue the earliest place of its subscriptions, {1} being
- * the newest cut. -1: nothing is passed; that is also what a missing ack comes to. The newest
- * ack is the first of an index scan backwards. Partitions of removed queues have no line.
+ * CTE `line`: for each partition of each queue the earliest place of its subscriptions,
+ * {1} being the newest cut. -1: nothing is passed; that is also what a missing ack
+ * comes to. The newest ack is the first of an index scan backwards. Partitions of
+ * removed queues have no line.
  */
 #define LINES                                                                            \
     " place AS (SELECT q.id * 64 + p.n AS pid,"                                          \
@@ -54,9 +60,9 @@ _Static_assert(WEIR_UNREAD_DROP == 1, "as the statements say");
     " FROM place ORDER BY pid, cut, last_id)"
 
 /*
- * The same with the snapshots to judge rows by, and that of the newest cut. As sub-selects: the
- * planner takes a join with the cuts for a table larger than the leaf, and would then put the
- * leaf into the hash table.
+ * The same with the snapshots to judge rows by, and that of the newest cut. As
+ * sub-selects: the planner takes a join with the cuts for a table larger than the leaf,
+ * and would then put the leaf into the hash table.
  */
 #define SNAPSHOTS                                                                        \
     LINES ", bar AS MATERIALIZED (SELECT pid, last_id,"                                  \
@@ -71,10 +77,11 @@ _Static_assert(WEIR_UNREAD_DROP == 1, "as the statements say");
 #define ROWS " FROM leaf l LEFT JOIN bar ON bar.pid = l.pid"
 
 /*
- * Raise the removed place of the queues that have partitions in `gone`, and count the removal (I6).
- * Row locks on them. The place is that of the furthest line: what is removed is before it, and so is
- * everything that will be. A queue that retains what is passed has more before its lines: `cap` has its
- * place behind what is removed. `newest`: when the last of that was created.
+ * Raise the removed place of the queues that have partitions in `gone`, and count the
+ * removal (I6). Row locks on them. The place is that of the furthest line: what is
+ * removed is before it, and so is everything that will be. A queue that retains what is
+ * passed has more before its lines: `cap` has its place behind what is removed.
+ * `newest`: when the last of that was created.
  */
 #define CAPPED(column)                                                                   \
     "CASE WHEN (c.cut, c.last_id) < (l.cut, l.last_id) THEN c." column " ELSE l." column \
@@ -94,11 +101,11 @@ _Static_assert(WEIR_UNREAD_DROP == 1, "as the statements say");
                                       " WHERE r.queue = q.id"
 
 /*
- * What there is to know of a leaf at little cost: the newest cut; empty?; which leaf is being
- * filled; how large it is with what is stored out of line; is the row with the highest id (by the
- * index) in no cut yet, for then there is no need to look at the others; how old is that row;
- * at which cut was the leaf emptied; and does any queue retain what is passed? {1}: bits, {2}: the
- * leaf.
+ * What there is to know of a leaf at little cost: the newest cut; empty?; which leaf is
+ * being filled; how large it is with what is stored out of line; is the row with the
+ * highest id (by the index) in no cut yet, for then there is no need to look at the
+ * others; how old is that row; at which cut was the leaf emptied; and does any queue
+ * retain what is passed? {1}: bits, {2}: the leaf.
  */
 static const struct weir_sql SQL_LOOK[] = WEIR_PG_EIGHT(
     "look at leaf", "ii", LOG_LEAF,
@@ -120,15 +127,17 @@ static const struct weir_sql SQL_RETAINS = {
     .parameters = "",
 };
 
-/* Is there a row that its queue retains? Only where some queue does: a scan, up to the first. */
+/* Is there a row that its queue retains? Only where some queue does: a scan, up to the
+ * first. */
 static const struct weir_sql SQL_IS_RETAINED[] = WEIR_PG_EIGHT(
     "look for retained rows", "", LOG_LEAF,
     ") SELECT EXISTS (SELECT FROM leaf l JOIN {p}_queue q ON q.id = l.pid / 64"
     " WHERE q.retain_us > 0 AND l.created_us > (SELECT {now}) - q.retain_us)");
 
 /*
- * The first cut that sees every row of queues that retain, found by halving as below: of a later one
- * nothing is in this leaf. Should a cut row be missing, it is a later one.
+ * The first cut that sees every row of queues that retain, found by halving as below:
+ * of a later one nothing is in this leaf. Should a cut row be missing, it is a later
+ * one.
  */
 static const struct weir_sql SQL_LAST_CUT[] =
     WEIR_PG_EIGHT("find last cut of leaf", "ii", LOG_LEAF,
@@ -144,8 +153,8 @@ static const struct weir_sql SQL_LAST_CUT[] =
                   " WHERE h.cut - h.below > 1) SELECT min(cut) FROM halved");
 
 /*
- * An empty leaf needs no lock: all in one snapshot, which is later than that of the newest
- * cut it sees. What is not visible now is not visible in that cut either (I1).
+ * An empty leaf needs no lock: all in one snapshot, which is later than that of the
+ * newest cut it sees. What is not visible now is not visible in that cut either (I1).
  */
 static const struct weir_sql SQL_NOTE_EMPTY[] = WEIR_PG_EIGHT(
     "note empty leaf", "i", LOG_LEAF,
@@ -153,8 +162,8 @@ static const struct weir_sql SQL_NOTE_EMPTY[] = WEIR_PG_EIGHT(
     " UPDATE {p}_leaf SET emptied_cut = newest.no FROM newest"
     " WHERE leaf = {1} AND emptied_cut < newest.no AND NOT EXISTS (SELECT FROM leaf)");
 
-/* Rows in no cut, and rows that are not to be removed; stops at {2} of them. One scan of the
- * leaf, no lock that anybody minds. */
+/* Rows in no cut, and rows that are not to be removed; stops at {2} of them. One scan
+ * of the leaf, no lock that anybody minds. */
 static const struct weir_sql SQL_JUDGE[] = WEIR_PG_EIGHT(
     "judge leaf", "ii", LOG_LEAF,
     ")," SNAPSHOTS " SELECT count(*) FILTER (WHERE NOT in_a_cut), count(*) FROM"
@@ -166,10 +175,10 @@ static const struct weir_sql SQL_COUNT[] =
                   ") SELECT count(*) FROM (SELECT FROM leaf LIMIT {1}) few");
 
 /*
- * The cut of each transaction in `kept`: the first in which it is visible, found by halving: not
- * visible in the cut at which the leaf {2} was emptied (I1), visible in the newest, {1}, and once
- * visible, visible for good. Should a cut row be missing, there is no cut and the table refuses
- * the row: better stuck than lost.
+ * The cut of each transaction in `kept`: the first in which it is visible, found by
+ * halving: not visible in the cut at which the leaf {2} was emptied (I1), visible in
+ * the newest, {1}, and once visible, visible for good. Should a cut row be missing,
+ * there is no cut and the table refuses the row: better stuck than lost.
  */
 #define HALVED                                                                           \
     " halved (xid, below, cut) AS ("                                                     \
@@ -188,9 +197,9 @@ static const struct weir_sql SQL_COUNT[] =
 #define MESSAGE "l.id, l.created_us, l.uid, l.message_key, l.type, l.headers, l.payload"
 
 /*
- * Of the rows behind id {3}, up to {4} of them or {5} bytes: those that a cut sees and that are not
- * passed go aside. Told are the last id, 0 if there was none, and how many were copied. Repeated, it
- * copies nothing twice: the key is (cut, id).
+ * Of the rows behind id {3}, up to {4} of them or {5} bytes: those that a cut sees and
+ * that are not passed go aside. Told are the last id, 0 if there was none, and how many
+ * were copied. Repeated, it copies nothing twice: the key is (cut, id).
  */
 #define RANGE                                                                            \
     " range AS MATERIALIZED (SELECT max(y.id) AS last FROM (SELECT x.id,"                \
@@ -209,8 +218,9 @@ static const struct weir_sql SQL_COPY_PART[] = WEIR_PG_EIGHT(
     " SELECT coalesce((SELECT last FROM range), 0), (SELECT count(*) FROM copied)");
 
 /*
- * The whole leaf: rows in no cut, rows that are not passed, those of them that do not stand aside,
- * and how many were copied: these, if they are no more than {3} and every row is in a cut.
+ * The whole leaf: rows in no cut, rows that are not passed, those of them that do not
+ * stand aside, and how many were copied: these, if they are no more than {3} and every
+ * row is in a cut.
  */
 static const struct weir_sql SQL_COPY_REST[] = WEIR_PG_EIGHT(
     "copy rest of leaf", "iii", LOG_LEAF,
@@ -227,8 +237,9 @@ static const struct weir_sql SQL_COPY_REST[] = WEIR_PG_EIGHT(
     " WHERE (SELECT uncut = 0 AND missing <= {3} FROM tally) RETURNING id)"
     " SELECT t.uncut, t.kept, t.missing, (SELECT count(*) FROM copied) FROM tally t");
 
-/* After setting aside: positions have only moved on since, so what was left out above is
- * behind the place that is written here (I4). {2}: no row of a queue that retains has a later cut. */
+/* After setting aside: positions have only moved on since, so what was left out above
+ * is behind the place that is written here (I4). {2}: no row of a queue that retains
+ * has a later cut. */
 static const struct weir_sql SQL_RAISE_REMOVED[] =
     WEIR_PG_EIGHT("raise removed", "ii", LOG_LEAF,
                   ")," LINES ", gone AS MATERIALIZED (SELECT DISTINCT pid FROM leaf),"
@@ -254,8 +265,9 @@ static const struct weir_sql SQL_NOTE_EMPTIED = {
 };
 
 /*
- * Up to {2} rows set aside that all have passed and nothing retains (only a restore sets such aside), or
- * whose queue is gone. In one snapshot, so that the removed place covers what is deleted. A row of cut c and id i is behind {c - 1, i}.
+ * Up to {2} rows set aside that all have passed and nothing retains (only a restore
+ * sets such aside), or whose queue is gone. In one snapshot, so that the removed place
+ * covers what is deleted. A row of cut c and id i is behind {c - 1, i}.
  */
 static const struct weir_sql SQL_DELETE_ASIDE = {
     .name = "delete aside",
@@ -276,7 +288,7 @@ static const struct weir_sql SQL_DELETE_ASIDE = {
     .parameters = "ii",
 };
 
-/* ---- judging ------------------------------------------------------------------------------- */
+/* ---- judging ----------------------------------------------------------------------- */
 
 enum verdict { LEAVE, COPY_IN_PARTS, COPY, EMPTY };
 
@@ -323,7 +335,8 @@ static int64_t kept_max(const struct weir_pg_step *self, const struct look *look
     return look->filling && most > WEIR_SWEEP_KEPT_BUSY ? WEIR_SWEEP_KEPT_BUSY : most;
 }
 
-/* Is it worth while to copy? Nobody looks again at once at a leaf of which all is needed. */
+/* Is it worth while to copy? Nobody looks again at once at a leaf of which all is
+ * needed. */
 static enum weir_status judge(struct weir_pg_step *self, const struct look *look,
                               enum verdict *verdict)
 {
@@ -371,8 +384,9 @@ static enum weir_status judge_copy(struct weir_pg_step *self, const struct look 
 }
 
 /*
- * A leaf with something that is retained stays as it is, with everything else in it: nothing of it goes
- * aside. When ids are about to come round to it, it is given up; it is the oldest.
+ * A leaf with something that is retained stays as it is, with everything else in it:
+ * nothing of it goes aside. When ids are about to come round to it, it is given up; it
+ * is the oldest.
  */
 static enum weir_status judge_retained(struct weir_pg_step *self, const struct look *look,
                                        bool *retained)
@@ -413,7 +427,7 @@ static enum weir_status look_and_judge(struct weir_pg_step *self, void *argument
     return status;
 }
 
-/* ---- copying ------------------------------------------------------------------------------- */
+/* ---- copying ----------------------------------------------------------------------- */
 
 /* *argument: whether there may be more. */
 static enum weir_status copy_part(struct weir_pg_step *self, void *argument, bool *done)
@@ -513,7 +527,7 @@ static enum weir_status copy(struct weir_pg_step *self, struct judging *judging)
     return weir_pg_copy_load(self->connection, self->name, &judging->copy, self->error);
 }
 
-/* ---- emptying ------------------------------------------------------------------------------ */
+/* ---- emptying ---------------------------------------------------------------------- */
 
 /* Nothing in the leaf can change any more. Cuts and positions may, and only forward. */
 static enum weir_status judge_locked(struct weir_pg_step *self, void *argument,
@@ -594,7 +608,7 @@ enum weir_status weir_pg_sweep_log(struct weir_pg_step *self)
     return status;
 }
 
-/* ---- rows set aside ------------------------------------------------------------------------ */
+/* ---- rows set aside ---------------------------------------------------------------- */
 
 static enum weir_status delete_aside(struct weir_pg_step *self, void *argument,
                                      bool *done)

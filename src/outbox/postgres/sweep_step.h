@@ -1,8 +1,8 @@
 /*
  * sweep_step.h - one step of the sweep on PostgreSQL: what its kinds share.
  *
- * Two things are kept between steps: where the parts of a copy have come to (state->cursor), and
- * what is waited for (state->pg).
+ * Two things are kept between steps: where the parts of a copy have come to
+ * (state->cursor), and what is waited for (state->pg).
  *
  * Threads  The sweep's. Not for anybody but sweep_*_pg.c.
  */
@@ -46,15 +46,17 @@ WEIR_CHECKED enum weir_status weir_pg_step_copy(struct weir_pg_step *self,
                                                 weir_pg_step_fn work, void *argument);
 
 /*
- * Does no snapshot hold up this copy (postgres/older_snapshots.h)? Looks again for a moment, as long as none is
- * older than that. The first look is the one that decides who is waited for.
+ * Does no snapshot hold up this copy (postgres/older_snapshots.h)? Looks again for a
+ * moment, as long as none is older than that. The first look is the one that decides
+ * who is waited for.
  */
 WEIR_CHECKED enum weir_status weir_pg_step_wait(struct weir_pg_step *self,
                                                 const struct weir_pg_copy *copy,
                                                 bool *clear);
 
-/* `judge` under the leaf's lock; if it says so the leaf is emptied, by this copy. Tried again while
- * the lock is not to be had; a leaf that is never free is left for the next round. */
+/* `judge` under the leaf's lock; if it says so the leaf is emptied, by this copy. Tried
+ * again while the lock is not to be had; a leaf that is never free is left for the next
+ * round. */
 WEIR_CHECKED enum weir_status weir_pg_step_empty(struct weir_pg_step *self,
                                                  const struct weir_pg_copy *copy,
                                                  weir_pg_step_fn judge);

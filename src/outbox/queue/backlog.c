@@ -10,10 +10,10 @@
 
 enum { SUBSCRIPTIONS_COUNTED = 64 };
 
-/* ---- statements ------------------------------------------------------------------------------ */
+/* ---- statements -------------------------------------------------------------------- */
 
-/* All by the key. A claim is a time like a count. {2} is the time on SQLite, whose connections may
- * be an application's and have no clock of ours. */
+/* All by the key. A claim is a time like a count. {2} is the time on SQLite, whose
+ * connections may be an application's and have no clock of ours. */
 static const struct weir_sql SQL_READ[] = {
     [WEIR_SQLITE] = {.name = "read backlog",
                      .text = "SELECT counted_us, waiting,"
@@ -114,7 +114,7 @@ static const struct weir_sql SQL_KEPT_FEW[] = {
                       .parameters = "ii"},
 };
 
-/* ---- the number ------------------------------------------------------------------------------ */
+/* ---- the number -------------------------------------------------------------------- */
 
 /* False: there is none, or it is old. */
 static enum weir_status read_number(struct weir_connection *connection, int64_t queue_id,
@@ -149,10 +149,10 @@ static enum weir_status read_number(struct weir_connection *connection, int64_t 
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* ---- counting a few -------------------------------------------------------------------------- */
+/* ---- counting a few ---------------------------------------------------------------- */
 
-/* What waits for each subscription. One that comes after SUBSCRIPTIONS_COUNTED others is not
- * counted: the limit is kept about. */
+/* What waits for each subscription. One that comes after SUBSCRIPTIONS_COUNTED others
+ * is not counted: the limit is kept about. */
 struct tally {
     int64_t subscriptions[SUBSCRIPTIONS_COUNTED];
     int64_t waiting[SUBSCRIPTIONS_COUNTED];
@@ -210,9 +210,10 @@ static enum weir_status count_few(struct weir_outbox *outbox,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* ---- publishing ------------------------------------------------------------------------------ */
+/* ---- publishing -------------------------------------------------------------------- */
 
-/* On PostgreSQL with what put() needs: where and when the count began (postgres/backlog.c). */
+/* On PostgreSQL with what put() needs: where and when the count began
+ * (postgres/backlog.c). */
 struct claim {
     bool mine;
     int64_t mark;
@@ -254,7 +255,8 @@ static enum weir_status claim_maria(struct weir_connection *connection, int64_t 
     return status;
 }
 
-/* One writer at a time: a claim would be a commit more, and who counts twice does no harm. */
+/* One writer at a time: a claim would be a commit more, and who counts twice does no
+ * harm. */
 static enum weir_status claim_sqlite(struct weir_connection *connection, int64_t queue_id,
                                      int64_t age_us, bool *mine, struct weir_error *error)
 {
@@ -330,11 +332,12 @@ enum weir_status weir_backlog_publish(struct weir_outbox *outbox,
     return status;
 }
 
-/* ---- producers ------------------------------------------------------------------------------- */
+/* ---- producers --------------------------------------------------------------------- */
 
 /*
- * On another connection. On SQLite nothing is published while the producer's transaction may have the
- * write lock. Whatever goes wrong is told by false: there are other ways.
+ * On another connection. On SQLite nothing is published while the producer's
+ * transaction may have the write lock. Whatever goes wrong is told by false: there are
+ * other ways.
  */
 static bool count_apart(struct weir_outbox *outbox, struct weir_connection *theirs,
                         const char *queue, int64_t queue_id, struct weir_backlog *out)
@@ -378,7 +381,7 @@ enum weir_status weir_backlog_read(struct weir_outbox *outbox,
     return count_few(outbox, connection, row, &out->waiting, error);
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life -------------------------------------------------------------------------- */
 
 enum weir_status weir_backlog_prepare(struct weir_connection *connection,
                                       int64_t queue_id, struct weir_error *error)

@@ -1,14 +1,14 @@
 /*
  * catalog.c - see catalog.h.
  *
- * A process asks for its queues and subscriptions whenever it starts, and nearly always they are
- * there: so it looks first, and only then makes them, in the knowledge that others may be making
- * the same. Whoever comes second finds what the first has made.
+ * A process asks for its queues and subscriptions whenever it starts, and nearly always
+ * they are there: so it looks first, and only then makes them, in the knowledge that
+ * others may be making the same. Whoever comes second finds what the first has made.
  *
  * Subscribing takes a lock shared, removing a queue and the sweep take it alone: what a
- * subscription starts with is not removed under its hands, and no subscription is made of a queue
- * that is going. PostgreSQL has locks for that, MariaDB a row of the counters; on SQLite there is
- * one writer at a time.
+ * subscription starts with is not removed under its hands, and no subscription is made
+ * of a queue that is going. PostgreSQL has locks for that, MariaDB a row of the
+ * counters; on SQLite there is one writer at a time.
  */
 #include "outbox/queue/catalog.h"
 
@@ -28,7 +28,7 @@
 #define STRINGIZE(number) STRINGIZE_(number)
 #define STRINGIZE_(number) #number
 
-/* ---- queues ------------------------------------------------------------------------------- */
+/* ---- queues ------------------------------------------------------------------------ */
 
 /* By the unique index on the name. */
 static const struct weir_sql SQL_FIND_QUEUE = {
@@ -39,10 +39,10 @@ static const struct weir_sql SQL_FIND_QUEUE = {
 };
 
 /*
- * MariaDB: a producer holds the entry of the name until its transaction ends: a current read, by the
- * unique index, which has all of it, so that neither the row nor a gap is locked. Who marks or removes
- * the queue wants it alone, for a second, since others that look the queue up wait behind it; the
- * transaction is repeated.
+ * MariaDB: a producer holds the entry of the name until its transaction ends: a current
+ * read, by the unique index, which has all of it, so that neither the row nor a gap is
+ * locked. Who marks or removes the queue wants it alone, for a second, since others
+ * that look the queue up wait behind it; the transaction is repeated.
  */
 #define BY_NAME "SELECT id FROM {p}_queue FORCE INDEX (name) WHERE name = {1} "
 static const struct weir_sql SQL_HOLD_NAME_MARIA = {
@@ -64,8 +64,8 @@ static const struct weir_sql SQL_READ_QUEUES = {
     .parameters = "",
 };
 
-/* Repeating changes nothing. With a server it uses up an id each time: only when the queue was
- * not found. */
+/* Repeating changes nothing. With a server it uses up an id each time: only when the
+ * queue was not found. */
 #define ADD_QUEUE(once)                                                                  \
     {                                                                                    \
         .name = "add queue",                                                             \
@@ -80,7 +80,8 @@ static const struct weir_sql SQL_ADD_QUEUE[] = {
     [WEIR_MARIADB] = ADD_QUEUE(" ON DUPLICATE KEY UPDATE id = id"),
 };
 
-/* By the id. A policy that is NULL here stays, also beside another process that changes it. */
+/* By the id. A policy that is NULL here stays, also beside another process that changes
+ * it. */
 static const struct weir_sql SQL_CHANGE_QUEUE = {
     .name = "change queue",
     .text = "UPDATE {p}_queue SET unread = coalesce({2}, unread),"
@@ -91,7 +92,8 @@ static const struct weir_sql SQL_CHANGE_QUEUE = {
     .parameters = "iiiiii",
 };
 
-/* By the id: a producer may hold the entry of the name for as long as its transaction lasts. */
+/* By the id: a producer may hold the entry of the name for as long as its transaction
+ * lasts. */
 static const struct weir_sql SQL_PAUSE_QUEUE = {
     .name = "pause queue",
     .text = "UPDATE {p}_queue SET paused = {2}"
@@ -127,8 +129,8 @@ static struct weir_queue_row row_of(const struct weir_stored_queue *stored, bool
     };
 }
 
-/* The clock is asked only for a queue that has a mark. Not by {now}: an application's connection to
- * SQLite does not know it. */
+/* The clock is asked only for a queue that has a mark. Not by {now}: an application's
+ * connection to SQLite does not know it. */
 static enum weir_status judge_mark(struct weir_connection *connection, int64_t going_us,
                                    bool *going, struct weir_error *error)
 {
@@ -398,7 +400,7 @@ enum weir_status weir_catalog_pause(struct weir_connection *connection, const ch
     return status == WEIR_OK && changed == 0 ? no_queue(name, error) : status;
 }
 
-/* ---- subscriptions ------------------------------------------------------------------------ */
+/* ---- subscriptions ----------------------------------------------------------------- */
 
 #define SUBSCRIBE_LOCK "(hashtext('{n}'), " STRINGIZE(WEIR_LOCK_SUBSCRIBE_NUMBER) ")"
 #define WEIR_LOCK_SUBSCRIBE_NUMBER 2
@@ -428,9 +430,9 @@ static const struct weir_sql SQL_FIND_SUBSCRIPTION = {
 };
 
 /*
- * Only of a queue that is there. Waits for another one that makes the same, and gives no row when
- * that one has made it. (IGNORE lets more pass than a row that is there, but names are checked;
- * an ON DUPLICATE KEY would give the other one's row.)
+ * Only of a queue that is there. Waits for another one that makes the same, and gives
+ * no row when that one has made it. (IGNORE lets more pass than a row that is there,
+ * but names are checked; an ON DUPLICATE KEY would give the other one's row.)
  */
 #define SUBSCRIBE(insert, once)                                                          \
     {                                                                                    \
@@ -560,7 +562,8 @@ enum weir_status weir_catalog_subscribe(const struct weir_outbox_log *log,
     enum weir_status status = look_for_subscription(connection, &self, error);
 
     if (status == WEIR_NO_ROW) {
-        /* Now: behind everything that is committed, also what nobody has made readable yet. */
+        /* Now: behind everything that is committed, also what nobody has made readable
+         * yet. */
         status = start == WEIR_START_NOW
                      ? weir_log_catch_up(log, connection, &head, error)
                      : WEIR_OK;
@@ -583,7 +586,7 @@ enum weir_status weir_catalog_check_serving(struct weir_connection *connection,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* ---- removing ----------------------------------------------------------------------------- */
+/* ---- removing ---------------------------------------------------------------------- */
 
 #define ITS_SUBSCRIPTIONS "(SELECT id FROM {p}_subscription WHERE queue = {1})"
 
@@ -597,11 +600,12 @@ static const struct weir_sql SQL_COUNT_LETTERS = {
 };
 
 /*
- * What belongs to the subscriptions. Each may be repeated. The leases come first, in the order in
- * which acks lock them (ack.c), so that none of them waits for us while we wait for it.
+ * What belongs to the subscriptions. Each may be repeated. The leases come first, in
+ * the order in which acks lock them (ack.c), so that none of them waits for us while we
+ * wait for it.
  *
- * Positions on PostgreSQL stay: deleting would leave dead rows in a table that is never vacuumed,
- * and the rotation carries forward only what belongs to a subscription.
+ * Positions on PostgreSQL stay: deleting would leave dead rows in a table that is never
+ * vacuumed, and the rotation carries forward only what belongs to a subscription.
  */
 #define REMOVE_OF(which)                                                                 \
     {.name = "remove leases",                                                            \
@@ -630,8 +634,8 @@ static const struct weir_sql SQL_REMOVE_OF_PG[REMOVE_OF_COUNT] = {
     REMOVE_OF("IN " ITS_SUBSCRIPTIONS),
 };
 
-/* Of one subscription. With a sub-select it would read whole tables, lock what it passes, and
- * wait for acks of other queues. */
+/* Of one subscription. With a sub-select it would read whole tables, lock what it
+ * passes, and wait for acks of other queues. */
 static const struct weir_sql SQL_REMOVE_OF_MARIA[] = {
     REMOVE_OF("= {1}"),
     {.name = "remove positions",
@@ -660,8 +664,9 @@ static const struct weir_sql SQL_REMOVE[] = {
 
 enum { REMOVE_COUNT = sizeof SQL_REMOVE / sizeof SQL_REMOVE[0] };
 
-/* A queue that nobody has subscribed to keeps its messages for whoever comes. Looks through the
- * log until it finds one: no index has the partition, and queues are seldom removed. */
+/* A queue that nobody has subscribed to keeps its messages for whoever comes. Looks
+ * through the log until it finds one: no index has the partition, and queues are seldom
+ * removed. */
 #define KEPT_IN(messages)                                                                \
     "SELECT 1 FROM {p}_" messages " m"                                                   \
     " JOIN {p}_queue q ON q.id = {1} AND q.unread = 0"                                   \

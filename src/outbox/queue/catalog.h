@@ -1,8 +1,8 @@
 /*
  * catalog.h - the queues and subscriptions of a database.
  *
- * Threads  Whoever holds the connection. Functions that change something are transactions of
- *          their own.
+ * Threads  Whoever holds the connection. Functions that change something are
+ *          transactions of their own.
  */
 #ifndef WEIR_OUTBOX_QUEUE_CATALOG_H
 #define WEIR_OUTBOX_QUEUE_CATALOG_H
@@ -30,9 +30,9 @@ struct weir_queue_row {
 enum weir_catalog_put { WEIR_CATALOG_ADD, WEIR_CATALOG_SET };
 
 /*
- * Make the queue, or find it and change the policies that `options` names (weir/outbox.h).
- * WEIR_MISMATCH: it has another number of partitions; both are in the text. WEIR_NOT_FOUND: it does not
- * exist and must not be made. `change` may be NULL.
+ * Make the queue, or find it and change the policies that `options` names
+ * (weir/outbox.h). WEIR_MISMATCH: it has another number of partitions; both are in the
+ * text. WEIR_NOT_FOUND: it does not exist and must not be made. `change` may be NULL.
  */
 WEIR_CHECKED enum weir_status
 weir_catalog_put_queue(struct weir_connection *connection, enum weir_catalog_put put,
@@ -53,23 +53,24 @@ WEIR_CHECKED enum weir_status weir_catalog_find_queue(struct weir_connection *co
                                                       struct weir_error *error);
 
 /*
- * The same for a producer: what it is told is true now, whatever its transaction's snapshot, or will
- * be found out by whoever removes the queue. WEIR_BUSY: the queue is being removed.
+ * The same for a producer: what it is told is true now, whatever its transaction's
+ * snapshot, or will be found out by whoever removes the queue. WEIR_BUSY: the queue is
+ * being removed.
  */
 WEIR_CHECKED enum weir_status
 weir_catalog_find_for_producer(struct weir_connection *connection, const char *name,
                                struct weir_queue_row *out, struct weir_error *error);
 
-/* Make the subscription with a position and a lease for each partition, or find it. Under the
- * lock that keeps the sweep from removing what it starts with. WEIR_MISMATCH: served by the
- * other kind. */
+/* Make the subscription with a position and a lease for each partition, or find it.
+ * Under the lock that keeps the sweep from removing what it starts with. WEIR_MISMATCH:
+ * served by the other kind. */
 WEIR_CHECKED enum weir_status weir_catalog_subscribe(
     const struct weir_outbox_log *log, struct weir_connection *connection,
     const struct weir_queue_row *queue, const char *name, enum weir_serving serving,
     enum weir_start start, int64_t *out, struct weir_error *error);
 
-/* Inside the caller's transaction, up to its end: the lock that subscribing takes shared, alone. Nobody
- * subscribes, removes or sweeps meanwhile. */
+/* Inside the caller's transaction, up to its end: the lock that subscribing takes
+ * shared, alone. Nobody subscribes, removes or sweeps meanwhile. */
 WEIR_CHECKED enum weir_status weir_catalog_lock_alone(struct weir_connection *connection,
                                                       struct weir_error *error);
 
@@ -91,8 +92,8 @@ WEIR_CHECKED enum weir_status weir_catalog_find_flaws(struct weir_connection *co
                                                       void *state,
                                                       struct weir_error *error);
 
-/* Mark a queue as being removed, for so long. WEIR_BUSY: something waits, and not `force`; or another
- * process removes it. */
+/* Mark a queue as being removed, for so long. WEIR_BUSY: something waits, and not
+ * `force`; or another process removes it. */
 WEIR_CHECKED enum weir_status weir_catalog_mark(const struct weir_outbox_log *log,
                                                 struct weir_connection *connection,
                                                 const char *name, bool force,
@@ -102,8 +103,8 @@ WEIR_CHECKED enum weir_status weir_catalog_mark(const struct weir_outbox_log *lo
 /* Take the mark back. A failure does no harm: it ends by itself. */
 void weir_catalog_unmark(struct weir_connection *connection, int64_t queue_id);
 
-/* The last step of weir_queue_remove(): the queue is marked. WEIR_BUSY: something waits, and not
- * `force`; or the mark has ended. */
+/* The last step of weir_queue_remove(): the queue is marked. WEIR_BUSY: something
+ * waits, and not `force`; or the mark has ended. */
 WEIR_CHECKED enum weir_status weir_catalog_remove(const struct weir_outbox_log *log,
                                                   struct weir_connection *connection,
                                                   const char *name, bool force,

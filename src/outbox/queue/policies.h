@@ -1,8 +1,9 @@
 /*
  * policies.h - the policies of a queue, as sets of enum weir_queue_policy.
  *
- * Options are given anew at each start of a process. What they do not name must stay as an operator has
- * set it, so a value of 0, which is every policy's default, names nothing by itself (weir/outbox.h).
+ * Options are given anew at each start of a process. What they do not name must stay as
+ * an operator has set it, so a value of 0, which is every policy's default, names
+ * nothing by itself (weir/outbox.h).
  *
  * Threads  Any.
  */

@@ -1,11 +1,13 @@
 /*
- * publisher.c - the worker that publishes how much waits in queues with a limit (backlog.h).
+ * publisher.c - the worker that publishes how much waits in queues with a limit
+ * (backlog.h).
  *
- * In each process that delivers, whatever it serves. Once a second it looks at all queues with a
- * limit and counts those whose number no other process has published meanwhile. A count that takes
- * long is followed by a rest as long, so that half of the time at most is spent with counting, up to 30 s.
- * In a rest longer than WEIR_BACKLOG_AGE_US producers count by themselves. Where no queue has a limit the worker
- * looks seldom: a limit that is new is kept by producers until then.
+ * In each process that delivers, whatever it serves. Once a second it looks at all
+ * queues with a limit and counts those whose number no other process has published
+ * meanwhile. A count that takes long is followed by a rest as long, so that half of the
+ * time at most is spent with counting, up to 30 s. In a rest longer than
+ * WEIR_BACKLOG_AGE_US producers count by themselves. Where no queue has a limit the
+ * worker looks seldom: a limit that is new is kept by producers until then.
  */
 #include <string.h>
 

@@ -3,18 +3,20 @@
  *
  * Who may still write under the number of a queue that is marked?
  *
- *   SQLite      Whoever remembers it. The mark was the only write transaction there was, and a
- *               transaction with an older snapshot cannot write any more.
- *   PostgreSQL  Also a transaction whose snapshot is older than the mark: it looks the queue up and
- *               finds it unmarked. One that has no transaction id yet is in no list but that of the
- *               locks, where each transaction has its virtual id, for everybody to see. So all that
- *               are open now must have ended; then nobody can find the old row, and a second later
- *               nobody remembers it; and then those that are open again, since they may have
+ *   SQLite      Whoever remembers it. The mark was the only write transaction there
+ *               was, and a transaction with an older snapshot cannot write any more.
+ *   PostgreSQL  Also a transaction whose snapshot is older than the mark: it looks the
+ *               queue up and finds it unmarked. One that has no transaction id yet is
+ *               in no list but that of the locks, where each transaction has its
+ *               virtual id, for everybody to see. So all that are open now must have
+ *               ended; then nobody can find the old row, and a second later nobody
+ *               remembers it; and then those that are open again, since they may have
  *               remembered.
- *   MariaDB     Lists of transactions are for privileged users. There the look in the enqueue is a
- *               current read that holds the name until the transaction ends (catalog.c); who marks
- *               or removes the queue has it alone when all who have looked have ended, whatever
- *               their snapshot. What others have appended from memory is seen by a dirty read.
+ *   MariaDB     Lists of transactions are for privileged users. There the look in the
+ *               enqueue is a current read that holds the name until the transaction
+ *               ends (catalog.c); who marks or removes the queue has it alone when all
+ *               who have looked have ended, whatever their snapshot. What others have
+ *               appended from memory is seen by a dirty read.
  */
 #include "outbox/queue/queue_removal.h"
 
@@ -34,8 +36,9 @@
 enum { LIST_SIZE_MAX = 1 << 20 };
 
 /*
- * Transactions of this database, except our own: by their virtual ids, all or those of a list; and
- * prepared ones that have written to the log. How many, their ids, and what to call them.
+ * Transactions of this database, except our own: by their virtual ids, all or those of
+ * a list; and prepared ones that have written to the log. How many, their ids, and what
+ * to call them.
  */
 static const struct weir_sql SQL_OPEN_PG = {
     .name = "open transactions",
@@ -55,8 +58,8 @@ static const struct weir_sql SQL_OPEN_PG = {
     .parameters = "t",
 };
 
-/* What is appended and not moved yet: with what is not committed (a dirty read), and without what
- * anybody has locked. Both read the whole table, which is small. */
+/* What is appended and not moved yet: with what is not committed (a dirty read), and
+ * without what anybody has locked. Both read the whole table, which is small. */
 #define OF_QUEUE " FROM {p}_incoming WHERE pid BETWEEN {1} * 64 AND {1} * 64 + 63"
 static const struct weir_sql SQL_DIRTY_MARIA = {
     .name = "all that is appended",
@@ -78,9 +81,10 @@ struct remove_call {
     struct weir_buf waited_for; /* PostgreSQL: ids of transactions */
 };
 
-/* ---- PostgreSQL --------------------------------------------------------------------------- */
+/* ---- PostgreSQL -------------------------------------------------------------------- */
 
-/* Those of `ids`, NULL: all. Their number and ids; `error` gets a text if there are any. */
+/* Those of `ids`, NULL: all. Their number and ids; `error` gets a text if there are
+ * any. */
 static enum weir_status list_open(struct remove_call *self, struct weir_value ids,
                                   int64_t *count, struct weir_buf *out,
                                   struct weir_error *error)
@@ -127,7 +131,7 @@ static enum weir_status outlast_pg(struct remove_call *self, struct weir_error *
     return status;
 }
 
-/* ---- MariaDB ------------------------------------------------------------------------------ */
+/* ---- MariaDB ----------------------------------------------------------------------- */
 
 static enum weir_status count_uncommitted(struct remove_call *self, int64_t *out,
                                           struct weir_error *error)
@@ -165,7 +169,7 @@ static enum weir_status outlast_maria(struct remove_call *self, struct weir_erro
     return status;
 }
 
-/* ---- the three steps ---------------------------------------------------------------------- */
+/* ---- the three steps --------------------------------------------------------------- */
 
 static enum weir_status wait_for_others(struct remove_call *self,
                                         struct weir_error *error)

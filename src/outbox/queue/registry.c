@@ -124,7 +124,8 @@ weir_registry_next_counter(struct weir_registry *self,
     return link != NULL ? WEIR_CONTAINER_OF(link, struct weir_queue_counter, link) : NULL;
 }
 
-/* The one of a queue, also of one that was removed and made again: a count never shrinks. */
+/* The one of a queue, also of one that was removed and made again: a count never
+ * shrinks. */
 static struct weir_queue_counter *enter_counter(struct weir_registry *self,
                                                 const char *name)
     WEIR_REQUIRES(self->lock)
@@ -190,8 +191,8 @@ bool weir_registry_backlog(struct weir_registry *self, const char *name, int64_t
     return known;
 }
 
-/* While another session counts, the sum is better than the number of the count before, unless it is
- * old itself. */
+/* While another session counts, the sum is better than the number of the count before,
+ * unless it is old itself. */
 static bool is_new(const struct weir_registry_entry *entry,
                    const struct weir_backlog *number)
 {

@@ -1,10 +1,11 @@
 /*
  * registry.h - queues by name, remembered for a moment.
  *
- * An enqueue needs the id and the number of partitions of its queue. Asking the database each
- * time would double its statements; remembering for ever would send messages to a queue that
- * was removed meanwhile. So an entry counts for WEIR_REGISTRY_AGE_NS and is then asked for
- * again, on the connection of whoever needs it.
+ * An enqueue needs the id and the number of partitions of its queue. Asking the
+ * database each time would double its statements; remembering for ever would send
+ * messages to a queue that was removed meanwhile. So an entry counts for
+ * WEIR_REGISTRY_AGE_NS and is then asked for again, on the connection of whoever needs
+ * it.
  *
  * Threads  Any thread.
  */
@@ -30,8 +31,8 @@ struct weir_registry {
     struct weir_list counted;     /* the same, oldest first */
 };
 
-/* How much this process has enqueued into a queue. Lives as long as the registry, also when the
- * queue is gone; the count is anybody's. */
+/* How much this process has enqueued into a queue. Lives as long as the registry, also
+ * when the queue is gone; the count is anybody's. */
 struct weir_queue_counter {
     struct weir_list link;
     _Atomic uint64_t enqueued;
@@ -42,8 +43,8 @@ WEIR_CHECKED enum weir_status weir_registry_init(struct weir_registry *self,
                                                  const struct weir_heap *heap);
 void weir_registry_fini(struct weir_registry *self);
 
-/* What is known of a queue, from memory or from the database (weir_catalog_find_for_producer()).
- * WEIR_NOT_FOUND; WEIR_BUSY: it is being removed. */
+/* What is known of a queue, from memory or from the database
+ * (weir_catalog_find_for_producer()). WEIR_NOT_FOUND; WEIR_BUSY: it is being removed. */
 WEIR_CHECKED enum weir_status weir_registry_find(struct weir_registry *self,
                                                  struct weir_connection *connection,
                                                  const char *name,
@@ -61,8 +62,9 @@ struct weir_queue_counter *
 weir_registry_next_counter(struct weir_registry *self,
                            const struct weir_queue_counter *after);
 
-/* This is how it was at `asked_ns` (weir_clock_now_ns(), before the statement): who removes a queue
- * counts on its age. Without memory nothing is remembered, which does no harm. */
+/* This is how it was at `asked_ns` (weir_clock_now_ns(), before the statement): who
+ * removes a queue counts on its age. Without memory nothing is remembered, which does
+ * no harm. */
 void weir_registry_put(struct weir_registry *self, const char *name,
                        const struct weir_queue_row *row, int64_t asked_ns);
 void weir_registry_forget(struct weir_registry *self, const char *name);
@@ -74,9 +76,9 @@ WEIR_CHECKED enum weir_status weir_registry_declare(struct weir_registry *self,
 void weir_registry_undeclare(struct weir_registry *self, const char *name);
 
 /*
- * The backlog of a queue with a limit: true with *out when it was read within the last second, plus
- * what this process has added since. set_backlog(): a number was read; the result is the sum, which
- * stays as it is while the number is of the same count.
+ * The backlog of a queue with a limit: true with *out when it was read within the last
+ * second, plus what this process has added since. set_backlog(): a number was read; the
+ * result is the sum, which stays as it is while the number is of the same count.
  */
 bool weir_registry_backlog(struct weir_registry *self, const char *name, int64_t *out);
 int64_t weir_registry_set_backlog(struct weir_registry *self, const char *name,

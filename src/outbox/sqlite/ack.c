@@ -1,6 +1,6 @@
 /*
- * ack.c - moving positions on SQLite: one after the other. The transaction is the lock, and
- * a statement costs no round trip.
+ * ack.c - moving positions on SQLite: one after the other. The transaction is the lock,
+ * and a statement costs no round trip.
  */
 #include "base/fault_point.h"
 #include "outbox/delivery/ack_move.h"
@@ -19,8 +19,8 @@ static const struct weir_sql SQL_MOVE = {
     .parameters = "iiiiiiiiiiti",
 };
 
-/* Bugs, for tests that must find them: an ack of whoever held the lease once; one that is not
- * the next; one that moves the place and not the number. */
+/* Bugs, for tests that must find them: an ack of whoever held the lease once; one that
+ * is not the next; one that moves the place and not the number. */
 static const struct weir_sql SQL_MOVE_WRONGLY = {
     .name = "move position wrongly",
     .text = "UPDATE {p}_ack SET epoch = {3}, version = {4}, cut = {5}, last_id = {6},"
@@ -56,8 +56,8 @@ static const struct weir_sql SQL_FORGET = {
 
 enum { MOVE_VALUES = WEIR_ACK_COLUMNS, MOVE_BUGS = 3 };
 
-/* The statement that moves a position, or the wrong one that a test has ordered: then with the
- * three values behind those of the right one. */
+/* The statement that moves a position, or the wrong one that a test has ordered: then
+ * with the three values behind those of the right one. */
 static const struct weir_sql *choose_move(struct weir_connection *connection,
                                           struct weir_value *bugs, size_t *bug_count)
 {

@@ -1,5 +1,6 @@
 /*
- * lag.c - how much waits, on SQLite: rows are as near as memory, and each is looked at here.
+ * lag.c - how much waits, on SQLite: rows are as near as memory, and each is looked at
+ * here.
  */
 #include "outbox/log/lag_by_id.h"
 #include "outbox/sqlite/log.h"

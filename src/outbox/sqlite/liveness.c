@@ -3,11 +3,11 @@
  *
  *   DATABASE-weir   always empty; a process locks the byte at its number
  *
- * The lock is that of an open file, not of a process: it ends with the last descriptor, two outboxes of
- * one process do not share it, and closing another descriptor does not lose it. The file is never
- * removed: who had it open would lock one that nobody else sees. When somebody else removes it, that is
- * noticed, as the loss of the session. SQLite's own files are not touched: closing one of them would
- * drop its locks.
+ * The lock is that of an open file, not of a process: it ends with the last descriptor,
+ * two outboxes of one process do not share it, and closing another descriptor does not
+ * lose it. The file is never removed: who had it open would lock one that nobody else
+ * sees. When somebody else removes it, that is noticed, as the loss of the session.
+ * SQLite's own files are not touched: closing one of them would drop its locks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,8 @@
 
 #define SUFFIX "-weir"
 
-/* By the name that SQLite has found out, symbolic links followed, so that all have the same. */
+/* By the name that SQLite has found out, symbolic links followed, so that all have the
+ * same. */
 static enum weir_status name_file(struct weir_liveness *self, struct weir_db *db,
                                   struct weir_error *error)
 {

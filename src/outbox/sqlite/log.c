@@ -1,10 +1,10 @@
 /*
  * log.c - the log on SQLite: appending and reading.
  *
- * One writer at a time: ids are given and committed in the same order, so a place is an id and
- * every committed row is readable. AUTOINCREMENT keeps the highest id ever given in
- * sqlite_sequence, which is part of the transaction like any table: it is the head, also when
- * the sweep has emptied the log.
+ * One writer at a time: ids are given and committed in the same order, so a place is an
+ * id and every committed row is readable. AUTOINCREMENT keeps the highest id ever given
+ * in sqlite_sequence, which is part of the transaction like any table: it is the head,
+ * also when the sweep has emptied the log.
  */
 #include "outbox/sqlite/log.h"
 
@@ -44,10 +44,11 @@ static const struct weir_sql SQL_REMOVED = {
 };
 
 /*
- * Both tables by primary key, merged as they come: nothing is sorted, and what is not stepped to
- * is not read. One statement is one snapshot, so a row that the sweep moves from one table to
- * the other is seen once. The log comes last: SQLite merges from the left, so every row of the
- * first tables passes through one merge more (a fifth of the throughput when it was the log).
+ * Both tables by primary key, merged as they come: nothing is sorted, and what is not
+ * stepped to is not read. One statement is one snapshot, so a row that the sweep moves
+ * from one table to the other is seen once. The log comes last: SQLite merges from the
+ * left, so every row of the first tables passes through one merge more (a fifth of the
+ * throughput when it was the log).
  */
 #define MERGED(headers, payload)                                                         \
     "SELECT id, pid, created_us, uid, message_key, type, " headers ", " payload          \
@@ -64,9 +65,9 @@ static const struct weir_sql SQL_READ = {
 };
 
 /*
- * The same for some partitions. What is large is left in the file for rows that are surely not
- * wanted, by a table with a byte for each remainder; the rest is decided in C. Every row is
- * stepped to in any case, so that the end of the page is known exactly.
+ * The same for some partitions. What is large is left in the file for rows that are
+ * surely not wanted, by a table with a byte for each remainder; the rest is decided in
+ * C. Every row is stepped to in any case, so that the end of the page is known exactly.
  */
 #define IF_MAYBE_WANTED(column)                                                          \
     "CASE WHEN substr({2}, pid % 1024 + 1, 1) = x'01' THEN " column " END"
@@ -82,7 +83,7 @@ static const struct weir_sql SQL_READ_SOME = {
     .parameters = "ibii",
 };
 
-/* ---- appending ---------------------------------------------------------------------------- */
+/* ---- appending --------------------------------------------------------------------- */
 
 static void fill_in(const struct weir_log_entry *entry, struct weir_value *values)
 {
@@ -96,8 +97,9 @@ static void fill_in(const struct weir_log_entry *entry, struct weir_value *value
 }
 
 /*
- * Nobody else can have taken an id in between, so the last one tells all of them; asking for it
- * cannot fail, so there is no row that is there although its append failed.
+ * Nobody else can have taken an id in between, so the last one tells all of them;
+ * asking for it cannot fail, so there is no row that is there although its append
+ * failed.
  */
 static void learn_ids(sqlite3 *handle, struct weir_log_entry *entries, size_t count)
 {
@@ -151,7 +153,7 @@ static enum weir_status sqlite_append(const struct weir_outbox_log *self,
     return status;
 }
 
-/* ---- the head ----------------------------------------------------------------------------- */
+/* ---- the head ---------------------------------------------------------------------- */
 
 static enum weir_status read_head(struct weir_connection *connection,
                                   struct weir_log_position *out, struct weir_error *error)
@@ -200,7 +202,7 @@ static enum weir_status sqlite_start(const struct weir_outbox_log *self,
     return status;
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static struct weir_log_row read_row(struct weir_rows *rows, int64_t id, int64_t pid)
 {
@@ -251,8 +253,8 @@ static enum weir_status read_removals(struct weir_page *page, struct weir_rows *
 }
 
 /*
- * The page ends before the first row that does not belong to it any more, so that row has always
- * been seen, and its absence too: that is how the head is known.
+ * The page ends before the first row that does not belong to it any more, so that row
+ * has always been seen, and its absence too: that is how the head is known.
  */
 static enum weir_status read_rows(struct weir_page *page, struct weir_rows *rows,
                                   struct weir_error *error)
@@ -318,9 +320,9 @@ static enum weir_status read_page(struct weir_connection *connection,
     return status;
 }
 
-/* Nothing is there. If all up to the head was swept, the page ends at the head: who stood in front
- * of it would look again at once, and for ever. What was not there after the head was read is not
- * in front of it. */
+/* Nothing is there. If all up to the head was swept, the page ends at the head: who
+ * stood in front of it would look again at once, and for ever. What was not there after
+ * the head was read is not in front of it. */
 static enum weir_status pass_what_was_swept(struct weir_connection *connection,
                                             struct weir_page *page,
                                             struct weir_error *error)

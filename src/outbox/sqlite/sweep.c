@@ -1,6 +1,6 @@
 /*
- * sweep.c - the sweep on SQLite: by id, then the pages that are free, then the log of SQLite
- * itself.
+ * sweep.c - the sweep on SQLite: by id, then the pages that are free, then the log of
+ * SQLite itself.
  *
  * A transaction that writes keeps all others from writing, so that nobody can subscribe.
  */
@@ -10,8 +10,8 @@
 #include "outbox/log/sweep_by_id.h"
 #include "outbox/sqlite/log.h"
 
-/* At the end of a round a log of this size is moved into the file: as many pages as SQLite takes
- * for it when left alone. */
+/* At the end of a round a log of this size is moved into the file: as many pages as
+ * SQLite takes for it when left alone. */
 enum { WAL_SIZE_WORTH_IT = 4 * 1024 * 1024 };
 
 /* A range of the primary key. */

@@ -1,13 +1,13 @@
 /*
  * seek.c - see seek.h.
  *
- * Everything is found by reading the log as those who deliver do (log.h): in its order, of some
- * partitions, a message that stands in two places once.
+ * Everything is found by reading the log as those who deliver do (log.h): in its order,
+ * of some partitions, a message that stands in two places once.
  *
- *   I1  for each partition low <= position, target <= high, and `between` is the number of messages
- *       of the partition behind `low` up to `high`
- *   I2  a move is stored only if nothing behind `low` was removed: the oldest place is read under the
- *       lock that whoever removes must have
+ *   I1  for each partition low <= position, target <= high, and `between` is the number
+ *       of messages of the partition behind `low` up to `high`
+ *   I2  a move is stored only if nothing behind `low` was removed: the oldest place is
+ *       read under the lock that whoever removes must have
  */
 #include "outbox/subscription/seek.h"
 
@@ -57,7 +57,7 @@ static struct weir_log_position earlier(struct weir_log_position a,
     return weir_log_position_before(a, b) ? a : b;
 }
 
-/* ---- reading the log ----------------------------------------------------------------------- */
+/* ---- reading the log --------------------------------------------------------------- */
 
 /* Told of each message of the partitions; `stop` ends the reading before the next one. */
 struct reading {
@@ -119,7 +119,7 @@ static enum weir_status read_log(struct reading *self, struct weir_log_position 
     return status;
 }
 
-/* ---- where to ------------------------------------------------------------------------------ */
+/* ---- where to ---------------------------------------------------------------------- */
 
 static enum weir_status refuse(const struct seek_call *self, struct weir_error *error,
                                const char *what)
@@ -129,8 +129,8 @@ static enum weir_status refuse(const struct seek_call *self, struct weir_error *
                           self->queue, what);
 }
 
-/* Where the log ended when the call began: what was committed since is not left out, and what can be
- * counted ends there. */
+/* Where the log ended when the call began: what was committed since is not left out,
+ * and what can be counted ends there. */
 static void go_to_head(struct seek_call *self)
 {
     for (size_t i = 0; i < self->count; i++)
@@ -280,8 +280,9 @@ static const struct weir_sql SQL_WHOLE = {
 };
 
 /*
- * One place for all partitions: the log has one order. Looked for in each partition from where that is
- * whole: one that is behind has messages before the place up to which others were removed.
+ * One place for all partitions: the log has one order. Looked for in each partition
+ * from where that is whole: one that is behind has messages before the place up to
+ * which others were removed.
  */
 static enum weir_status go_to_time(struct seek_call *self, struct weir_error *error)
 {
@@ -333,7 +334,7 @@ static enum weir_status find_targets(struct seek_call *self, struct weir_error *
     return go_to_time(self, error);
 }
 
-/* ---- counting ------------------------------------------------------------------------------ */
+/* ---- counting ---------------------------------------------------------------------- */
 
 static enum weir_status count_between(struct reading *self, struct part *part,
                                       const struct weir_log_row *row)
@@ -373,7 +374,7 @@ static enum weir_status count_parts(struct seek_call *self, struct weir_error *e
     return status;
 }
 
-/* ---- planning ------------------------------------------------------------------------------ */
+/* ---- planning ---------------------------------------------------------------------- */
 
 static enum weir_status list_parts(struct seek_call *self, struct weir_error *error)
 {
@@ -426,10 +427,10 @@ static enum weir_status plan(struct seek_call *self, struct weir_error *error)
     return status;
 }
 
-/* ---- moving -------------------------------------------------------------------------------- */
+/* ---- moving ------------------------------------------------------------------------ */
 
-/* By the primary key. The owner is none, as after a release: no crash, and no mark of before is found.
- * {3}: what was passed before a move back, else 0. */
+/* By the primary key. The owner is none, as after a release: no crash, and no mark of
+ * before is found. {3}: what was passed before a move back, else 0. */
 static const struct weir_sql SQL_TAKE_AWAY = {
     .name = "take lease away",
     .text = "UPDATE {p}_lease SET epoch = epoch + 1, owner = NULL, until_us = 0,"

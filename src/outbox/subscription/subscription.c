@@ -1,10 +1,12 @@
 /*
- * subscription.c - see subscription.h, and the operators' functions of weir/subscription.h.
+ * subscription.c - see subscription.h, and the operators' functions of
+ * weir/subscription.h.
  *
- * A subscription is removed by deleting its leases first: the row of a lease is what every ack, mark
- * and renewal compares with, so whoever still delivers is refused from then on. Positions on
- * PostgreSQL stay where they are, in a table that is never vacuumed; the rotation carries forward only
- * what belongs to a subscription. Numbers of subscriptions are never used again.
+ * A subscription is removed by deleting its leases first: the row of a lease is what
+ * every ack, mark and renewal compares with, so whoever still delivers is refused from
+ * then on. Positions on PostgreSQL stay where they are, in a table that is never
+ * vacuumed; the rotation carries forward only what belongs to a subscription. Numbers
+ * of subscriptions are never used again.
  */
 #include "outbox/subscription/subscription.h"
 
@@ -38,7 +40,8 @@ static const struct weir_sql SQL_LOCK_LEASES = {
     .parameters = "i",
 };
 
-/* Live processes: how many, one of them, and how long all of them count as alive at most. */
+/* Live processes: how many, one of them, and how long all of them count as alive at
+ * most. */
 static const struct weir_sql SQL_SERVED = {
     .name = "who serves the subscription",
     .text = "SELECT count(*), coalesce(min(m.name), ''),"
@@ -83,7 +86,7 @@ static const struct weir_sql SQL_CHECK = {
     .parameters = "ii",
 };
 
-/* ---- finding and locking ------------------------------------------------------------------- */
+/* ---- finding and locking ----------------------------------------------------------- */
 
 enum weir_status weir_subscription_find(struct weir_connection *connection,
                                         const char *queue, const char *name,
@@ -152,7 +155,7 @@ enum weir_status weir_subscription_check(struct weir_connection *connection,
                           queue);
 }
 
-/* ---- pausing ------------------------------------------------------------------------------- */
+/* ---- pausing ----------------------------------------------------------------------- */
 
 enum weir_status weir_subscription_pause(struct weir_connection *connection,
                                          const char *queue, const char *name, bool paused,
@@ -169,7 +172,7 @@ enum weir_status weir_subscription_pause(struct weir_connection *connection,
     return status;
 }
 
-/* ---- removing ------------------------------------------------------------------------------ */
+/* ---- removing ---------------------------------------------------------------------- */
 
 struct remove_call {
     const char *queue;
@@ -276,7 +279,7 @@ enum weir_status weir_subscription_remove(struct weir_connection *connection,
     return weir_transact_on(connection, remove_locked, &remove_call, error);
 }
 
-/* ---- operators ----------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------- */
 
 static void note_paused(struct weir_outbox *self, const char *queue, const char *name,
                         bool paused)

@@ -1,10 +1,10 @@
 /*
  * subscription.h - one subscription in the tables: found, paused, removed.
  *
- * What changes a subscription as a whole takes the lock of subscribing alone (catalog.h) and then the
- * rows of its leases, in their order. So the sweep removes nothing meanwhile, no second operator is at
- * it, and no owner moves a position: an ack that waits for a lease row finds another epoch in it, or
- * no row, and is refused.
+ * What changes a subscription as a whole takes the lock of subscribing alone
+ * (catalog.h) and then the rows of its leases, in their order. So the sweep removes
+ * nothing meanwhile, no second operator is at it, and no owner moves a position: an ack
+ * that waits for a lease row finds another epoch in it, or no row, and is refused.
  *
  * Threads  Whoever holds the connection.
  */
@@ -22,14 +22,15 @@ struct weir_subscription_row {
     int64_t id;
 };
 
-/* Both names are checked first. WEIR_INVALID, WEIR_NOT_FOUND. Also inside a transaction. */
+/* Both names are checked first. WEIR_INVALID, WEIR_NOT_FOUND. Also inside a
+ * transaction. */
 WEIR_CHECKED enum weir_status weir_subscription_find(struct weir_connection *connection,
                                                      const char *queue, const char *name,
                                                      struct weir_subscription_row *out,
                                                      struct weir_error *error);
 
-/* Inside the caller's transaction: the lock of subscribing, then the subscription as it is now, then
- * its leases. */
+/* Inside the caller's transaction: the lock of subscribing, then the subscription as it
+ * is now, then its leases. */
 WEIR_CHECKED enum weir_status weir_subscription_lock(struct weir_connection *connection,
                                                      const char *queue, const char *name,
                                                      struct weir_subscription_row *out,

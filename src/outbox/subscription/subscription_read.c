@@ -1,8 +1,8 @@
 /*
  * subscription_read.c - the subscriptions as an operator sees them: weir/subscription.h.
  *
- * The rows of the table are read into memory first; what waits is added queue by queue, from the
- * partitions of weir/inspect.h.
+ * The rows of the table are read into memory first; what waits is added queue by queue,
+ * from the partitions of weir/inspect.h.
  */
 #include <string.h>
 
@@ -100,7 +100,8 @@ static void add_partition(void *state, const struct weir_partition_info *partiti
     }
 }
 
-/* Each queue once: they come side by side. One that was removed meanwhile has nothing waiting. */
+/* Each queue once: they come side by side. One that was removed meanwhile has nothing
+ * waiting. */
 static enum weir_status measure(struct weir_outbox *outbox, struct weir_list *entries,
                                 struct weir_error *error)
 {

@@ -1,11 +1,12 @@
 /*
  * child.c - see child.h.
  *
- *   I1  until `ended` the process and the guard of its group exist, if only as zombies: so their
- *       numbers are nobody else's, and killing them hits nobody else
+ *   I1  until `ended` the process and the guard of its group exist, if only as zombies:
+ *       so their numbers are nobody else's, and killing them hits nobody else
  *
- * What the group has besides the process dies with it: a handler is over when its message is, and
- * a forgotten background job would keep our pipes open and its work going behind our back.
+ * What the group has besides the process dies with it: a handler is over when its
+ * message is, and a forgotten background job would keep our pipes open and its work
+ * going behind our back.
  */
 #include "sink/util/child.h"
 
@@ -33,7 +34,7 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* ---- opening --------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------- */
 
 /* Our end does not block. */
 static int make_pipe(int ends[2], int ours)
@@ -95,7 +96,7 @@ int weir_child_open(struct weir_child *self, const struct weir_child_options *op
     return number;
 }
 
-/* ---- what it says ---------------------------------------------------------------------- */
+/* ---- what it says ------------------------------------------------------------------ */
 
 /* The line of standard error that is complete becomes the last words. */
 static void end_line(struct weir_child *self)
@@ -107,7 +108,8 @@ static void end_line(struct weir_child *self)
     self->line_size = 0;
 }
 
-/* Of a long line the beginning counts. Control characters would garble what people read. */
+/* Of a long line the beginning counts. Control characters would garble what people
+ * read. */
 static void hear(struct weir_child *self, const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -167,7 +169,7 @@ static void write_in(struct weir_child *self, struct weir_child_wait *wait)
         close_fd(&self->in);
 }
 
-/* ---- its end --------------------------------------------------------------------------- */
+/* ---- its end ----------------------------------------------------------------------- */
 
 /* Has it ended? It stays a zombie. */
 static bool has_ended(const struct weir_child *self)
@@ -197,8 +199,8 @@ static void reap(struct weir_child *self)
     read_out(self);
 }
 
-/* Others of the group that was asked may have something to tidy up. Who holds none of our pipes is
- * not waited for. */
+/* Others of the group that was asked may have something to tidy up. Who holds none of
+ * our pipes is not waited for. */
 static bool is_deserted(const struct weir_child *self)
 {
     return !self->asked || (self->out < 0 && self->err < 0);

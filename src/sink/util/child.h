@@ -3,15 +3,16 @@
  *
  *   opened --- wrote, read, waited ---> ended (by itself, or killed) ---> closed
  *
- * Whatever happens to it, close() leaves nothing behind: the process is reaped by its own id,
- * what else is in its process group is killed, the descriptors are closed. And when we are killed,
- * its group is (guard.h).
+ * Whatever happens to it, close() leaves nothing behind: the process is reaped by its
+ * own id, what else is in its process group is killed, the descriptors are closed. And
+ * when we are killed, its group is (guard.h).
  *
- * The process may be a shell that waits for the real one. When both are asked to end, the shell does
- * so at once; the end counts when nobody holds our pipes any more, or when it is killed.
+ * The process may be a shell that waits for the real one. When both are asked to end,
+ * the shell does so at once; the end counts when nobody holds our pipes any more, or
+ * when it is killed.
  *
- * Its standard error is read all the time, so that it never waits for us, and its last line is
- * kept: most programs say there what went wrong.
+ * Its standard error is read all the time, so that it never waits for us, and its last
+ * line is kept: most programs say there what went wrong.
  *
  * Threads  One at a time.
  * Memory   The caller's, and it must not move.
@@ -70,21 +71,24 @@ struct weir_child_wait {
 /* Returns 0 or an errno; then there is nothing to close. */
 int weir_child_open(struct weir_child *self, const struct weir_child_options *options);
 
-/* Write, read and look once, or wait until one of it is possible. Never longer than asked. */
+/* Write, read and look once, or wait until one of it is possible. Never longer than
+ * asked. */
 void weir_child_step(struct weir_child *self, struct weir_child_wait *wait);
 
-/* The next line of its standard output, without the newline, into `out` of WEIR_CHILD_ANSWER_SIZE
- * bytes; there is no zero behind it, and there may be some in it. False: none that is whole. */
+/* The next line of its standard output, without the newline, into `out` of
+ * WEIR_CHILD_ANSWER_SIZE bytes; there is no zero behind it, and there may be some in
+ * it. False: none that is whole. */
 bool weir_child_take_answer(struct weir_child *self, char *out, size_t *size);
 
-/* It has begun a line that is longer than WEIR_CHILD_ANSWER_MAX, and will never be taken. */
+/* It has begun a line that is longer than WEIR_CHILD_ANSWER_MAX, and will never be
+ * taken. */
 bool weir_child_says_too_much(const struct weir_child *self);
 
 /* Nothing of its standard output is there to be taken. */
 bool weir_child_is_silent(const struct weir_child *self);
 
-/* All that is there of its standard output, to the end of `out`, in whatever lines. After its end
- * that is the rest. */
+/* All that is there of its standard output, to the end of `out`, in whatever lines.
+ * After its end that is the rest. */
 void weir_child_drain(struct weir_child *self, struct weir_buf *out);
 
 /* Ask it and its group to end (SIGTERM). Nothing when it has ended. */
@@ -96,7 +100,8 @@ void weir_child_kill(struct weir_child *self);
 /* Kill it if need be, and give everything back. */
 void weir_child_close(struct weir_child *self);
 
-/* How it ended, for people: "exit code 3", "killed by signal 9 (Killed)", with its last words. */
+/* How it ended, for people: "exit code 3", "killed by signal 9 (Killed)", with its last
+ * words. */
 void weir_child_tell(const struct weir_child *self, char *out, size_t size);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * delivery_deadline.c - see delivery_deadline.h.
  *
- * Nothing rings when a batch is stopped: it is looked at now and then, while something runs.
+ * Nothing rings when a batch is stopped: it is looked at now and then, while something
+ * runs.
  */
 #include "sink/util/delivery_deadline.h"
 

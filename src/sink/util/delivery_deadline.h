@@ -1,9 +1,9 @@
 /*
  * delivery_deadline.h - how long a process that works on a message is waited for.
  *
- * Until the time of its batch is over. When the outbox is stopped or the lease is lost before
- * that, what is under way still gets a grace: most handlers are done in a moment, and killing one
- * that has done half of its work means doing it again.
+ * Until the time of its batch is over. When the outbox is stopped or the lease is lost
+ * before that, what is under way still gets a grace: most handlers are done in a
+ * moment, and killing one that has done half of its work means doing it again.
  *
  * Threads  The delivering one.
  */

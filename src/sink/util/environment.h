@@ -3,7 +3,8 @@
  *
  * What a handler process knows about its message without reading it:
  *
- *   WEIR_QUEUE  WEIR_PARTITION  WEIR_SEQ  WEIR_ID  WEIR_KEY  WEIR_TYPE  WEIR_ATTEMPTS  WEIR_EPOCH
+ *   WEIR_QUEUE  WEIR_PARTITION  WEIR_SEQ  WEIR_ID  WEIR_KEY  WEIR_TYPE  WEIR_ATTEMPTS
+ *               WEIR_EPOCH
  *
  * WEIR_KEY is empty when there is none. The rest of the environment is our own.
  */
@@ -34,9 +35,10 @@ struct weir_environment_variable {
     const char *value; /* copied; without zeros in it */
 };
 
-/* Those `count` instead of ours of the same names, at most WEIR_ENVIRONMENT_VARIABLES_MAX. Owes a
- * fini(), also when it fails: with WEIR_NO_MEMORY, or with WEIR_TOO_LARGE when one of them, or all
- * together, are more than the kernel would take. */
+/* Those `count` instead of ours of the same names, at most
+ * WEIR_ENVIRONMENT_VARIABLES_MAX. Owes a fini(), also when it fails: with
+ * WEIR_NO_MEMORY, or with WEIR_TOO_LARGE when one of them, or all together, are more
+ * than the kernel would take. */
 WEIR_CHECKED enum weir_status
 weir_environment_init(struct weir_environment *self, const struct weir_heap *heap,
                       const struct weir_environment_variable *variables, size_t count);

@@ -46,8 +46,8 @@ static struct weir_group_commit_ticket *ticket_of(struct weir_list *link)
     return WEIR_CONTAINER_OF(link, struct weir_group_commit_ticket, link);
 }
 
-/* On success those who are covered; on failure all: what the late ones wrote may be among the
- * lost as well. */
+/* On success those who are covered; on failure all: what the late ones wrote may be
+ * among the lost as well. */
 static void settle(struct weir_group_commit *self, int failure) WEIR_REQUIRES(self->lock)
 {
     struct weir_list *next;

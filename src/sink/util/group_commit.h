@@ -1,17 +1,17 @@
 /*
  * group_commit.h - one sync for all who have written meanwhile.
  *
- * A sync takes as long as the disk takes, however much there is to it. So a writer whose bytes
- * are in the file waits for a sync that *began* after its write; one of those who wait does it,
- * for all of them.
+ * A sync takes as long as the disk takes, however much there is to it. So a writer
+ * whose bytes are in the file waits for a sync that *began* after its write; one of
+ * those who wait does it, for all of them.
  *
  *   writer A   write ----- sync ========== done
  *   writer B     write ---------- wait --- sync ========== done
  *   writer C        write ------- wait ------------------- done      (by B's)
  *
- * Failure  A sync that fails says nothing about which bytes are lost, and the next one may
- *          succeed without them (the system forgets what it could not write). So all that was
- *          written until then, and was not synced before, has failed.
+ * Failure  A sync that fails says nothing about which bytes are lost, and the next one
+ *          may succeed without them (the system forgets what it could not write). So
+ *          all that was written until then, and was not synced before, has failed.
  * Threads  Any.
  * Memory   Tickets live with those who wait.
  */
@@ -49,7 +49,8 @@ WEIR_CHECKED enum weir_status weir_group_commit_init(struct weir_group_commit *s
                                                      weir_sync_fn sync, void *state);
 void weir_group_commit_fini(struct weir_group_commit *self);
 
-/* A write is complete. The ticket must not move until wait() has returned, which is owed. */
+/* A write is complete. The ticket must not move until wait() has returned, which is
+ * owed. */
 void weir_group_commit_enter(struct weir_group_commit *self,
                              struct weir_group_commit_ticket *ticket);
 

@@ -1,10 +1,10 @@
 /*
  * guard.c - see guard.h.
  *
- * A shell is enough: reading a line and sending a signal are built into it. It ignores all signals
- * that can be ignored, since the group is asked to end by SIGTERM and may take its time; the guard
- * stays until all of it is killed. It holds none of the handler's pipes, so that their end can be
- * seen.
+ * A shell is enough: reading a line and sending a signal are built into it. It ignores
+ * all signals that can be ignored, since the group is asked to end by SIGTERM and may
+ * take its time; the guard stays until all of it is killed. It holds none of the
+ * handler's pipes, so that their end can be seen.
  */
 #include "sink/util/guard.h"
 

@@ -1,11 +1,12 @@
 /*
  * spawn.c - see spawn.h.
  *
- * vfork(): the child runs on our memory until it becomes another program, and we stand still. So
- * it costs the same however large the host is, and the child must not touch anything but its own
- * locals, call nothing but the kernel, and end by _exit(). All signals are blocked before, so
- * that no handler of the host runs in the child; there they get back to their defaults, which a
- * child that shares memory may do, since it does not share the table of signals.
+ * vfork(): the child runs on our memory until it becomes another program, and we stand
+ * still. So it costs the same however large the host is, and the child must not touch
+ * anything but its own locals, call nothing but the kernel, and end by _exit(). All
+ * signals are blocked before, so that no handler of the host runs in the child; there
+ * they get back to their defaults, which a child that shares memory may do, since it
+ * does not share the table of signals.
  */
 #include "sink/util/spawn.h"
 

@@ -1,8 +1,9 @@
 /*
  * tail.c - see tail.h.
  *
- * The last byte tells whether there is anything to do; only then is the end read backwards, block
- * by block. A crash while cutting leaves a shorter or the same piece, which the next one cuts.
+ * The last byte tells whether there is anything to do; only then is the end read
+ * backwards, block by block. A crash while cutting leaves a shorter or the same piece,
+ * which the next one cuts.
  */
 #include "sink/util/tail.h"
 

@@ -1,15 +1,16 @@
 /*
  * tail.h - a file of lines that several processes append to.
  *
- * Who writes holds the advisory lock of the file (flock, exclusive) from before the first byte to
- * after the last. So whoever gets the lock and finds a last line without its newline knows that
- * the writer of it is dead or has failed, cuts the piece off, and cuts nobody's line in flight.
- * That is the rule for all writers of weir, in all processes: mend, then write, then let go.
- * Programs that append to the same file without the lock are not protected, and a piece of a line
- * that they leave behind is cut like any other.
+ * Who writes holds the advisory lock of the file (flock, exclusive) from before the
+ * first byte to after the last. So whoever gets the lock and finds a last line without
+ * its newline knows that the writer of it is dead or has failed, cuts the piece off,
+ * and cuts nobody's line in flight. That is the rule for all writers of weir, in all
+ * processes: mend, then write, then let go. Programs that append to the same file
+ * without the lock are not protected, and a piece of a line that they leave behind is
+ * cut like any other.
  *
- * Threads  The lock belongs to the open file: threads that share the descriptor agree among
- *          themselves first.
+ * Threads  The lock belongs to the open file: threads that share the descriptor agree
+ *          among themselves first.
  */
 #ifndef WEIR_SINK_UTIL_TAIL_H
 #define WEIR_SINK_UTIL_TAIL_H
@@ -24,8 +25,9 @@ int weir_tail_try_lock(int fd);
 void weir_tail_unlock(int fd);
 
 /*
- * With the lock: cut off what stands behind the last newline. *size gets the size of the file
- * afterwards, *cut how much it was. Returns 0 or an errno. What was cut is not on disk yet.
+ * With the lock: cut off what stands behind the last newline. *size gets the size of
+ * the file afterwards, *cut how much it was. Returns 0 or an errno. What was cut is not
+ * on disk yet.
  */
 int weir_tail_mend(int fd, int64_t *size, int64_t *cut);
 

@@ -6,8 +6,9 @@
  *   pid_t pid = child_start(migrate_here, &plan);
  *   check_int(child_wait(pid), 0);              or -SIGKILL
  *
- * A child is a copy of the test, so none is started while the test has threads or an open
- * connection to SQLite. It ends without clean-up, and a check that fails there ends it too.
+ * A child is a copy of the test, so none is started while the test has threads or an
+ * open connection to SQLite. It ends without clean-up, and a check that fails there
+ * ends it too.
  */
 #ifndef WEIR_TEST_CHILD_H
 #define WEIR_TEST_CHILD_H

@@ -1,5 +1,6 @@
 /*
- * migration_fixture.h - a small schema for the tests of migrations, in four steps and three dialects.
+ * migration_fixture.h - a small schema for the tests of migrations, in four steps and
+ * three dialects.
  *
  *   1  {p}_item with an index
  *   2  a column more, and {p}_mark, which has one row

@@ -1,6 +1,6 @@
 /*
- * Working inside the application's own transaction, on its own connection, and leaving no trace
- * but what was asked for.
+ * Working inside the application's own transaction, on its own connection, and leaving
+ * no trace but what was asked for.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void add(struct fixture *fixture, struct weir_connection *connection, int
                 const char *name);
 static int64_t seen_by_others(struct fixture *fixture);
 
-/* ---- whose transaction it is -------------------------------------------------------------- */
+/* ---- whose transaction it is ------------------------------------------------------- */
 
 ENGINE_TEST(adoption, writes_what_appears_when_the_application_commits)
 {
@@ -123,7 +123,7 @@ ENGINE_TEST(adoption, outside_of_a_transaction_writes_at_once)
     stop(&application);
 }
 
-/* ---- errors ------------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------ */
 
 ENGINE_TEST(adoption, keeps_the_transaction_usable_after_an_error_of_ours)
 {
@@ -172,7 +172,8 @@ ENGINE_TEST(adoption, respects_the_savepoints_of_the_application)
     stop(&application);
 }
 
-/* A value that does not fit is refused before the application's transaction hears of it. */
+/* A value that does not fit is refused before the application's transaction hears of
+ * it. */
 ENGINE_TEST(adoption, does_not_trouble_the_transaction_with_bad_input)
 {
     struct application application = start(fixture);
@@ -230,7 +231,7 @@ POSTGRESQL_TEST(adoption, tells_that_a_snapshot_is_too_old_to_write)
     stop(&application);
 }
 
-/* ---- no trace ----------------------------------------------------------------------------- */
+/* ---- no trace ---------------------------------------------------------------------- */
 
 /* Everything the session has, one setting a line. */
 static void describe_session(struct application *self, char *out, size_t size)
@@ -573,7 +574,7 @@ POSTGRESQL_TEST(adoption, leaves_notifications_to_the_application)
     stop(&application);
 }
 
-/* ---- the application's own ideas ---------------------------------------------------------- */
+/* ---- the application's own ideas --------------------------------------------------- */
 
 /* Whatever it has set: what goes in comes out, or is refused; it is never bent. */
 SERVER_TEST(adoption, does_not_bend_text_under_another_encoding)
@@ -667,7 +668,7 @@ SERVER_TEST(adoption, understands_values_under_any_setting)
     stop(&application);
 }
 
-/* ---- what is refused ---------------------------------------------------------------------- */
+/* ---- what is refused --------------------------------------------------------------- */
 
 ENGINE_TEST(adoption, of_nothing_is_refused)
 {
@@ -847,7 +848,8 @@ MARIADB_TEST(adoption, does_not_lose_rows_the_application_has_not_read)
     stop(&application);
 }
 
-/* The connection dies while it is adopted: said once, and the application may close it. */
+/* The connection dies while it is adopted: said once, and the application may close
+ * it. */
 SERVER_TEST(adoption, survives_the_loss_of_the_connection)
 {
     struct application application = start(fixture);
@@ -870,7 +872,7 @@ SERVER_TEST(adoption, survives_the_loss_of_the_connection)
     stop(&application);
 }
 
-/* ---- the application ---------------------------------------------------------------------- */
+/* ---- the application --------------------------------------------------------------- */
 
 static struct application start(struct fixture *fixture)
 {
@@ -985,7 +987,7 @@ static bool in_transaction(struct application *self)
     return (self->mariadb->server_status & SERVER_STATUS_IN_TRANS) != 0;
 }
 
-/* ---- helpers ------------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 static struct weir_connection *adopt(struct fixture *fixture, struct application *self)
 {

@@ -66,7 +66,8 @@ ENGINE_TEST(cancel, ends_a_statement_that_runs)
     fixture_give(fixture, connection);
 }
 
-/* PostgreSQL's transaction has then failed, the others' lives on; all can be rolled back. */
+/* PostgreSQL's transaction has then failed, the others' lives on; all can be rolled
+ * back. */
 ENGINE_TEST(cancel, inside_a_transaction_leaves_one_that_can_be_rolled_back)
 {
     struct weir_connection *connection = fixture_take(fixture);
@@ -122,7 +123,8 @@ ENGINE_TEST(cancel, of_an_idle_connection_does_nothing)
     fixture_give(fixture, connection);
 }
 
-/* Whatever the connection is doing in that moment, it works or is cancelled, and lives on. */
+/* Whatever the connection is doing in that moment, it works or is cancelled, and lives
+ * on. */
 static void *run_short_ones(void *argument)
 {
     struct runner *self = argument;

@@ -201,7 +201,7 @@ WEIR_TEST(db, in_memory_is_shared_by_its_connections)
     weir_db_destroy(db);
 }
 
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------- */
 
 WEIR_TEST(db, refuses_options_out_of_range_and_names_them)
 {
@@ -245,7 +245,7 @@ WEIR_TEST(db, refuses_options_out_of_range_and_names_them)
     }
 }
 
-/* ---- durability --------------------------------------------------------------------------- */
+/* ---- durability -------------------------------------------------------------------- */
 
 struct lines {
     char text[4096];
@@ -331,7 +331,7 @@ MARIADB_TEST(durability, that_is_loose_is_warned_of)
     finds(fixture, SETTINGS, NAMES);
 }
 
-/* ---- helpers ------------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 static int64_t ask_one(struct fixture *fixture, struct weir_connection *connection)
 {

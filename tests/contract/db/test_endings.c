@@ -1,8 +1,8 @@
 /*
  * Transactions that begin with their first statement, and those that end with some.
  *
- * Where the engine can they travel with the others, so whatever happens on the way must leave the
- * same behind as if each had gone by itself.
+ * Where the engine can they travel with the others, so whatever happens on the way must
+ * leave the same behind as if each had gone by itself.
  */
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -79,7 +79,7 @@ static void end_with(struct finale *self, struct weir_connection *connection, in
     weir_connection_end_with(connection, self->steps, 2, release, self);
 }
 
-/* ---- beginning later ------------------------------------------------------------------------ */
+/* ---- beginning later --------------------------------------------------------------- */
 
 ENGINE_TEST(late_begin, makes_one_transaction_of_all_that_follows)
 {
@@ -168,7 +168,7 @@ ENGINE_TEST(late_begin, with_a_statement_that_fails_leaves_nothing_behind)
     fixture_give(fixture, connection);
 }
 
-/* ---- ending with statements ----------------------------------------------------------------- */
+/* ---- ending with statements -------------------------------------------------------- */
 
 ENGINE_TEST(ending, is_part_of_the_transaction)
 {
@@ -225,7 +225,7 @@ ENGINE_TEST(ending, is_forgotten_by_a_rollback)
     fixture_give(fixture, connection);
 }
 
-/* ---- a server that says that it has not committed ------------------------------------------- */
+/* ---- a server that says that it has not committed ---------------------------------- */
 
 /* Its session is there until the server has let go of it. */
 static bool has_session(struct fixture *fixture, int pid)
@@ -247,7 +247,8 @@ static void end_session(struct fixture *fixture, struct weir_connection *connect
     wait_until(!has_session(fixture, pid));
 }
 
-/* Its farewell comes as the answer to the first of the steps, so the commit was never reached. */
+/* Its farewell comes as the answer to the first of the steps, so the commit was never
+ * reached. */
 POSTGRESQL_TEST(ending, of_a_session_that_the_server_has_ended_is_not_in_doubt)
 {
     struct weir_connection *connection = make_items(fixture);

@@ -1,9 +1,9 @@
 /*
  * The error matrix: every way in which a database says no, made to happen for real.
  *
- * MATRIX is the table of docs/internals/db.md, and the last tests compare the two. Its cells
- * have the status, its class and, where it is always the same, the engine's own code: SQLite's
- * extended result code, PostgreSQL's SQLSTATE, MariaDB's error number.
+ * MATRIX is the table of docs/internals/db.md, and the last tests compare the two. Its
+ * cells have the status, its class and, where it is always the same, the engine's own
+ * code: SQLite's extended result code, PostgreSQL's SQLSTATE, MariaDB's error number.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -108,7 +108,7 @@ static int64_t count(struct fixture *fixture, struct weir_connection *connection
 #define check_matrix(name, expr)                                                         \
     check_situation(__FILE__, __LINE__, fixture, (name), (expr))
 
-/* ---- constraints -------------------------------------------------------------------------- */
+/* ---- constraints ------------------------------------------------------------------- */
 
 ENGINE_TEST(error, unique_violation)
 {
@@ -197,7 +197,7 @@ SERVER_TEST(error, text_too_long_for_its_column)
     fixture_give(fixture, connection);
 }
 
-/* ---- others in the way -------------------------------------------------------------------- */
+/* ---- others in the way ------------------------------------------------------------- */
 
 struct opponent {
     struct fixture *fixture;
@@ -312,7 +312,7 @@ ENGINE_TEST(error, lock_timeout)
     fixture_give(fixture, holder);
 }
 
-/* ---- taking too long ---------------------------------------------------------------------- */
+/* ---- taking too long --------------------------------------------------------------- */
 
 static const struct weir_sql SQL_SLOW[] = {
     [WEIR_SQLITE] = {.name = "slow",
@@ -377,7 +377,7 @@ SERVER_TEST(error, write_in_a_read_only_transaction)
     fixture_give(fixture, connection);
 }
 
-/* ---- gone --------------------------------------------------------------------------------- */
+/* ---- gone -------------------------------------------------------------------------- */
 
 SERVER_TEST(error, connection_killed)
 {
@@ -527,7 +527,7 @@ SERVER_TEST(error, too_many_connections)
     server_execute(fixture->server, NULL, sql);
 }
 
-/* ---- no space ----------------------------------------------------------------------------- */
+/* ---- no space ---------------------------------------------------------------------- */
 
 /* A file system of its own for this test, small enough to fill. */
 static bool mount_small(char *place, size_t size, struct fixture *fixture)
@@ -645,7 +645,7 @@ SERVER_TEST(error, disk_full)
     unmount_small(place);
 }
 
-/* ---- not allowed, not there --------------------------------------------------------------- */
+/* ---- not allowed, not there -------------------------------------------------------- */
 
 SERVER_TEST(error, permission_denied)
 {
@@ -774,7 +774,7 @@ ENGINE_TEST(error, syntax_error)
     fixture_give(fixture, connection);
 }
 
-/* ---- the matrix itself -------------------------------------------------------------------- */
+/* ---- the matrix itself ------------------------------------------------------------- */
 
 static FILE *open_page(void)
 {
@@ -875,7 +875,7 @@ WEIR_TEST(error, every_situation_of_the_matrix_was_provoked)
                                weir_engine_name((enum weir_engine)engine));
 }
 
-/* ---- helpers ------------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 static const char *class_name(enum weir_status status)
 {

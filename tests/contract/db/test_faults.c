@@ -1,10 +1,11 @@
 /*
  * The n-th call into a driver fails, for n until none does.
  *
- * Every call of a driver into its library asks weir_driver_fault() first. Here that place is made
- * to fail: once at the n-th call or from there on, with an error ("db.fail") or with the
- * connection lost ("db.lose"). Whatever n is, afterwards nothing is leaked, nothing is locked,
- * and what others see fits what the caller was told.
+ * Every call of a driver into its library asks weir_driver_fault() first. Here that
+ * place is made to fail: once at the n-th call or from there on, with an error
+ * ("db.fail") or with the connection lost ("db.lose"). Whatever n is, afterwards
+ * nothing is leaked, nothing is locked, and what others see fits what the caller was
+ * told.
  */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -65,7 +66,7 @@ static void arm(struct weir_fault_points *points, const struct fault *fault);
 static struct outcome work(struct weir_db *db, enum weir_engine engine,
                            struct weir_error *error);
 
-/* ---- every call --------------------------------------------------------------------------- */
+/* ---- every call -------------------------------------------------------------------- */
 
 /* What is wrong with it; NULL: nothing. */
 static const char *judge(const struct fault *fault, const struct outcome *outcome,
@@ -147,7 +148,8 @@ static void sweep(struct fixture *fixture, const char *point, bool persistent)
     uint64_t clean = 0;
 
     make_items(fixture);
-    /* A driver may well ignore a fault in its clean-up: several in a row end the sweep. */
+    /* A driver may well ignore a fault in its clean-up: several in a row end the
+     * sweep. */
     for (; clean < 8; fault.at++) {
         check(fault.at < CALLS_MAX);
         clean = run_with(fixture, &fault) ? 0 : clean + 1;
@@ -170,7 +172,7 @@ ENGINE_TEST(fault, of_a_connection_lost_at_any_call_leaves_nothing_behind)
     sweep(fixture, "db.lose", false);
 }
 
-/* ---- the helper that tries again ---------------------------------------------------------- */
+/* ---- the helper that tries again --------------------------------------------------- */
 
 static enum weir_status add_one(struct weir_connection *connection, void *argument,
                                 struct weir_error *error)
@@ -224,7 +226,7 @@ ENGINE_TEST(fault, is_overcome_by_trying_again_unless_the_commit_is_in_doubt)
     check(overcome > given_up);
 }
 
-/* ---- a commit whose answer is lost -------------------------------------------------------- */
+/* ---- a commit whose answer is lost ------------------------------------------------- */
 
 /* A connection through a wire, inside a transaction that has added one row. */
 struct wired {
@@ -345,7 +347,7 @@ SQLITE_TEST(fault, of_a_commit_whose_answer_never_arrives_is_in_doubt)
     fixture_give(fixture, connection);
 }
 
-/* ---- those who wait for the write lock ----------------------------------------------------- */
+/* ---- those who wait for the write lock --------------------------------------------- */
 
 #if defined(WEIR_POINTS)
 
@@ -394,7 +396,8 @@ static void note_rollback(void *state)
     self->told = told(self->fixture);
 }
 
-/* A constraint that is checked at the commit: the lock is held until it is rolled back. */
+/* A constraint that is checked at the commit: the lock is held until it is rolled
+ * back. */
 SQLITE_TEST(fault, of_a_commit_frees_the_lock_before_those_who_wait_are_told)
 {
     struct weir_connection *connection = fixture_take(fixture);
@@ -422,7 +425,7 @@ SQLITE_TEST(fault, of_a_commit_frees_the_lock_before_those_who_wait_are_told)
 
 #endif
 
-/* ---- memory ------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------ */
 
 static struct fixture *swept;
 
@@ -451,7 +454,7 @@ ENGINE_TEST(fault, of_any_allocation_leaves_nothing_behind)
     check_alloc_failures(work_with);
 }
 
-/* ---- the work ----------------------------------------------------------------------------- */
+/* ---- the work ---------------------------------------------------------------------- */
 
 static void make_items(struct fixture *fixture)
 {

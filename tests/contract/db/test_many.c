@@ -245,7 +245,7 @@ ENGINE_TEST(many, leave_nothing_behind_for_the_next)
     fixture_give(fixture, connection);
 }
 
-/* ---- helpers ------------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 static const struct weir_sql *add_rows(const struct fixture *fixture)
 {

@@ -1,5 +1,6 @@
 /*
- * TLS to MariaDB: a server whose certificate is for 127.0.0.1 and of an authority made for the test.
+ * TLS to MariaDB: a server whose certificate is for 127.0.0.1 and of an authority made
+ * for the test.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,8 @@
 #include "lib/engines.h"
 #include "lib/temp_dir.h"
 
-/* An address of this machine that is not known for one: it takes what any other host takes. */
+/* An address of this machine that is not known for one: it takes what any other host
+ * takes. */
 #define FOREIGN "[::ffff:127.0.0.1]"
 
 /* The authority of the server, and another one. */
@@ -128,8 +130,8 @@ MARIADB_TEST(tls, is_needed_for_another_host_unless_it_is_turned_off)
 }
 
 /*
- * From 3.4 on the client library takes a certificate of no authority too, unless one is given, if the
- * server proves over it that it knows the account's password.
+ * From 3.4 on the client library takes a certificate of no authority too, unless one is
+ * given, if the server proves over it that it knows the account's password.
  */
 static bool takes_password_for_authority(void)
 {

@@ -1,6 +1,6 @@
 /*
- * Tests of db/migrate.c on each engine: what is applied, what is refused, and by which words.
- * Crowds and crashes are in test_migrate_crash.c, roles in test_roles.c.
+ * Tests of db/migrate.c on each engine: what is applied, what is refused, and by which
+ * words. Crowds and crashes are in test_migrate_crash.c, roles in test_roles.c.
  */
 #include "db/migrate.h"
 
@@ -19,7 +19,7 @@
 
 static void run_dump(struct fixture *fixture, const char *text);
 
-/* ---- applying ----------------------------------------------------------------------------- */
+/* ---- applying ---------------------------------------------------------------------- */
 
 ENGINE_TEST(migrate, brings_an_empty_database_to_the_newest)
 {
@@ -168,7 +168,7 @@ POSTGRESQL_TEST(migrate, works_without_sessions)
     migration_fixture_is_whole(fixture, "weir");
 }
 
-/* ---- older and newer ---------------------------------------------------------------------- */
+/* ---- older and newer --------------------------------------------------------------- */
 
 ENGINE_TEST(migrate, reads_what_the_database_has_and_makes_nothing)
 {
@@ -242,7 +242,7 @@ ENGINE_TEST(migrate, refuses_an_older_library_that_the_schema_does_not_allow)
     check_int(to, 0);
 }
 
-/* ---- failing ------------------------------------------------------------------------------ */
+/* ---- failing ----------------------------------------------------------------------- */
 
 /* All but the last of the shelf's, with a third one that ends badly. */
 static struct weir_schema with_a_bad_third(struct weir_migration *migrations)
@@ -341,7 +341,7 @@ ENGINE_TEST(migrate, is_not_ended_by_the_statement_timeout)
     weir_db_destroy(db);
 }
 
-/* ---- without rights ----------------------------------------------------------------------- */
+/* ---- without rights ---------------------------------------------------------------- */
 
 SERVER_TEST(migrate, is_denied_to_whom_may_not_make_tables)
 {
@@ -401,7 +401,7 @@ SQLITE_TEST(migrate, is_denied_to_whom_may_not_write_to_the_file)
     check_int(migration_fixture_migrate(fixture, "weir", MIGRATION_FIXTURE_NEWEST), 1);
 }
 
-/* ---- families ----------------------------------------------------------------------------- */
+/* ---- families ---------------------------------------------------------------------- */
 
 static const struct weir_migration ANNEX_MIGRATIONS[] = {
     {1001,
@@ -497,7 +497,7 @@ ENGINE_TEST(family, is_refused_on_an_engine_that_does_not_have_it)
     weir_buf_fini(&text);
 }
 
-/* ---- as SQL ------------------------------------------------------------------------------- */
+/* ---- as SQL ------------------------------------------------------------------------ */
 
 ENGINE_TEST(dump, makes_the_same_database_by_the_engines_own_client)
 {
@@ -559,8 +559,8 @@ ENGINE_TEST(dump, refuses_a_bad_prefix_and_a_small_buffer)
     weir_buf_fini(&text);
 }
 
-/* SQLite's client is not installed everywhere; psql does what PQexec() does. Only MariaDB's cuts
- * the text by itself. */
+/* SQLite's client is not installed everywhere; psql does what PQexec() does. Only
+ * MariaDB's cuts the text by itself. */
 static void run_dump(struct fixture *fixture, const char *text)
 {
     char path[SERVER_PATH_SIZE];

@@ -1,8 +1,9 @@
 /*
  * Tests of db/migrate.c on each engine: many processes at once, and processes that die.
  *
- * A child is killed for real, by SIGKILL, at a statement of the migration or at a call into the
- * driver. Each time another prefix is used, so one database serves all of them.
+ * A child is killed for real, by SIGKILL, at a statement of the migration or at a call
+ * into the driver. Each time another prefix is used, so one database serves all of
+ * them.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -63,7 +64,7 @@ static int migrate_here(void *argument)
     return status == WEIR_OK ? (int)(to - from) : FAILED_CODE + (int)status;
 }
 
-/* ---- many at once ------------------------------------------------------------------------- */
+/* ---- many at once ------------------------------------------------------------------ */
 
 /* Let a crowd go at once; returns how many migrations they applied together. */
 static int migrate_in_a_peers(struct fixture *fixture, const char *const *prefixes,
@@ -110,7 +111,7 @@ ENGINE_TEST(migrate, is_done_once_for_each_of_several_prefixes_at_once)
         migration_fixture_is_whole(fixture, PREFIXES[i]);
 }
 
-/* ---- killed ------------------------------------------------------------------------------- */
+/* ---- killed ------------------------------------------------------------------------ */
 
 /* Kill a child at every pass of the point, and heal. Returns how many were killed. */
 static uint64_t kill_at_every_pass(struct fixture *fixture, const char *point)
@@ -153,7 +154,7 @@ ENGINE_TEST(migrate, killed_at_any_call_into_the_driver_is_healed_by_running_aga
     check_in_range(killed, CALLS_MIN, CALLS_MAX);
 }
 
-/* ---- disturbed ---------------------------------------------------------------------------- */
+/* ---- disturbed --------------------------------------------------------------------- */
 
 /* Migrate with a fault at one call; true when there was such a call. */
 static bool migrate_with_fault(struct fixture *fixture, const char *prefix,
@@ -177,7 +178,8 @@ static bool migrate_with_fault(struct fixture *fixture, const char *prefix,
     return atomic_load(&points.armed[0].passed) >= at;
 }
 
-/* It does not matter that a commit may have been lost on the way: what is done is found done. */
+/* It does not matter that a commit may have been lost on the way: what is done is found
+ * done. */
 ENGINE_TEST(migrate, survives_the_loss_of_its_connection_at_any_call)
 {
     uint64_t at = 0;
@@ -212,7 +214,8 @@ ENGINE_TEST(migrate, that_fails_at_any_call_is_healed_by_running_again)
     check_in_range(at, CALLS_MIN, CALLS_MAX);
 }
 
-/* The server goes while somebody migrates: an error with a class that says when to try again. */
+/* The server goes while somebody migrates: an error with a class that says when to try
+ * again. */
 static void migrate_against(struct fixture *fixture, struct server *server)
 {
     struct weir_schema schema = migration_fixture_up_to(MIGRATION_FIXTURE_NEWEST);

@@ -1,10 +1,10 @@
 /*
  * Workers that go on working while their database is killed and comes back.
  *
- * On PostgreSQL and MariaDB the server is killed ten times under a ward of workers. On SQLite,
- * which has no server, other processes are killed in the middle of their transactions on the
- * same file. Afterwards everything that was reported as committed is there, and nothing else but
- * what was in doubt.
+ * On PostgreSQL and MariaDB the server is killed ten times under a ward of workers. On
+ * SQLite, which has no server, other processes are killed in the middle of their
+ * transactions on the same file. Afterwards everything that was reported as committed
+ * is there, and nothing else but what was in doubt.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -64,7 +64,7 @@ static void start_pool(struct fixture *fixture, struct pool *pool, const char *u
 static void stop_pool(struct pool *pool);
 static void check_toiler(struct toiler *toiler, int64_t total, int64_t entries);
 
-/* ---- the work ----------------------------------------------------------------------------- */
+/* ---- the work ---------------------------------------------------------------------- */
 
 /* A total and the entries behind it, which must always fit each other. */
 static enum weir_status raise_total(struct weir_connection *connection, void *argument,
@@ -104,7 +104,7 @@ static enum weir_status toil(struct weir_context *context, void *state,
     return toil_once(state, error);
 }
 
-/* ---- servers ------------------------------------------------------------------------------ */
+/* ---- servers ----------------------------------------------------------------------- */
 
 /* Every worker has committed something since. */
 static bool all_went_on(struct pool *pool, const int64_t *since)
@@ -201,7 +201,7 @@ SERVER_TEST(restart, that_never_comes_does_not_keep_the_workers)
     server_destroy(server);
 }
 
-/* ---- processes ---------------------------------------------------------------------------- */
+/* ---- processes --------------------------------------------------------------------- */
 
 struct child {
     pid_t pid;
@@ -333,9 +333,10 @@ WEIR_TEST(child, toils_until_it_is_killed)
         (void)toil_once(self, &error);
 }
 
-/* ---- the crew ----------------------------------------------------------------------------- */
+/* ---- the crew ---------------------------------------------------------------------- */
 
-/* Ten, or a hundred if asked for; under a sanitizer, which is about something else, fewer. */
+/* Ten, or a hundred if asked for; under a sanitizer, which is about something else,
+ * fewer. */
 static int rounds(void)
 {
     const char *wish = getenv("WEIR_LONG");

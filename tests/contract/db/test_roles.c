@@ -1,6 +1,6 @@
 /*
- * Tests of docs/roles.md: the statements of that page, run as they stand there, give each role
- * what it says and no more.
+ * Tests of docs/roles.md: the statements of that page, run as they stand there, give
+ * each role what it says and no more.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -53,7 +53,7 @@ static enum weir_status run_as(struct env *self, const char *user, const char *t
 static void run_block(struct env *self, int block, const char *user,
                       const char *password);
 
-/* ---- what each may do --------------------------------------------------------------------- */
+/* ---- what each may do -------------------------------------------------------------- */
 
 SERVER_TEST(roles, let_the_owner_migrate)
 {
@@ -140,8 +140,8 @@ SERVER_TEST(roles, let_the_producer_add_only)
     env_close(&env);
 }
 
-/* What the database hides from a user is not taken for missing: "run weir migrate" would be of no
- * help. */
+/* What the database hides from a user is not taken for missing: "run weir migrate"
+ * would be of no help. */
 SERVER_TEST(roles, name_the_table_that_a_stranger_may_not_read)
 {
     struct env env;
@@ -201,7 +201,7 @@ SERVER_TEST(roles, of_the_page_are_those_of_the_option)
     env_close(&env);
 }
 
-/* ---- the outbox --------------------------------------------------------------------------- */
+/* ---- the outbox -------------------------------------------------------------------- */
 
 static enum weir_outcome count_one(struct weir_context *context, void *state,
                                    const struct weir_message *message,
@@ -285,7 +285,7 @@ SERVER_TEST(roles, let_each_do_its_part_of_the_outbox)
     env_close(&env);
 }
 
-/* ---- executions --------------------------------------------------------------------------- */
+/* ---- executions -------------------------------------------------------------------- */
 
 /* An engine of one who has this role. */
 struct setup {
@@ -891,7 +891,7 @@ POSTGRESQL_TEST(roles, let_the_viewer_see_executions_without_their_contents)
     env_close(&env);
 }
 
-/* ---- the page ----------------------------------------------------------------------------- */
+/* ---- the page ---------------------------------------------------------------------- */
 
 /* It is in the repository, above the program, wherever that was started. */
 static FILE *open_page(void)
@@ -987,7 +987,7 @@ static void run_block(struct env *self, int block, const char *user, const char 
         run_on_mariadb(self, user, password, self->blocks[block]);
 }
 
-/* ---- the house ---------------------------------------------------------------------------- */
+/* ---- the house --------------------------------------------------------------------- */
 
 static void env_open(struct env *self, struct fixture *fixture)
 {

@@ -102,8 +102,8 @@ static void comes_back_with_its_data(enum weir_engine engine,
 }
 
 /*
- * A child starts a server of its own, tells its pid and folder, and is killed. The server must
- * die and, since the child has no run folder, its folder must go.
+ * A child starts a server of its own, tells its pid and folder, and is killed. The
+ * server must die and, since the child has no run folder, its folder must go.
  */
 static void dies_with_the_program(enum weir_engine engine)
 {

@@ -52,7 +52,7 @@ static void add(struct fixture *fixture, struct weir_connection *connection, int
 static int64_t count(struct fixture *fixture, struct weir_connection *connection);
 static void check_usable(struct fixture *fixture, struct weir_connection *connection);
 
-/* ---- what they change --------------------------------------------------------------------- */
+/* ---- what they change -------------------------------------------------------------- */
 
 ENGINE_TEST(statement, tells_how_many_rows_it_changed)
 {
@@ -130,7 +130,7 @@ ENGINE_TEST(statement, with_rows_can_be_executed_for_nothing)
     fixture_give(fixture, connection);
 }
 
-/* ---- rows --------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------- */
 
 ENGINE_TEST(rows, come_one_after_the_other_in_order)
 {
@@ -153,7 +153,8 @@ ENGINE_TEST(rows, come_one_after_the_other_in_order)
     fixture_give(fixture, connection);
 }
 
-/* Not a copy of all rows, nor of each: what is asked from our heap does not grow with them. */
+/* Not a copy of all rows, nor of each: what is asked from our heap does not grow with
+ * them. */
 ENGINE_TEST(rows, are_read_without_copying)
 {
     struct weir_connection *connection = make_items(fixture, 2000);
@@ -292,7 +293,7 @@ ENGINE_TEST(query, for_one_integer_gives_it)
     fixture_give(fixture, connection);
 }
 
-/* ---- how they are kept -------------------------------------------------------------------- */
+/* ---- how they are kept ------------------------------------------------------------- */
 
 ENGINE_TEST(statement, costs_nothing_more_the_ten_thousandth_time)
 {
@@ -436,7 +437,7 @@ ENGINE_TEST(statement, uses_the_prefix_of_its_database)
     fixture_give(fixture, connection);
 }
 
-/* ---- several at once ---------------------------------------------------------------------- */
+/* ---- several at once --------------------------------------------------------------- */
 
 ENGINE_TEST(steps, run_in_order_and_tell_what_each_changed)
 {
@@ -496,7 +497,8 @@ ENGINE_TEST(steps, may_be_none_or_a_thousand)
     fixture_give(fixture, connection);
 }
 
-/* The error names the one that failed, and after the savepoint nothing of them is there. */
+/* The error names the one that failed, and after the savepoint nothing of them is
+ * there. */
 ENGINE_TEST(steps, stop_at_the_one_that_fails)
 {
     static const struct weir_sql SQL_ADD_AGAIN = {
@@ -552,7 +554,7 @@ ENGINE_TEST(steps, with_a_value_that_does_not_fit_are_all_refused)
     fixture_give(fixture, connection);
 }
 
-/* ---- how they end ------------------------------------------------------------------------- */
+/* ---- how they end ------------------------------------------------------------------ */
 
 ENGINE_TEST(statement, that_takes_too_long_times_out)
 {
@@ -597,7 +599,7 @@ ENGINE_TEST(statement, has_the_whole_timeout_for_itself)
     weir_db_destroy(hasty);
 }
 
-/* ---- helpers ------------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 static struct weir_connection *make_items(struct fixture *fixture, int wanted)
 {

@@ -41,7 +41,7 @@ static void undo(struct fixture *fixture, struct weir_connection *connection);
 static int64_t count(struct fixture *fixture, struct weir_connection *connection);
 static int64_t seen_by_others(struct fixture *fixture);
 
-/* ---- idle ---------------------------------------------------------------------------------- */
+/* ---- idle -------------------------------------------------------------------------- */
 
 static void await_hangup(struct fixture *fixture, struct weir_connection *connection)
 {
@@ -51,8 +51,8 @@ static void await_hangup(struct fixture *fixture, struct weir_connection *connec
                                                         : PQsocket(native));
 }
 
-/* The commit was not sent, so it is not in doubt. The application's, begun before, has stood idle for
- * longer and goes on. */
+/* The commit was not sent, so it is not in doubt. The application's, begun before, has
+ * stood idle for longer and goes on. */
 SERVER_TEST(transaction, of_the_library_that_is_idle_is_ended_by_the_server)
 {
     struct weir_connection *theirs = make_items(fixture, 1);
@@ -169,7 +169,8 @@ SERVER_TEST(transact, limits_how_long_its_bodies_are_idle_but_not_the_applicatio
              WEIR_OK);
 }
 
-/* The settings of a session that has forgotten them are made anew, this one among them. */
+/* The settings of a session that has forgotten them are made anew, this one among
+ * them. */
 POSTGRESQL_TEST(transaction, of_the_library_is_limited_in_a_session_that_was_discarded)
 {
     struct weir_connection *connection = make_items(fixture, 0);
@@ -183,7 +184,7 @@ POSTGRESQL_TEST(transaction, of_the_library_is_limited_in_a_session_that_was_dis
     fixture_give(fixture, connection);
 }
 
-/* ---- all or nothing ----------------------------------------------------------------------- */
+/* ---- all or nothing ---------------------------------------------------------------- */
 
 ENGINE_TEST(transaction, is_seen_by_others_once_committed)
 {
@@ -256,7 +257,8 @@ ENGINE_TEST(transaction, that_failed_can_only_be_rolled_back)
     fixture_give(fixture, connection);
 }
 
-/* PostgreSQL answers COMMIT of a failed transaction with ROLLBACK and calls it a success. */
+/* PostgreSQL answers COMMIT of a failed transaction with ROLLBACK and calls it a
+ * success. */
 POSTGRESQL_TEST(transaction, that_failed_is_not_committed_and_says_so)
 {
     struct weir_connection *connection = make_items(fixture, 1);
@@ -300,7 +302,8 @@ ENGINE_TEST(transaction, may_be_empty)
     fixture_give(fixture, connection);
 }
 
-/* A constraint that is looked at only now: the commit itself fails, and nothing is left. */
+/* A constraint that is looked at only now: the commit itself fails, and nothing is
+ * left. */
 ENGINE_TEST(transaction, is_gone_when_its_commit_fails)
 {
     struct weir_connection *connection = make_items(fixture, 1);
@@ -329,7 +332,7 @@ ENGINE_TEST(transaction, is_gone_when_its_commit_fails)
     fixture_give(fixture, connection);
 }
 
-/* ---- reading only ------------------------------------------------------------------------- */
+/* ---- reading only ------------------------------------------------------------------ */
 
 ENGINE_TEST(transaction, for_reading_does_not_wait_for_a_writer)
 {
@@ -480,7 +483,8 @@ static void *raise_first(void *argument)
     return NULL;
 }
 
-/* Somebody who does not look at errors: the server has rolled back, and nobody has told us. */
+/* Somebody who does not look at errors: the server has rolled back, and nobody has told
+ * us. */
 MARIADB_TEST(lent, transaction_that_the_server_gave_up_commits_nothing)
 {
     struct weir_connection *connection = make_items(fixture, 2);
@@ -516,7 +520,7 @@ MARIADB_TEST(lent, transaction_that_the_server_gave_up_commits_nothing)
     fixture_give(fixture, other);
 }
 
-/* ---- savepoints --------------------------------------------------------------------------- */
+/* ---- savepoints -------------------------------------------------------------------- */
 
 ENGINE_TEST(savepoint, that_is_kept_belongs_to_the_transaction)
 {
@@ -679,9 +683,10 @@ ENGINE_TEST(savepoint, ends_with_its_transaction)
     fixture_give(fixture, connection);
 }
 
-/* ---- locks -------------------------------------------------------------------------------- */
+/* ---- locks ------------------------------------------------------------------------- */
 
-/* Try to change item 1 in a transaction of its own; the status of the step that failed. */
+/* Try to change item 1 in a transaction of its own; the status of the step that
+ * failed. */
 static enum weir_status try_raise(struct fixture *fixture,
                                   struct weir_connection *connection)
 {
@@ -763,8 +768,8 @@ ENGINE_TEST(lock, is_had_by_the_waiter_once_it_is_given_back)
              WEIR_OK);
     check_int(pthread_create(&thread, NULL, wait_for_the_lock, &waiter), 0);
     wait_until(waiter.started);
-    /* Not from innodb_trx: whoever asks that more often than ten times a second is told the same
-     * for ever. */
+    /* Not from innodb_trx: whoever asks that more often than ten times a second is told
+     * the same for ever. */
     if (fixture->server != NULL)
         wait_until(
             fixture_ask(fixture,
@@ -783,7 +788,7 @@ ENGINE_TEST(lock, is_had_by_the_waiter_once_it_is_given_back)
     fixture_give(fixture, holder);
 }
 
-/* ---- the clock ---------------------------------------------------------------------------- */
+/* ---- the clock --------------------------------------------------------------------- */
 
 ENGINE_TEST(clock, is_the_time_in_microseconds)
 {
@@ -839,7 +844,7 @@ SERVER_TEST(clock, does_not_depend_on_the_time_zone)
     fixture_give(fixture, connection);
 }
 
-/* ---- the clock inside a statement ---------------------------------------------------------- */
+/* ---- the clock inside a statement -------------------------------------------------- */
 
 static const struct weir_sql SQL_NOW = {
     .name = "now",
@@ -933,7 +938,7 @@ SERVER_TEST(now, does_not_depend_on_the_time_zone)
     fixture_give(fixture, connection);
 }
 
-/* ---- trying again ------------------------------------------------------------------------- */
+/* ---- trying again ------------------------------------------------------------------ */
 
 struct body {
     int runs;
@@ -1029,7 +1034,8 @@ ENGINE_TEST(transact, works_on_a_connection_that_is_held)
     fixture_give(fixture, connection);
 }
 
-/* Two who take the same two rows in opposite order, and meet in the middle the first time. */
+/* Two who take the same two rows in opposite order, and meet in the middle the first
+ * time. */
 struct crosser {
     struct weir_db *db;
     int64_t first;
@@ -1137,7 +1143,7 @@ ENGINE_TEST(transact, loses_nothing_when_many_want_the_same_row)
     check_int(fixture_ask(fixture, "SELECT n FROM weir_item"), THREADS * RAISES);
 }
 
-/* ---- helpers ------------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 /* With ids from 1. */
 static struct weir_connection *make_items(struct fixture *fixture, int wanted)

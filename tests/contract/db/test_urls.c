@@ -1,5 +1,6 @@
 /*
- * Where a database is: every way to say it, and what is said about a way that leads nowhere.
+ * Where a database is: every way to say it, and what is said about a way that leads
+ * nowhere.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 static enum weir_status try_connect(struct fixture *fixture, const char *url);
 static void check_connects(struct fixture *fixture, const char *url);
 
-/* ---- malformed ---------------------------------------------------------------------------- */
+/* ---- malformed --------------------------------------------------------------------- */
 
 /* Refused without talking to anybody, and the text names the part. */
 WEIR_TEST(url, that_is_malformed_is_refused_and_the_part_named)
@@ -109,7 +110,7 @@ WEIR_TEST(url, of_mariadb_is_one_whatever_its_parts_look_like)
     }
 }
 
-/* ---- well formed -------------------------------------------------------------------------- */
+/* ---- well formed ------------------------------------------------------------------- */
 
 POSTGRESQL_TEST(url, may_be_written_in_many_ways)
 {
@@ -273,7 +274,7 @@ WEIR_TEST(url, is_told_without_its_password_however_that_is_written)
     check_int(failures, 0);
 }
 
-/* ---- nobody there ------------------------------------------------------------------------- */
+/* ---- nobody there ------------------------------------------------------------------ */
 
 /* A port that nobody listens on, and that nobody will be given meanwhile. */
 static int hold_port(uint16_t *port)
@@ -376,7 +377,7 @@ SERVER_TEST(url, that_leads_nowhere_is_not_tried_at_every_call)
     close(held);
 }
 
-/* ---- helpers ------------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 static enum weir_status try_connect(struct fixture *fixture, const char *url)
 {

@@ -1,6 +1,6 @@
 /*
- * What goes into a statement comes out as it was, on every engine; what cannot is refused before
- * anything is sent.
+ * What goes into a statement comes out as it was, on every engine; what cannot is
+ * refused before anything is sent.
  */
 #include <float.h>
 #include <math.h>
@@ -91,7 +91,7 @@ static void check_refused(struct fixture *fixture, struct weir_connection *conne
                           int column, struct weir_value value);
 static char *filled(size_t size, unsigned seed);
 
-/* ---- there and back ----------------------------------------------------------------------- */
+/* ---- there and back ---------------------------------------------------------------- */
 
 ENGINE_TEST(value, integers_come_back_to_the_last_bit)
 {
@@ -399,7 +399,7 @@ ENGINE_TEST(value, anything_comes_back)
     fixture_give(fixture, connection);
 }
 
-/* ---- what is refused ---------------------------------------------------------------------- */
+/* ---- what is refused --------------------------------------------------------------- */
 
 ENGINE_TEST(value, text_that_is_not_utf8_is_refused_before_anything_is_sent)
 {
@@ -438,7 +438,8 @@ ENGINE_TEST(value, more_than_sixteen_mebibytes_are_refused_before_anything_is_se
     fixture_give(fixture, connection);
 }
 
-/* The server hangs up in the middle; the caller hears that it was the value, not bad luck. */
+/* The server hangs up in the middle; the caller hears that it was the value, not bad
+ * luck. */
 MARIADB_TEST(value, that_the_server_has_no_packet_for_is_refused)
 {
     static const char *const SETTINGS[] = {"max-allowed-packet=1M", NULL};
@@ -527,7 +528,7 @@ ENGINE_TEST(value, too_many_or_too_few_are_refused_before_anything_is_sent)
     fixture_give(fixture, connection);
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------- */
 
 /* A row stays where it is while it is looked at, in any order and more than once. */
 ENGINE_TEST(value, views_live_until_the_next_row)
@@ -738,7 +739,7 @@ MARIADB_TEST(value, an_unsigned_integer_beyond_ours_is_a_schema_error)
     fixture_give(fixture, connection);
 }
 
-/* ---- arrays ------------------------------------------------------------------------------- */
+/* ---- arrays ------------------------------------------------------------------------ */
 
 static const struct weir_sql SQL_UNNEST = {
     .name = "unnest",
@@ -873,7 +874,7 @@ ENGINE_TEST(value, an_array_is_refused_where_the_engine_has_none)
     fixture_give(fixture, connection);
 }
 
-/* ---- helpers ------------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 static struct weir_connection *make_things(struct fixture *fixture)
 {

@@ -1,6 +1,6 @@
 /*
- * Tests of db/wake.c across processes, on each engine. Those about the files of SQLite are in
- * test_wake_sqlite.c.
+ * Tests of db/wake.c across processes, on each engine. Those about the files of SQLite
+ * are in test_wake_sqlite.c.
  *
  * A poll interval of an hour is none: what is seen then was seen because of a hint.
  */
@@ -23,7 +23,7 @@ static int64_t now_ms(void);
 static int count_files(void);
 static int listen_and_never_answer(char *url, size_t size);
 
-/* ---- hearing ------------------------------------------------------------------------------ */
+/* ---- hearing ----------------------------------------------------------------------- */
 
 ENGINE_TEST(wake, tells_of_commits_of_another_process)
 {
@@ -172,11 +172,11 @@ ENGINE_TEST(wake, passes_a_hint_of_the_same_process_on)
     other_process_move_out(&other_process);
 }
 
-/* ---- adaptive polling --------------------------------------------------------------------- */
+/* ---- adaptive polling -------------------------------------------------------------- */
 
 /*
- * From 1 ms doubling: what fits into a given time is bounded by arithmetic, however slow the
- * machine is.
+ * From 1 ms doubling: what fits into a given time is bounded by arithmetic, however
+ * slow the machine is.
  */
 static void slows_down_and_is_made_fast_again(struct fixture *fixture, struct weir_db *db)
 {
@@ -227,7 +227,7 @@ POSTGRESQL_TEST(wake, polls_behind_a_transaction_pooler)
     weir_db_destroy(db);
 }
 
-/* ---- losing the connection ---------------------------------------------------------------- */
+/* ---- losing the connection --------------------------------------------------------- */
 
 /* And prints nothing, which libpq would do with a server's last words. */
 POSTGRESQL_TEST(wake, listens_again_when_its_connection_is_killed)
@@ -317,7 +317,7 @@ SERVER_TEST(wake, hears_again_after_a_crash_of_the_server)
     lives_through(fixture, server_kill);
 }
 
-/* ---- starting and stopping ---------------------------------------------------------------- */
+/* ---- starting and stopping --------------------------------------------------------- */
 
 ENGINE_TEST(wake, starts_and_stops_a_hundred_times)
 {
@@ -367,8 +367,8 @@ SERVER_TEST(wake, stops_at_once_while_the_server_is_down)
     server_destroy(server);
 }
 
-/* The connection is accepted by the kernel, and then there is silence: for a minute, by our
- * patience. Neither polls nor stop() may wait for it. */
+/* The connection is accepted by the kernel, and then there is silence: for a minute, by
+ * our patience. Neither polls nor stop() may wait for it. */
 POSTGRESQL_TEST(wake, polls_and_stops_while_a_server_is_silent)
 {
     struct weir_db_options options = fixture_options(fixture);
@@ -431,7 +431,7 @@ POSTGRESQL_TEST(wake, does_not_wait_for_a_silent_server_for_ever)
     (void)close(silent);
 }
 
-/* ---- bad options -------------------------------------------------------------------------- */
+/* ---- bad options ------------------------------------------------------------------- */
 
 static void refuses(struct fixture *fixture, struct weir_wake_options options,
                     const char *text)
@@ -511,7 +511,7 @@ ENGINE_TEST(wake, sends_nothing_to_a_bad_channel)
     fixture_give(fixture, connection);
 }
 
-/* ---- helpers ------------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 /* By hand, not through fixture->db: a child must not inherit an open connection. */
 static void make_table(struct fixture *fixture)

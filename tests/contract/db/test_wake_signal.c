@@ -1,9 +1,9 @@
 /*
- * Tests of db/wake.c and mariadb/watch.c: processes of one host that tell each other of commits,
- * for MariaDB, which does not.
+ * Tests of db/wake.c and mariadb/watch.c: processes of one host that tell each other of
+ * commits, for MariaDB, which does not.
  *
- * Where both polling intervals are an hour there is no poll: what is seen was seen because of a
- * signal.
+ * Where both polling intervals are an hour there is no poll: what is seen was seen
+ * because of a signal.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void consumer_close(struct consumer *self);
 static int64_t now_ms(void);
 static int count_files(void);
 
-/* ---- hearing ------------------------------------------------------------------------------ */
+/* ---- hearing ----------------------------------------------------------------------- */
 
 MARIADB_TEST(wake, hears_the_signals_of_another_process)
 {
@@ -49,7 +49,8 @@ MARIADB_TEST(wake, hears_the_signals_of_another_process)
     consumer_close(&consumer);
 }
 
-/* Nobody waits for the other one. Some signals come while nobody listens, after the one before. */
+/* Nobody waits for the other one. Some signals come while nobody listens, after the one
+ * before. */
 MARIADB_TEST(wake, misses_no_last_signal_of_many)
 {
     enum { ROUNDS = 10, COMMITS = 20 };
@@ -128,8 +129,8 @@ MARIADB_TEST(wake, loses_one_poll_interval_with_a_signal)
     consumer_close(&consumer);
 }
 
-/* Who commits on another host is not heard. So it polls as if nobody was: 1 ms and doubling, and
- * from the beginning when that was worth it. */
+/* Who commits on another host is not heard. So it polls as if nobody was: 1 ms and
+ * doubling, and from the beginning when that was worth it. */
 MARIADB_TEST(wake, polls_adaptively_beside_the_signals)
 {
     int64_t begun_ms = now_ms();
@@ -154,7 +155,7 @@ MARIADB_TEST(wake, polls_adaptively_beside_the_signals)
     consumer_close(&consumer);
 }
 
-/* ---- the folder --------------------------------------------------------------------------- */
+/* ---- the folder -------------------------------------------------------------------- */
 
 MARIADB_TEST(wake, names_a_signal_folder_that_is_missing)
 {
@@ -242,7 +243,7 @@ MARIADB_TEST(wake, hears_signals_in_a_folder_that_took_the_place)
     check_int(rmdir(consumer.folder), 0);
 }
 
-/* ---- starting and stopping ---------------------------------------------------------------- */
+/* ---- starting and stopping --------------------------------------------------------- */
 
 MARIADB_TEST(wake, keeps_no_file_open_that_it_watched)
 {
@@ -268,7 +269,7 @@ MARIADB_TEST(wake, keeps_no_file_open_that_it_watched)
     consumer_close(&consumer);
 }
 
-/* ---- helpers ------------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 static void count_complaint(void *state, enum weir_log_level level, const char *line)
 {

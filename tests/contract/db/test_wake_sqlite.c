@@ -1,6 +1,6 @@
 /*
- * Tests of db/wake.c about the files of SQLite: where they are, when they come and go, and what
- * a commit does to them in which order.
+ * Tests of db/wake.c about the files of SQLite: where they are, when they come and go,
+ * and what a commit does to them in which order.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,7 +18,8 @@
 #include "base/fault_point.h"
 #include "contract/db/wake_fixture.h"
 
-/* Somebody else who uses SQLite as it is. Hired before the test has threads or connections. */
+/* Somebody else who uses SQLite as it is. Hired before the test has threads or
+ * connections. */
 struct hand {
     char path[PATH_MAX];
     pid_t pid;
@@ -36,10 +37,10 @@ static void make_table(const char *path);
 static void wait_ms(int duration_ms);
 static struct weir_db *open_at(struct fixture *fixture, const char *url);
 
-/* ---- nothing happens ---------------------------------------------------------------------- */
+/* ---- nothing happens --------------------------------------------------------------- */
 
-/* Every call into SQLite passes "db.fail", and none is made: neither by the wake nor, since it
- * is not signalled, by the worker. */
+/* Every call into SQLite passes "db.fail", and none is made: neither by the wake nor,
+ * since it is not signalled, by the worker. */
 SQLITE_TEST(wake, runs_no_statement_while_nothing_changes)
 {
     struct weir_fault_points points;
@@ -98,7 +99,7 @@ SQLITE_TEST(wake, does_not_care_for_other_files)
     (void)unlink(other);
 }
 
-/* ---- where the files are ------------------------------------------------------------------ */
+/* ---- where the files are ----------------------------------------------------------- */
 
 /* Commits are made under the file's full name, whatever the wake was told. */
 static void hears_at(struct fixture *fixture, const char *url, const char *full_name)
@@ -155,7 +156,7 @@ SQLITE_TEST(wake, hears_of_a_file_behind_a_symbolic_link)
     hears_at(fixture, url, full_name);
 }
 
-/* ---- when they come and go ---------------------------------------------------------------- */
+/* ---- when they come and go --------------------------------------------------------- */
 
 /* The last one who leaves removes log and index; the first one who comes makes them. */
 SQLITE_TEST(wake, hears_when_there_was_no_log_at_first)
@@ -179,7 +180,8 @@ SQLITE_TEST(wake, hears_when_there_was_no_log_at_first)
     hand_dismiss(&hand);
 }
 
-/* A log that is cut to nothing, and one that starts anew at its beginning without growing. */
+/* A log that is cut to nothing, and one that starts anew at its beginning without
+ * growing. */
 SQLITE_TEST(wake, hears_when_the_log_starts_anew)
 {
     static const char *const CHECKPOINTS[] = {
@@ -226,11 +228,11 @@ SQLITE_TEST(wake, hears_of_a_file_that_was_replaced)
     wake_fixture_take_down(&wake_fixture);
 }
 
-/* ---- in which order a commit is done ------------------------------------------------------ */
+/* ---- in which order a commit is done ----------------------------------------------- */
 
 /*
- * The log is written, and inotify tells; then it is flushed, which may take long; and only then
- * the commit can be seen, of which inotify tells nothing.
+ * The log is written, and inotify tells; then it is flushed, which may take long; and
+ * only then the commit can be seen, of which inotify tells nothing.
  */
 SQLITE_TEST(wake, hears_of_a_commit_that_took_long_to_flush)
 {
@@ -279,9 +281,10 @@ SQLITE_TEST(wake, polls_for_a_commit_that_was_seen_long_after_its_log_was_writte
     hand_dismiss(&hand);
 }
 
-/* ---- when it cannot be opened ------------------------------------------------------------- */
+/* ---- when it cannot be opened ------------------------------------------------------ */
 
-/* Neither polls nor stop() wait for the lock, though everybody else would, for an hour. */
+/* Neither polls nor stop() wait for the lock, though everybody else would, for an
+ * hour. */
 SQLITE_TEST(wake, polls_and_stops_while_the_file_is_locked)
 {
     struct weir_db_options options = fixture_options(fixture);
@@ -329,12 +332,12 @@ SQLITE_TEST(wake, polls_a_database_in_memory)
     weir_db_destroy(db);
 }
 
-/* ---- the hand ----------------------------------------------------------------------------- */
+/* ---- the hand ---------------------------------------------------------------------- */
 
 enum { LOG_HEADER_SIZE = 32 };
 
-/* In the child: a disk that flushes when it is told to, with SQLite's own files but for xSync of
- * the log. */
+/* In the child: a disk that flushes when it is told to, with SQLite's own files but for
+ * xSync of the log. */
 static struct {
     struct hand *hand;
     sqlite3_vfs vfs;
@@ -351,7 +354,8 @@ static bool tell_and_wait(struct hand *hand)
            read(hand->orders[0], &order, 1) == 1 && order == GO_ON;
 }
 
-/* The header of a new log is flushed by itself, before anything of the commit is written. */
+/* The header of a new log is flushed by itself, before anything of the commit is
+ * written. */
 static int flush_when_told(sqlite3_file *file, int flags)
 {
     sqlite3_int64 size = 0;
@@ -459,7 +463,7 @@ static void hand_dismiss(struct hand *self)
     (void)close(self->answers[0]);
 }
 
-/* ---- helpers ------------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 /* By SQLite itself, in this process: as an application would. */
 static void run(const char *path, const char *sql)

@@ -11,8 +11,8 @@
  *   wake_fixture_take_down(&bell);
  *   other_process_move_out(&neighbour);
  *
- * The worker reads the table each time it is signalled and rewards the wake when something was
- * new. Nothing else reads it: what is seen was seen because of a signal.
+ * The worker reads the table each time it is signalled and rewards the wake when
+ * something was new. Nothing else reads it: what is seen was seen because of a signal.
  */
 #ifndef WEIR_TEST_WAKE_FIXTURE_H
 #define WEIR_TEST_WAKE_FIXTURE_H
@@ -37,7 +37,7 @@ static const struct weir_sql SQL_COUNT = {
     .parameters = "",
 };
 
-/* ---- the other process -------------------------------------------------------------------- */
+/* ---- the other process ------------------------------------------------------------- */
 
 enum order {
     COMMIT_AND_TELL = 'c', /* one row, with weir_wake_send() and weir_wake_signal() */
@@ -72,7 +72,8 @@ static inline enum weir_status other_process_obey(struct weir_connection *connec
     return status;
 }
 
-/* In the child: obey until the parent hangs up. A database that is gone is asked again. */
+/* In the child: obey until the parent hangs up. A database that is gone is asked
+ * again. */
 static inline int other_process_live(void *argument)
 {
     struct other_process *self = argument;
@@ -144,7 +145,7 @@ static inline void other_process_move_out(struct other_process *self)
     (void)close(self->answers[0]);
 }
 
-/* ---- this process ------------------------------------------------------------------------- */
+/* ---- this process ------------------------------------------------------------------ */
 
 struct wake_fixture {
     struct weir_db *db; /* whose table the worker reads */

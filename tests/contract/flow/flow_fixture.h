@@ -1,5 +1,6 @@
 /*
- * flow_fixture.h - an execution engine on the test's database, seen through its public calls.
+ * flow_fixture.h - an execution engine on the test's database, seen through its public
+ * calls.
  *
  *   struct weir_executions *flow = flow_fixture_open(fixture);
  *   struct weir_execution_id id = flow_fixture_submit(fixture, flow, "orders");
@@ -148,7 +149,7 @@ static inline void flow_fixture_settle(struct fixture *fixture,
     check_status(flow_fixture_say(fixture, executions, claim, verb).status, WEIR_OK);
 }
 
-/* ---- looking -------------------------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------------------- */
 
 /* An info whose texts stay. */
 struct flow_fixture_view {

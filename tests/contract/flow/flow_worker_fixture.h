@@ -1,11 +1,12 @@
 /*
- * flow_worker_fixture.h - a worker with a database handle of its own, which a test may lose; and jobs, which are what
- * its handlers do.
+ * flow_worker_fixture.h - a worker with a database handle of its own, which a test may
+ * lose; and jobs, which are what its handlers do.
  *
  *   struct flow_worker_fixture gang;
  *   struct job job = {.answer = job_complete};
  *
- *   flow_worker_fixture_open(&gang, fixture);                  options and simulation may be set
+ *   flow_worker_fixture_open(&gang, fixture);                  options and simulation
+ *                                                              may be set
  *   flow_worker_fixture_add(&gang, "mail", &job);
  *   flow_worker_fixture_start(&gang);
  *   id = flow_worker_fixture_submit(&gang, "mail");
@@ -24,7 +25,8 @@
 #include "lib/script.h"
 #include "weir/execution_worker.h"
 
-/* What a handler does: waits for `go` if it is to, listening to the stop signal, and answers. */
+/* What a handler does: waits for `go` if it is to, listening to the stop signal, and
+ * answers. */
 struct job {
     enum weir_answer (*answer)(struct weir_task *task); /* NULL: none */
     bool waits;
@@ -63,7 +65,7 @@ struct flow_worker_fixture {
     _Atomic int held;      /* so many do */
 };
 
-/* ---- jobs ------------------------------------------------------------------------------------ */
+/* ---- jobs -------------------------------------------------------------------------- */
 
 static inline enum weir_answer job_complete(struct weir_task *task)
 {
@@ -108,9 +110,10 @@ static inline enum weir_answer job_handle(struct weir_context *context, void *st
     return answer;
 }
 
-/* ---- the database ---------------------------------------------------------------------------- */
+/* ---- the database ------------------------------------------------------------------ */
 
-/* What the transaction of this thread has done so far, which is all that a commit is told by. */
+/* What the transaction of this thread has done so far, which is all that a commit is
+ * told by. */
 static _Thread_local bool flow_worker_fixture_loads, flow_worker_fixture_puts_results;
 
 static inline void flow_worker_fixture_stop_at_commit(struct flow_worker_fixture *self)
@@ -170,7 +173,7 @@ static inline bool flow_worker_fixture_oracle(void *argument, const char *name)
     return lost;
 }
 
-/* ---- its life -------------------------------------------------------------------------------- */
+/* ---- its life ---------------------------------------------------------------------- */
 
 static const char *const FLOW_WORKER_FIXTURE_LANES[] = {"orders"};
 
@@ -264,7 +267,7 @@ static inline void flow_worker_fixture_close(struct flow_worker_fixture *self)
     weir_db_destroy(self->db);
 }
 
-/* ---- work ------------------------------------------------------------------------------------ */
+/* ---- work -------------------------------------------------------------------------- */
 
 static inline struct weir_execution_id
 flow_worker_fixture_submit(struct flow_worker_fixture *self, const char *kind)

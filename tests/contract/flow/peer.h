@@ -1,6 +1,6 @@
 /*
- * peer.h - somebody else with a database handle of its own, as if in another process, who does one
- * thing on a thread; and may be stopped just before he commits.
+ * peer.h - somebody else with a database handle of its own, as if in another process,
+ * who does one thing on a thread; and may be stopped just before he commits.
  *
  *   struct peer bob;
  *

@@ -1,9 +1,14 @@
 /*
- * reconciler_fixture.h - one reconciler, as if in another process, that ticks when a test says so and on its thread.
+ * reconciler_fixture.h - one reconciler, as if in another process, that ticks when a
+ * test says so and on its thread.
  *
  *   struct reconciler_fixture round;
  *
- *   reconciler_fixture_open(&round, fixture, WEIR_RECONCILER_DEPENDENCY);      points and filter may be set
+ *   reconciler_fixture_open(&round, fixture, WEIR_RECONCILER_DEPENDENCY);      points
+ *                                                                              and
+ *                                                                              filter
+ *                                                                              may be
+ *                                                                              set
  *   check_status(reconciler_fixture_tick(&round), WEIR_OK);
  *   check_int(round.report.processed, 1);
  *   reconciler_fixture_close(&round);

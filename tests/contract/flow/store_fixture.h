@@ -1,6 +1,6 @@
 /*
- * store_fixture.h - a store on the test's database, with a connection in a transaction, and rows to fill
- * it with.
+ * store_fixture.h - a store on the test's database, with a connection in a transaction,
+ * and rows to fill it with.
  */
 #ifndef WEIR_TEST_STORE_FIXTURE_H
 #define WEIR_TEST_STORE_FIXTURE_H

@@ -1,6 +1,6 @@
 /*
- * supervisor_fixture.h - an engine with work in it, and supervisors that look after it, each with a database
- * handle of its own as if it were another process.
+ * supervisor_fixture.h - an engine with work in it, and supervisors that look after it,
+ * each with a database handle of its own as if it were another process.
  */
 #ifndef WEIR_TEST_SUPERVISOR_FIXTURE_H
 #define WEIR_TEST_SUPERVISOR_FIXTURE_H
@@ -42,7 +42,7 @@ struct patrol {
     struct weir_fault_points points; /* of `db` */
 };
 
-/* ---- the engine ------------------------------------------------------------------------------ */
+/* ---- the engine -------------------------------------------------------------------- */
 
 static inline struct weir_executions *
 supervisor_fixture_make_flow(struct fixture *fixture, struct weir_db *db,
@@ -140,7 +140,7 @@ static inline bool supervisor_fixture_is_listening(struct weir_executions *execu
     return info.listening;
 }
 
-/* ---- its work -------------------------------------------------------------------------------- */
+/* ---- its work ---------------------------------------------------------------------- */
 
 /* In the lane "orders", with this policy. */
 static inline struct weir_execution_draft
@@ -173,7 +173,8 @@ supervisor_fixture_submit(struct supervisor_fixture *self,
     return submission.id;
 }
 
-/* A claim that lasts as short as a test wants: weir_execution_claim() gives a second at least. */
+/* A claim that lasts as short as a test wants: weir_execution_claim() gives a second at
+ * least. */
 struct supervisor_fixture_claiming {
     struct supervisor_fixture *supervisor_fixture;
     int64_t lane;
@@ -277,7 +278,7 @@ static inline enum weir_status supervisor_fixture_settle(struct supervisor_fixtu
     return settlement.status;
 }
 
-/* ---- what has become of it ------------------------------------------------------------------- */
+/* ---- what has become of it --------------------------------------------------------- */
 
 /* Texts are not to be looked at, but for the failure. */
 struct supervisor_fixture_view {
@@ -347,7 +348,7 @@ supervisor_fixture_attempts(struct supervisor_fixture *self,
     return attempts;
 }
 
-/* ---- supervisors ----------------------------------------------------------------------------- */
+/* ---- supervisors ------------------------------------------------------------------- */
 
 /* Not created yet: options and points may be set. Each reconciler looks every 100 ms. */
 static inline void patrol_init(struct patrol *self, struct fixture *fixture)
@@ -435,8 +436,9 @@ static inline uint64_t patrol_polls(struct patrol *self)
     return info.polls;
 }
 
-/* On PostgreSQL it is attentive at first, as long as somebody may have told something before it
- * listened; and after each word, since whoever has spoken says nothing more for a while. */
+/* On PostgreSQL it is attentive at first, as long as somebody may have told something
+ * before it listened; and after each word, since whoever has spoken says nothing more
+ * for a while. */
 static inline void patrol_wait_until_calm(struct patrol *self)
 {
     uint64_t before;

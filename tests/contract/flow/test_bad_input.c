@@ -1,6 +1,7 @@
 /*
- * What is refused: every argument of every call, with a status and a text that names field and
- * limit, and nothing of the call done. And what is just within the limits, which works.
+ * What is refused: every argument of every call, with a status and a text that names
+ * field and limit, and nothing of the call done. And what is just within the limits,
+ * which works.
  */
 #include <stdlib.h>
 
@@ -42,7 +43,7 @@ static int64_t stored(struct fixture *fixture)
                                 " + (SELECT count(*) FROM weir_term)");
 }
 
-/* ---- submit ---------------------------------------------------------------------------------- */
+/* ---- submit ------------------------------------------------------------------------ */
 
 /* As the last of three. */
 static void refuse_in(struct fixture *fixture, struct weir_executions *executions,
@@ -372,7 +373,7 @@ FLOW_TEST(submit, whose_last_draft_is_bad_leaves_the_applications_transaction_as
     weir_executions_destroy(executions);
 }
 
-/* ---- claim ----------------------------------------------------------------------------------- */
+/* ---- claim ------------------------------------------------------------------------- */
 
 static void refuse_claim(struct fixture *fixture, struct weir_executions *executions,
                          const struct weir_claim_options *options,
@@ -447,7 +448,7 @@ FLOW_TEST(claim, at_the_limits_works)
     weir_executions_destroy(executions);
 }
 
-/* ---- workers --------------------------------------------------------------------------------- */
+/* ---- workers ----------------------------------------------------------------------- */
 
 FLOW_TEST(workers, that_give_no_list_or_too_long_a_list_are_refused)
 {
@@ -550,7 +551,7 @@ FLOW_TEST(progress, against_the_rules_changes_nothing)
     weir_executions_destroy(executions);
 }
 
-/* ---- operators and readers ------------------------------------------------------------------- */
+/* ---- operators and readers --------------------------------------------------------- */
 
 FLOW_TEST(operator, against_the_rules_changes_nothing)
 {

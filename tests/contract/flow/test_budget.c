@@ -192,7 +192,7 @@ FLOW_TEST(amount, below_zero_is_refused_and_names_it)
     weir_executions_destroy(executions);
 }
 
-/* ---- admission ------------------------------------------------------------------------------- */
+/* ---- admission --------------------------------------------------------------------- */
 
 static struct weir_execution_id submit_charged(struct fixture *fixture,
                                                struct weir_executions *executions)

@@ -1,6 +1,7 @@
 /*
- * What budgets promise whatever happens: the ledger and the counters are the same sum, nobody works
- * beyond a hard limit but who was at it, resets do not drift, and who waits comes back by himself.
+ * What budgets promise whatever happens: the ledger and the counters are the same sum,
+ * nobody works beyond a hard limit but who was at it, resets do not drift, and who
+ * waits comes back by himself.
  */
 #include <sqlite3.h>
 
@@ -82,7 +83,8 @@ static int64_t differences(struct fixture *fixture)
     return fixture_ask(fixture, "SELECT " DIFFERENCES);
 }
 
-/* Both at once, since asking costs most of the time here: what is used, if there are none. */
+/* Both at once, since asking costs most of the time here: what is used, if there are
+ * none. */
 static int64_t used_alike(struct fixture *fixture)
 {
     return fixture_ask(fixture,
@@ -90,7 +92,7 @@ static int64_t used_alike(struct fixture *fixture)
                        " FROM weir_usage");
 }
 
-/* ---- the ledger ------------------------------------------------------------------------------ */
+/* ---- the ledger -------------------------------------------------------------------- */
 
 /* One call, by somebody whose database fails him. */
 enum call { REPORTS, REPORTS_FOR_NONE, RELEASES, RESETS, CHANGES, CALLS };
@@ -313,7 +315,7 @@ FLOW_TEST(report, whose_key_was_used_for_another_execution_is_refused)
     weir_executions_destroy(executions);
 }
 
-/* ---- hard limits ----------------------------------------------------------------------------- */
+/* ---- hard limits ------------------------------------------------------------------- */
 
 enum { WORKERS = 6, LIMIT = 25, JOBS = 80 };
 
@@ -497,7 +499,7 @@ FLOW_POSTGRESQL_TEST(claims,
     weir_executions_destroy(executions);
 }
 
-/* ---- resets ---------------------------------------------------------------------------------- */
+/* ---- resets ------------------------------------------------------------------------ */
 
 struct times {
     int64_t created_us, next_us, resets;
@@ -509,8 +511,8 @@ static void note_times(void *state, const struct weir_budget_info *info)
         (struct times){info->created_us, info->next_reset_us, info->resets};
 }
 
-/* Time passes by moving what is stored back. The reconciler comes in time, a little late, or after an
- * outage of many periods: 10,000 of them altogether. */
+/* Time passes by moving what is stored back. The reconciler comes in time, a little
+ * late, or after an outage of many periods: 10,000 of them altogether. */
 FLOW_TEST(reset, times_do_not_drift_in_ten_thousand_periods)
 {
     enum { PERIOD_MS = 60000, OUTAGES = 100, PERIODS_EACH = 100 };
@@ -552,7 +554,7 @@ FLOW_TEST(reset, times_do_not_drift_in_ten_thousand_periods)
     weir_executions_destroy(executions);
 }
 
-/* ---- who waits ------------------------------------------------------------------------------- */
+/* ---- who waits --------------------------------------------------------------------- */
 
 static void raise_it(struct fixture *fixture, struct weir_executions *executions,
                      const struct weir_execution_id *spender)
@@ -576,7 +578,8 @@ static void release_it(struct fixture *fixture, struct weir_executions *executio
     check_db(weir_budget_release(executions, "llm", spender, &fixture->error), WEIR_OK);
 }
 
-/* Whoever gives something back is another process than the supervisor, which looks once an hour. */
+/* Whoever gives something back is another process than the supervisor, which looks once
+ * an hour. */
 FLOW_TEST(execution, that_waits_for_a_budget_comes_back_by_itself)
 {
     static const char *const BUDGETS[] = {"llm"};
@@ -615,7 +618,7 @@ FLOW_TEST(execution, that_waits_for_a_budget_comes_back_by_itself)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- who is let in --------------------------------------------------------------------------- */
+/* ---- who is let in ----------------------------------------------------------------- */
 
 enum { PEERS = 20000 };
 

@@ -29,7 +29,7 @@ static void end_with(struct flow *flow, char letter, const char *result)
     check_status(settlement.status, WEIR_OK);
 }
 
-/* ---- joins ----------------------------------------------------------------------------------- */
+/* ---- joins ------------------------------------------------------------------------- */
 
 FLOW_TEST(quorum, is_reached_by_its_number_and_lets_the_others_run)
 {
@@ -120,7 +120,7 @@ FLOW_TEST(remaining, of_many_joins_are_all_cancelled)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- fan-out --------------------------------------------------------------------------------- */
+/* ---- fan-out ----------------------------------------------------------------------- */
 
 struct fan {
     struct flow flow;
@@ -206,7 +206,7 @@ FLOW_TEST(fan_out, of_fifty_ends_with_its_quorum)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- data ------------------------------------------------------------------------------------ */
+/* ---- data -------------------------------------------------------------------------- */
 
 static size_t input_size_of(struct flow *flow, char letter)
 {
@@ -253,7 +253,7 @@ FLOW_TEST(data, is_not_passed_to_what_has_ended)
     weir_executions_destroy(executions);
 }
 
-/* ---- ends of all kinds ----------------------------------------------------------------------- */
+/* ---- ends of all kinds ------------------------------------------------------------- */
 
 FLOW_TEST(member, whose_deadline_is_over_skips_what_waits_for_it)
 {
@@ -348,7 +348,7 @@ FLOW_TEST(cascade, tells_of_everything_that_it_ends)
     weir_outbox_destroy(outbox);
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static void count_one(void *state, const struct weir_flow_info *info)
 {

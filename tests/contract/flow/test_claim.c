@@ -210,7 +210,7 @@ FLOW_TEST(claim, of_bad_options_names_the_field)
     weir_executions_destroy(executions);
 }
 
-/* ---- several at once ------------------------------------------------------------------------- */
+/* ---- several at once --------------------------------------------------------------- */
 
 enum { PEERS = 4, PEERS_WORK = 200 };
 
@@ -274,7 +274,7 @@ FLOW_TEST(claim, by_several_at_once_gives_each_one_to_one_of_them)
     weir_executions_destroy(executions);
 }
 
-/* ---- waiting --------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------- */
 
 struct waiter {
     struct weir_executions *executions;
@@ -346,7 +346,8 @@ FLOW_TEST(claim, that_waits_is_woken_by_a_submit_of_its_own_process)
     weir_executions_destroy(executions);
 }
 
-/* Another database handle and another engine: nothing but the database between the two. */
+/* Another database handle and another engine: nothing but the database between the
+ * two. */
 FLOW_TEST(claim, that_waits_is_woken_by_a_commit_of_another_process)
 {
     struct weir_db_options options = fixture_options(fixture);
@@ -435,9 +436,10 @@ FLOW_POSTGRESQL_TEST(claim, that_waits_says_so_to_those_who_commit)
     weir_executions_destroy(executions);
 }
 
-/* ---- in a simulation ------------------------------------------------------------------------- */
+/* ---- in a simulation --------------------------------------------------------------- */
 
-/* One that waits for up to ten seconds, and one that submits after three, if it is there. */
+/* One that waits for up to ten seconds, and one that submits after three, if it is
+ * there. */
 struct play {
     struct script script;
     struct weir_executions *executions;

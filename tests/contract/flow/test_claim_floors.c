@@ -1,7 +1,8 @@
 /*
- * Claims on PostgreSQL while an old snapshot keeps everything that was ready in the index: they begin behind
- * it, and what comes before that place is found all the same. The point claim.slow makes each claim
- * one that took long, so that floors are in use from the first one on.
+ * Claims on PostgreSQL while an old snapshot keeps everything that was ready in the
+ * index: they begin behind it, and what comes before that place is found all the same.
+ * The point claim.slow makes each claim one that took long, so that floors are in use
+ * from the first one on.
  */
 #include <stdlib.h>
 
@@ -79,7 +80,7 @@ static int64_t last_no(struct fixture *fixture)
     return fixture_ask(fixture, "SELECT max(no) FROM weir_execution");
 }
 
-/* ---- how much is walked ------------------------------------------------------------------------ */
+/* ---- how much is walked ------------------------------------------------------------ */
 
 static void open_snapshot(struct setup *self, struct fixture *fixture)
 {
@@ -165,7 +166,8 @@ FLOW_POSTGRESQL_TEST(claims, under_an_old_snapshot_do_not_walk_what_has_ended)
     setup_close(&setup);
 }
 
-/* As after a claim that took long, without the point: the entries that are walked decide. */
+/* As after a claim that took long, without the point: the entries that are walked
+ * decide. */
 static bool walk(struct setup *self, struct fixture *fixture)
 {
     int64_t lane = fixture_ask(fixture, "SELECT min(lane) FROM weir_execution");
@@ -205,7 +207,7 @@ FLOW_POSTGRESQL_TEST(floors, are_not_used_when_few_have_ended)
     setup_close(&setup);
 }
 
-/* ---- what is behind the place where claims begin ---------------------------------------------- */
+/* ---- what is behind the place where claims begin ----------------------------------- */
 
 /* It has an old number, and claims have passed its place. */
 FLOW_POSTGRESQL_TEST(claims, from_floors_find_at_once_what_is_ready_again)
@@ -270,7 +272,8 @@ FLOW_POSTGRESQL_TEST(claims, from_floors_find_at_once_a_priority_that_is_new)
     setup_close(&setup);
 }
 
-/* A transaction that was open while claims passed its place: the next walk of everything finds it. */
+/* A transaction that was open while claims passed its place: the next walk of
+ * everything finds it. */
 FLOW_POSTGRESQL_TEST(claims, from_floors_find_what_was_committed_late)
 {
     const char *lane = "orders";

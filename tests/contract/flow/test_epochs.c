@@ -1,6 +1,6 @@
 /*
- * The epoch of an execution: who does not have the current one changes nothing, in whatever state
- * it is and however it came there.
+ * The epoch of an execution: who does not have the current one changes nothing, in
+ * whatever state it is and however it came there.
  */
 #include <pthread.h>
 
@@ -9,7 +9,7 @@
 
 static const char *const ORDERS = "orders";
 
-/* ---- who gets it ----------------------------------------------------------------------------- */
+/* ---- who gets it ------------------------------------------------------------------- */
 
 FLOW_TEST(claim, of_what_another_holds_gives_nothing)
 {
@@ -47,7 +47,7 @@ FLOW_TEST(claim, of_what_is_delayed_or_over_gives_nothing)
     weir_executions_destroy(executions);
 }
 
-/* ---- who does not have it -------------------------------------------------------------------- */
+/* ---- who does not have it ---------------------------------------------------------- */
 
 FLOW_TEST(epoch, that_is_none_or_to_come_changes_nothing)
 {
@@ -75,7 +75,8 @@ FLOW_TEST(epoch, that_is_none_or_to_come_changes_nothing)
     weir_executions_destroy(executions);
 }
 
-/* What was settled once is answered with what is recorded, whatever is said the second time. */
+/* What was settled once is answered with what is recorded, whatever is said the second
+ * time. */
 FLOW_TEST(settle, that_contradicts_what_was_settled_gets_what_is_recorded)
 {
     struct weir_executions *executions = flow_fixture_open(fixture);
@@ -159,7 +160,7 @@ FLOW_TEST(attempt_timeout, keeps_the_old_owner_from_the_next_attempt)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- many at once ---------------------------------------------------------------------------- */
+/* ---- many at once ------------------------------------------------------------------ */
 
 enum { PEERS = 40, ROUNDS = 20 };
 
@@ -190,8 +191,8 @@ static void *renew_all(void *argument)
     return NULL;
 }
 
-/* Rows are locked in one order, so nobody waits in a circle, and nobody is told that his lease is
- * lost because of a lock. */
+/* Rows are locked in one order, so nobody waits in a circle, and nobody is told that
+ * his lease is lost because of a lock. */
 FLOW_TEST(calls, that_name_the_same_in_opposite_orders_all_succeed)
 {
     static struct weir_execution_draft drafts[PEERS];

@@ -1,10 +1,12 @@
 /*
- * Without memory a call says so, leaves nothing half done, and works when it is made again.
+ * Without memory a call says so, leaves nothing half done, and works when it is made
+ * again.
  */
 #include "contract/flow/flow_fixture.h"
 #include "lib/outbox_fixture.h"
 
-/* `call` until it gets all the memory it wants, with one allocation after the other failing. */
+/* `call` until it gets all the memory it wants, with one allocation after the other
+ * failing. */
 #define WITHOUT_MEMORY(call)                                                             \
     for (uint64_t n = 1; n < 10000; n++) {                                               \
         enum weir_status got;                                                            \

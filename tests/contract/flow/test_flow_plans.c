@@ -1,9 +1,9 @@
 /*
  * How the engines run the statements of the store.
  *
- * The table of executions changes faster than anybody analyzes it, and most of it is history: a
- * plan must be good without statistics, for values and without them, and one that was made when
- * the tables were empty must be good for all that comes later.
+ * The table of executions changes faster than anybody analyzes it, and most of it is
+ * history: a plan must be good without statistics, for values and without them, and one
+ * that was made when the tables were empty must be good for all that comes later.
  */
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -253,15 +253,15 @@ static const struct sample SAMPLES[] = {
 };
 enum { SAMPLE_COUNT = sizeof SAMPLES / sizeof SAMPLES[0] };
 
-/* ---- PostgreSQL ----------------------------------------------------------------------------- */
+/* ---- PostgreSQL -------------------------------------------------------------------- */
 
 static bool has(const char *plan, const char *words)
 {
     return strstr(plan, words) != NULL;
 }
 
-/* Every scan is by an index or by the place of a row, nothing is sorted that is not short, and
- * nothing is compiled. */
+/* Every scan is by an index or by the place of a row, nothing is sorted that is not
+ * short, and nothing is compiled. */
 static void check_plan(const struct sample *sample, const char *kind, const char *plan)
 {
     for (size_t i = 0; i < 3 && sample->wanted[i] != NULL; i++) {
@@ -364,7 +364,7 @@ FLOW_POSTGRESQL_TEST(plans, that_were_made_for_empty_tables_use_the_indexes)
     fixture_give(fixture, connection);
 }
 
-/* ---- SQLite --------------------------------------------------------------------------------- */
+/* ---- SQLite ------------------------------------------------------------------------ */
 
 struct sqlite_sample {
     const struct weir_sql *sql;

@@ -93,7 +93,7 @@ FLOW_SQLITE_TEST(schema, is_small)
                    1, 2 * 1024 * 1024);
 }
 
-/* ---- from an older one ---------------------------------------------------------------------- */
+/* ---- from an older one ------------------------------------------------------------- */
 
 /* The database as a library that knows nothing of flows has made it. */
 static struct weir_schema install_1002(struct fixture *fixture)
@@ -114,7 +114,8 @@ static struct weir_schema install_1002(struct fixture *fixture)
 
 enum { READY, ACTIVE, FAILED, COMPLETED, OLD_COUNT };
 
-/* One of each: it is written as it was then, but for columns that this library insists on. */
+/* One of each: it is written as it was then, but for columns that this library insists
+ * on. */
 static void fill_1002(struct fixture *fixture, struct weir_new_execution *items)
 {
     static const char *const COLUMNS[][2] = {
@@ -201,7 +202,7 @@ POSTGRESQL_TEST(schema, of_1002_is_migrated_with_all_that_is_in_it)
     check_migration(fixture);
 }
 
-/* ---- results that were passed ------------------------------------------------------------------ */
+/* ---- results that were passed ------------------------------------------------------ */
 
 /* As 1005 has left them: results have replaced inputs. */
 static void install_1005(struct fixture *fixture)
@@ -314,7 +315,7 @@ POSTGRESQL_TEST(schema, of_1005_is_migrated_with_results_that_were_passed)
     check_passed(fixture);
 }
 
-/* ---- the queues of the engine ---------------------------------------------------------------- */
+/* ---- the queues of the engine ------------------------------------------------------ */
 
 #define QUEUES                                                                           \
     "SELECT count(*) FROM weir_queue WHERE name IN ('execution.completion', "            \

@@ -1,6 +1,6 @@
 /*
- * Figures for operators: counted as far as it is cheap, by lane and by state, and how late it is for
- * what nobody has looked after.
+ * Figures for operators: counted as far as it is cheap, by lane and by state, and how
+ * late it is for what nobody has looked after.
  */
 #include "execution/stats.h"
 

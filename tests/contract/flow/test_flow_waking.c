@@ -1,6 +1,7 @@
 /*
- * What wakes whom when a flow goes on: supervisors and waiting claims of other processes. Intervals are
- * an hour, so nothing but a wake can have done it; and statements are counted.
+ * What wakes whom when a flow goes on: supervisors and waiting claims of other
+ * processes. Intervals are an hour, so nothing but a wake can have done it; and
+ * statements are counted.
  */
 #include "contract/flow/graphs.h"
 #include "contract/flow/supervisor_fixture.h"
@@ -61,7 +62,7 @@ FLOW_TEST(dispatcher, is_woken_by_a_join_that_is_decided_in_another_process)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- large fan-outs -------------------------------------------------------------------------- */
+/* ---- large fan-outs ---------------------------------------------------------------- */
 
 /* One leads to more than a transaction takes. */
 static void make_fan(struct fixture *fixture, struct weir_executions *executions,
@@ -111,7 +112,7 @@ FLOW_TEST(dependency, is_woken_by_edges_that_are_left_in_another_process)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- what it costs --------------------------------------------------------------------------- */
+/* ---- what it costs ----------------------------------------------------------------- */
 
 /* An engine whose statements are counted. */
 struct counted {
@@ -146,7 +147,8 @@ static int64_t counted_get(struct counted *self, int which)
     return (int64_t)atomic_load(&self->points.armed[which].passed);
 }
 
-/* Whoever waits for work in another process hears of new members as of what is submitted. */
+/* Whoever waits for work in another process hears of new members as of what is
+ * submitted. */
 FLOW_POSTGRESQL_TEST(extend, tells_those_who_wait_of_what_can_be_claimed)
 {
     struct counted counted;
@@ -213,7 +215,8 @@ FLOW_TEST(execution, in_no_flow_asks_nothing_about_flows_and_budgets)
     for (int i = 0; i < COUNT; i++)
         check_int(counted_get(&counted, i), 0);
 
-    /* And all in all: as many as before there were flows. Lanes and policies are remembered by now. */
+    /* And all in all: as many as before there were flows. Lanes and policies are
+     * remembered by now. */
     weir_fault_points_set_oracle(&counted.points, count_all, &statements);
     (void)flow_fixture_submit(fixture, counted.executions, "orders");
     claim = flow_fixture_claim(fixture, counted.executions, "orders", "anna");
@@ -222,9 +225,10 @@ FLOW_TEST(execution, in_no_flow_asks_nothing_about_flows_and_budgets)
     counted_close(&counted);
 }
 
-/* ---- a look for all -------------------------------------------------------------------------- */
+/* ---- a look for all ---------------------------------------------------------------- */
 
-/* A minute of virtual time with the default intervals. Each by himself would ask 260 times. */
+/* A minute of virtual time with the default intervals. Each by himself would ask 260
+ * times. */
 FLOW_SQLITE_TEST(reconcilers, share_their_looks_when_nothing_is_due)
 {
     struct weir_execution_supervisor_options defaults;

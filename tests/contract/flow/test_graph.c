@@ -13,7 +13,7 @@ static struct weir_flow_join join_of(struct flow *flow, char to, enum weir_join 
                                    .cancel_remaining = cancel_remaining};
 }
 
-/* ---- joins ----------------------------------------------------------------------------------- */
+/* ---- joins ------------------------------------------------------------------------- */
 
 FLOW_TEST(all, waits_for_every_one)
 {
@@ -139,7 +139,7 @@ FLOW_TEST(data, is_passed_from_one_to_the_next)
     weir_executions_destroy(executions);
 }
 
-/* ---- extending ------------------------------------------------------------------------------- */
+/* ---- extending --------------------------------------------------------------------- */
 
 FLOW_TEST(extend, by_what_has_ended_counts_at_once)
 {
@@ -311,7 +311,7 @@ FLOW_TEST(join, is_fixed_with_its_first_edge)
     weir_executions_destroy(executions);
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------- */
 
 FLOW_TEST(cancel, of_a_flow_ends_its_members_as_the_policy_says)
 {

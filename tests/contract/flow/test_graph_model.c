@@ -1,6 +1,6 @@
 /*
- * Random flows on a server against the reference of a hundred lines; see lib/graph_run.h. On SQLite
- * there are many more of them (sim/test_graphs.c).
+ * Random flows on a server against the reference of a hundred lines; see
+ * lib/graph_run.h. On SQLite there are many more of them (sim/test_graphs.c).
  *
  * WEIR_PLAN="seed=7 ..." runs only that one and prints what happens in it.
  */

@@ -1,12 +1,12 @@
 /*
- * Flows with company: what is refused leaves no trace, and of those who meet, each finds what the other
- * has left.
+ * Flows with company: what is refused leaves no trace, and of those who meet, each
+ * finds what the other has left.
  */
 #include "contract/flow/graphs.h"
 #include "contract/flow/peer.h"
 #include "contract/flow/reconciler_fixture.h"
 
-/* ---- what is refused ------------------------------------------------------------------------- */
+/* ---- what is refused --------------------------------------------------------------- */
 
 /* All that a call on flows could change, as one number. */
 static int64_t take_picture(struct fixture *fixture)
@@ -41,7 +41,8 @@ static void refuse(struct flow *flow, int64_t before, const char *members,
     check_int(take_picture(fixture), before);
 }
 
-/* Each with something good before it, which is not done either. `a` has ended, `b` runs. */
+/* Each with something good before it, which is not done either. `a` has ended, `b`
+ * runs. */
 FLOW_TEST(extend, that_is_refused_leaves_everything_as_it_was)
 {
     struct weir_executions *executions = flow_fixture_open(fixture);
@@ -102,7 +103,7 @@ FLOW_TEST(extend, beyond_the_limits_of_a_flow_leaves_everything_as_it_was)
     weir_executions_destroy(executions);
 }
 
-/* ---- what is gone or replaced between two looks ---------------------------------------------- */
+/* ---- what is gone or replaced between two looks ------------------------------------ */
 
 static void remove_all(void *argument)
 {
@@ -165,8 +166,8 @@ static void make_tags_wait(struct fixture *fixture)
                              " WHERE {p}_pause()");
 }
 
-/* The statement that picks two has begun and has the first of them, which has a tag, when the input
- * of the other one is replaced. */
+/* The statement that picks two has begun and has the first of them, which has a tag,
+ * when the input of the other one is replaced. */
 FLOW_POSTGRESQL_TEST(claim, comes_with_the_input_that_the_execution_has_when_it_is_locked)
 {
     static const struct weir_tag TAG = {"a.b", "c"};
@@ -204,7 +205,7 @@ FLOW_POSTGRESQL_TEST(claim, comes_with_the_input_that_the_execution_has_when_it_
     weir_executions_destroy(executions);
 }
 
-/* ---- circles of two -------------------------------------------------------------------------- */
+/* ---- circles of two ---------------------------------------------------------------- */
 
 struct edge_of {
     struct flow *flow;
@@ -223,7 +224,8 @@ static enum weir_status add_edge(struct weir_executions *executions, void *argum
     return weir_flow_extend(executions, NULL, &self->flow->id, &extension, NULL, error);
 }
 
-/* Neither sees the other's edge when it begins, and they name nothing that is the same. */
+/* Neither sees the other's edge when it begins, and they name nothing that is the
+ * same. */
 FLOW_TEST(circle, that_two_would_close_together_is_seen_by_the_second)
 {
     struct weir_executions *executions = flow_fixture_open(fixture);
@@ -253,9 +255,10 @@ FLOW_TEST(circle, that_two_would_close_together_is_seen_by_the_second)
     weir_executions_destroy(executions);
 }
 
-/* ---- first edges of two ---------------------------------------------------------------------- */
+/* ---- first edges of two ------------------------------------------------------------ */
 
-/* Neither sees the other's join when it begins: the second finds it when it has the member. */
+/* Neither sees the other's join when it begins: the second finds it when it has the
+ * member. */
 FLOW_TEST(extend, that_brings_a_member_its_first_edge_may_meet_another_that_does)
 {
     struct weir_executions *executions = flow_fixture_open(fixture);
@@ -288,7 +291,7 @@ FLOW_TEST(extend, that_brings_a_member_its_first_edge_may_meet_another_that_does
     weir_executions_destroy(executions);
 }
 
-/* ---- many at the same moment ----------------------------------------------------------------- */
+/* ---- many at the same moment ------------------------------------------------------- */
 
 enum { PEERS = 12 };
 
@@ -381,7 +384,7 @@ FLOW_TEST(join, whose_upstreams_end_at_the_same_moment_fires_once)
     weir_executions_destroy(executions);
 }
 
-/* ---- the end of a flow ----------------------------------------------------------------------- */
+/* ---- the end of a flow ------------------------------------------------------------- */
 
 struct ending {
     struct flow *flow;
@@ -468,8 +471,9 @@ FLOW_TEST(cancel, of_a_flow_that_is_first_fences_who_ends_a_member)
     weir_executions_destroy(executions);
 }
 
-/* Members whose edges lead against the order of their numbers, which is that of the locks: whoever
- * meets is told nothing of it, and the flow has ended with all its members. */
+/* Members whose edges lead against the order of their numbers, which is that of the
+ * locks: whoever meets is told nothing of it, and the flow has ended with all its
+ * members. */
 FLOW_TEST(cancel, of_a_flow_while_its_members_end_is_told_of_no_conflict)
 {
     struct weir_executions *executions = flow_fixture_open(fixture);
@@ -602,7 +606,7 @@ FLOW_POSTGRESQL_TEST(cancel, of_a_large_flow_does_not_hold_it_while_it_waits_for
     weir_executions_destroy(executions);
 }
 
-/* ---- replays --------------------------------------------------------------------------------- */
+/* ---- replays ----------------------------------------------------------------------- */
 
 static enum weir_status replay(struct weir_executions *executions, void *argument,
                                struct weir_error *error)
@@ -610,8 +614,8 @@ static enum weir_status replay(struct weir_executions *executions, void *argumen
     return weir_execution_replay(executions, argument, error);
 }
 
-/* `b` was skipped and begins anew; the end of `a`, for the second time, is not committed yet and has not
- * seen that its edge is open again. The reconciler finds it. */
+/* `b` was skipped and begins anew; the end of `a`, for the second time, is not
+ * committed yet and has not seen that its edge is open again. The reconciler finds it. */
 FLOW_TEST(replay, that_meets_the_end_of_its_upstream_does_not_wait_for_ever)
 {
     struct weir_executions *executions = flow_fixture_open(fixture);
@@ -647,7 +651,7 @@ FLOW_TEST(replay, that_meets_the_end_of_its_upstream_does_not_wait_for_ever)
     weir_executions_destroy(executions);
 }
 
-/* ---- long chains ----------------------------------------------------------------------------- */
+/* ---- long chains ------------------------------------------------------------------- */
 
 enum { CHAIN = 70 };
 

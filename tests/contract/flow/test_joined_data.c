@@ -104,7 +104,7 @@ static void add_named(struct flow *flow, const char *letters, const char *input,
              WEIR_OK);
 }
 
-/* ---- several results ------------------------------------------------------------------------- */
+/* ---- several results --------------------------------------------------------------- */
 
 FLOW_TEST(join, of_twenty_results_is_given_every_one)
 {
@@ -257,7 +257,7 @@ FLOW_TEST(edge, that_is_added_later_makes_an_object_of_a_result)
     weir_executions_destroy(executions);
 }
 
-/* ---- again ----------------------------------------------------------------------------------- */
+/* ---- again ------------------------------------------------------------------------- */
 
 /* Also when what it comes from is not there any more. */
 FLOW_TEST(attempt, is_given_what_the_one_before_was_given)
@@ -304,7 +304,7 @@ FLOW_TEST(replay, of_a_join_that_was_skipped_is_given_every_result)
     weir_executions_destroy(executions);
 }
 
-/* ---- too much -------------------------------------------------------------------------------- */
+/* ---- too much ---------------------------------------------------------------------- */
 
 FLOW_TEST(join, with_more_than_can_be_given_to_a_worker_fails)
 {
@@ -334,9 +334,10 @@ FLOW_TEST(join, with_more_than_can_be_given_to_a_worker_fails)
     free(large);
 }
 
-/* ---- many at once ---------------------------------------------------------------------------- */
+/* ---- many at once ------------------------------------------------------------------ */
 
-/* Members of one lane: `joins` that `a` and `b` pass data to, and as many that only `a` does. */
+/* Members of one lane: `joins` that `a` and `b` pass data to, and as many that only `a`
+ * does. */
 static void add_peers(struct flow *flow, size_t joins)
 {
     struct fixture *fixture = flow->fixture;
@@ -461,7 +462,7 @@ FLOW_TEST(claim, without_data_edges_asks_for_no_results)
     weir_executions_destroy(executions);
 }
 
-/* ---- names ----------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------- */
 
 static enum weir_status try_named(struct flow *flow, const char *letters,
                                   const char *const *names)

@@ -1,5 +1,6 @@
 /*
- * What an execution belongs to: its flow, whose members come in pages, and the budget it waits for.
+ * What an execution belongs to: its flow, whose members come in pages, and the budget
+ * it waits for.
  */
 #include "contract/flow/graphs.h"
 #include "contract/flow/reconciler_fixture.h"
@@ -250,7 +251,7 @@ FLOW_TEST(budget_reset, leaves_to_others_what_waits_for_them_now)
     weir_executions_destroy(executions);
 }
 
-/* ---- how a flow stands ----------------------------------------------------------------------- */
+/* ---- how a flow stands ------------------------------------------------------------- */
 
 /* Whatever has become of who has begun: another one can be claimed. */
 FLOW_TEST(flow, of_which_something_has_begun_is_not_open_any_more)

@@ -7,7 +7,7 @@
 
 static const struct weir_execution_id NOBODY = {{9, 9, 9}, 3};
 
-/* ---- cancel ---------------------------------------------------------------------------------- */
+/* ---- cancel ------------------------------------------------------------------------ */
 
 FLOW_TEST(cancel, takes_it_from_its_worker_and_ends_it)
 {
@@ -109,7 +109,7 @@ FLOW_TEST(cancel, by_two_at_once_happens_once)
     weir_executions_destroy(executions);
 }
 
-/* ---- revoke ---------------------------------------------------------------------------------- */
+/* ---- revoke ------------------------------------------------------------------------ */
 
 FLOW_TEST(revoke, gives_it_to_the_next_worker_without_counting)
 {
@@ -180,7 +180,7 @@ FLOW_TEST(revoke, twice_finds_nothing_the_second_time)
     weir_executions_destroy(executions);
 }
 
-/* ---- priority -------------------------------------------------------------------------------- */
+/* ---- priority ---------------------------------------------------------------------- */
 
 FLOW_TEST(prioritise, lets_it_overtake)
 {
@@ -223,7 +223,7 @@ FLOW_TEST(prioritise, of_what_is_delayed_is_refused)
     weir_executions_destroy(executions);
 }
 
-/* ---- replay ---------------------------------------------------------------------------------- */
+/* ---- replay ------------------------------------------------------------------------ */
 
 FLOW_TEST(replay, runs_it_once_more_up_to_its_limit)
 {

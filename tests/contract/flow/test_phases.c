@@ -1,6 +1,6 @@
 /*
- * An execution as it is seen in each phase of its life: state, what it waits for, its times, its
- * attempts and its result.
+ * An execution as it is seen in each phase of its life: state, what it waits for, its
+ * times, its attempts and its result.
  */
 #include "contract/flow/flow_fixture.h"
 

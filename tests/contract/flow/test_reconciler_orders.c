@@ -1,6 +1,7 @@
 /*
- * Reconcilers of waits, flows and budgets against somebody else, in every order of steps; against each
- * other; with a fault at each call of the database; and with what cannot be put right.
+ * Reconcilers of waits, flows and budgets against somebody else, in every order of
+ * steps; against each other; with a fault at each call of the database; and with what
+ * cannot be put right.
  *
  *   find ---------------------- lock -- change -- commit
  *        ^ he comes and goes         ^ he comes, and may have to wait
@@ -67,7 +68,7 @@ struct setup {
     _Atomic bool go;
 };
 
-/* ---- what is due ----------------------------------------------------------------------------- */
+/* ---- what is due ------------------------------------------------------------------- */
 
 static int64_t now_us(struct fixture *fixture)
 {
@@ -139,7 +140,8 @@ static enum weir_status spend(struct weir_executions *executions, int64_t amount
     return weir_budget_report(executions, "llm", NULL, &tokens, 1, NULL, &answer, error);
 }
 
-/* The budget is used up and its period is over, some times over; somebody waits for it. */
+/* The budget is used up and its period is over, some times over; somebody waits for
+ * it. */
 static void put_budget(struct setup *self)
 {
     static const char *const BUDGETS_OF_IT[] = {"llm"};
@@ -182,7 +184,7 @@ static void put(struct setup *self)
     }
 }
 
-/* ---- what has become of it ------------------------------------------------------------------- */
+/* ---- what has become of it --------------------------------------------------------- */
 
 static void see_budget(void *state, const struct weir_budget_info *info)
 {
@@ -214,7 +216,7 @@ static const char *see(struct setup *self)
     return self->text;
 }
 
-/* ---- who comes ------------------------------------------------------------------------------- */
+/* ---- who comes --------------------------------------------------------------------- */
 
 static enum weir_status settle(struct setup *self, enum weir_settle verb,
                                struct weir_error *error)
@@ -314,7 +316,7 @@ static void come_and_wait(void *argument)
     wait_until(atomic_load(&self->came) > 0 || waits(self->fixture, &self->points));
 }
 
-/* ---- scenes ---------------------------------------------------------------------------------- */
+/* ---- scenes ------------------------------------------------------------------------ */
 
 /* Without a visitor when nobody is to come. */
 static void setup_open(struct setup *self, struct fixture *fixture,
@@ -333,7 +335,8 @@ static void setup_open(struct setup *self, struct fixture *fixture,
     put(self);
 }
 
-/* The next one begins with nothing. On PostgreSQL in one statement, since there are many scenes. */
+/* The next one begins with nothing. On PostgreSQL in one statement, since there are
+ * many scenes. */
 static void sweep(struct fixture *fixture)
 {
     static const char *const TABLES[] = {"attempt",   "edge",   "edge_group", "flow",
@@ -382,7 +385,7 @@ static void check_end(struct setup *self,
     check_int(reconciler_fixture->report.errors, 0);
 }
 
-/* ---- he is first and quick ------------------------------------------------------------------- */
+/* ---- he is first and quick --------------------------------------------------------- */
 
 static const struct plot BETWEEN_FIND_AND_LOCK[] = {
     {WAITS, NOTHING, 0, "expired", 1},
@@ -430,7 +433,7 @@ FLOW_TEST(reconcilers, go_by_what_was_done_since_they_found_it)
     weir_executions_destroy(executions);
 }
 
-/* ---- he is second ---------------------------------------------------------------------------- */
+/* ---- he is second ------------------------------------------------------------------ */
 
 struct late_plot {
     struct plot plot;
@@ -475,7 +478,7 @@ FLOW_TEST(reconcilers, that_have_locked_it_are_seen_by_whoever_comes_then)
     weir_executions_destroy(executions);
 }
 
-/* ---- he is first and slow -------------------------------------------------------------------- */
+/* ---- he is first and slow ---------------------------------------------------------- */
 
 static void stand(void *argument)
 {
@@ -534,7 +537,7 @@ FLOW_TEST(reconcilers, wait_for_whoever_has_begun_before_them_and_go_by_what_he_
     weir_executions_destroy(executions);
 }
 
-/* ---- two of them ----------------------------------------------------------------------------- */
+/* ---- two of them ------------------------------------------------------------------- */
 
 static const struct plot ALONE[] = {
     {WAITS, NOTHING, 0, "expired", 1},
@@ -615,10 +618,10 @@ FLOW_TEST(two_reconcilers, of_which_one_has_it_handle_it_once)
     weir_executions_destroy(executions);
 }
 
-/* ---- faults ---------------------------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------------------ */
 
-/* The fault came; what was not done is done by the next tick, and nothing twice. Returns false when the
- * tick had fewer calls. */
+/* The fault came; what was not done is done by the next tick, and nothing twice.
+ * Returns false when the tick had fewer calls. */
 static bool survive(struct reconciler_fixture *reconciler_fixture,
                     struct weir_executions *executions, const struct plot *plot,
                     const char *fault, uint64_t at)
@@ -670,7 +673,7 @@ FLOW_TEST(reconcilers, that_do_not_know_whether_they_committed_do_nothing_twice)
     survive_all(fixture, "db.lose_after_commit", 1);
 }
 
-/* ---- poison ---------------------------------------------------------------------------------- */
+/* ---- poison ------------------------------------------------------------------------ */
 
 /* A row that cannot be changed. */
 static void poison(struct fixture *fixture, const char *table, const char *key,
@@ -822,7 +825,7 @@ FLOW_TEST(budget_reset, sets_aside_what_cannot_be_changed_and_does_the_rest)
     weir_executions_destroy(executions);
 }
 
-/* ---- the filter ------------------------------------------------------------------------------ */
+/* ---- the filter -------------------------------------------------------------------- */
 
 FLOW_TEST(filter, is_respected_by_all_but_budget_reset)
 {
@@ -856,7 +859,7 @@ FLOW_TEST(filter, is_respected_by_all_but_budget_reset)
     weir_executions_destroy(executions);
 }
 
-/* ---- for real -------------------------------------------------------------------------------- */
+/* ---- for real ---------------------------------------------------------------------- */
 
 enum { FAN = 1100 };
 
@@ -940,7 +943,8 @@ FLOW_TEST(dependency, leaves_alone_what_ended_a_moment_ago_and_nobody_told)
     weir_executions_destroy(executions);
 }
 
-/* It was told, and the database was away: it does not wait for the age of what it was told of. */
+/* It was told, and the database was away: it does not wait for the age of what it was
+ * told of. */
 FLOW_TEST(dependency, that_has_failed_does_what_it_was_told_in_the_next_tick)
 {
     const struct plot plot = {EDGES, NOTHING, 0, "a:completed b:waiting", 1};
@@ -1057,7 +1061,8 @@ static bool is_dark(void *argument, const char *name)
     return strcmp(name, "db.lose") == 0 && ++self->calls >= self->at;
 }
 
-/* Let a dispatcher work until a call. Returns whether it has cancelled all, and not come to say so. */
+/* Let a dispatcher work until a call. Returns whether it has cancelled all, and not
+ * come to say so. */
 static bool dispatch_until(struct setup *setup, struct blackout *blackout)
 {
     struct fixture *fixture = setup->fixture;
@@ -1101,8 +1106,8 @@ FLOW_TEST(edge_cancel_reconciler, forgets_what_a_dispatcher_that_died_has_left)
     weir_executions_destroy(executions);
 }
 
-/* Whoever ends a member has it locked and then wants its joins: who waits for members with a join in
- * the hand would be waited for. */
+/* Whoever ends a member has it locked and then wants its joins: who waits for members
+ * with a join in the hand would be waited for. */
 FLOW_POSTGRESQL_TEST(edge_cancel_dispatcher, holds_no_join_while_it_waits_for_a_member)
 {
     const struct plot plot = {SIBLINGS, NOTHING, 0, "a:completed b:cancelled c:waiting",

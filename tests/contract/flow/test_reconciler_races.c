@@ -1,6 +1,6 @@
 /*
- * Reconcilers against workers, operators and each other: whoever is first has it, and nothing is
- * done twice.
+ * Reconcilers against workers, operators and each other: whoever is first has it, and
+ * nothing is done twice.
  */
 #include <stdlib.h>
 
@@ -8,9 +8,10 @@
 
 enum { SHORT_US = 20000, LONG_US = 60000000 };
 
-/* ---- between the look and the lock ----------------------------------------------------------- */
+/* ---- between the look and the lock ------------------------------------------------- */
 
-/* What happens when a reconciler has seen something that is due, and has not locked it yet. */
+/* What happens when a reconciler has seen something that is due, and has not locked it
+ * yet. */
 struct meantime {
     struct supervisor_fixture *supervisor_fixture;
     struct weir_claim claim;
@@ -141,7 +142,7 @@ FLOW_TEST(reconcilers, leave_alone_what_was_cancelled_meanwhile)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- each other ------------------------------------------------------------------------------ */
+/* ---- each other -------------------------------------------------------------------- */
 
 /* So many that are held for so long. */
 static void employ_many(struct supervisor_fixture *supervisor_fixture,
@@ -219,9 +220,10 @@ FLOW_TEST(two_supervisors, handle_every_row_once)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- many ------------------------------------------------------------------------------------ */
+/* ---- many -------------------------------------------------------------------------- */
 
-/* Statements that write one row, of which SQLite has many, and looks, which come with time. */
+/* Statements that write one row, of which SQLite has many, and looks, which come with
+ * time. */
 static bool is_passed_over(const char *name)
 {
     static const char *const BEGINNINGS[] = {

@@ -1,5 +1,6 @@
 /*
- * Reconcilers against somebody else, step by step: he is first and quick, first and slow, or second.
+ * Reconcilers against somebody else, step by step: he is first and quick, first and
+ * slow, or second.
  *
  *   look -------------------- lock -- rule -- commit
  *        ^ he comes and goes        ^ he comes, and has to wait
@@ -25,7 +26,7 @@ struct encounter {
 
 enum { GONE = -1 };
 
-/* ---- what is due ----------------------------------------------------------------------------- */
+/* ---- what is due ------------------------------------------------------------------- */
 
 /* So soon that nobody waits for long, and so late that whoever is to be in time is so. */
 static int due_ms(const struct encounter *plot)
@@ -33,7 +34,8 @@ static int due_ms(const struct encounter *plot)
     return plot->which == WEIR_RECONCILER_EXECUTION_DEADLINE ? 200 : 2;
 }
 
-/* One of the kind; it is due after `ms`. Housekeeping's has ended, and is due when nothing is kept. */
+/* One of the kind; it is due after `ms`. Housekeeping's has ended, and is due when
+ * nothing is kept. */
 static struct weir_claim put(struct supervisor_fixture *supervisor_fixture,
                              const struct encounter *plot, int ms)
 {
@@ -125,7 +127,7 @@ static void forget(struct fixture *fixture)
 
 #define COUNT_OF(plots) (sizeof(plots) / sizeof(plots)[0])
 
-/* ---- quick acts ------------------------------------------------------------------------------ */
+/* ---- quick acts -------------------------------------------------------------------- */
 
 /* Somebody who does one thing, from another process. */
 struct visitor {
@@ -239,7 +241,7 @@ FLOW_TEST(reconcilers, go_by_what_was_done_since_they_looked)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- row by row ------------------------------------------------------------------------------ */
+/* ---- row by row -------------------------------------------------------------------- */
 
 /* It cannot be changed, so a batch with it fails. */
 static void poison(struct fixture *fixture, const struct weir_claim *claim)
@@ -277,8 +279,8 @@ static void cure(struct fixture *fixture)
     }
 }
 
-/* The batch has failed and both are listed. The first of them cannot be put right. Somebody comes
- * when the second one is about to be locked. */
+/* The batch has failed and both are listed. The first of them cannot be put right.
+ * Somebody comes when the second one is about to be locked. */
 FLOW_TEST(reconcilers, row_by_row_go_by_what_was_done_since_they_listed)
 {
     enum { SECOND = 2 };
@@ -317,7 +319,7 @@ FLOW_TEST(reconcilers, row_by_row_go_by_what_was_done_since_they_listed)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- acts that come too late ----------------------------------------------------------------- */
+/* ---- acts that come too late ------------------------------------------------------- */
 
 static void *act_on_thread(void *argument)
 {
@@ -389,7 +391,7 @@ FLOW_TEST(reconcilers, that_are_first_are_seen_by_whoever_has_to_wait)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- slow acts ------------------------------------------------------------------------------- */
+/* ---- slow acts --------------------------------------------------------------------- */
 
 /* An act in a transaction that begins while there is time, and ends afterwards. */
 struct slow_act {
@@ -493,8 +495,9 @@ static void *tick_and_say(void *argument)
 
 enum { IN_TIME_MS = 500 };
 
-/* A lease has to be good when the worker begins; of the others it does not matter. On SQLite the
- * reconciler waits for the transaction, on PostgreSQL it passes the row over. */
+/* A lease has to be good when the worker begins; of the others it does not matter. On
+ * SQLite the reconciler waits for the transaction, on PostgreSQL it passes the row
+ * over. */
 FLOW_TEST(reconcilers, leave_alone_what_somebody_has_begun_in_time)
 {
     struct supervisor_fixture supervisor_fixture;
@@ -527,7 +530,7 @@ FLOW_TEST(reconcilers, leave_alone_what_somebody_has_begun_in_time)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- two supervisors ------------------------------------------------------------------------- */
+/* ---- two supervisors --------------------------------------------------------------- */
 
 static const struct encounter ALONE[] = {
     {WEIR_RECONCILER_ATTEMPT_TIMEOUT, COMPLETES, true, WEIR_STATE_EXPIRED, 1, 1},
@@ -558,7 +561,8 @@ static void *handle_on_thread(void *argument)
     return NULL;
 }
 
-/* On PostgreSQL the other one passes it over, and comes to the end of its tick. On SQLite it waits. */
+/* On PostgreSQL the other one passes it over, and comes to the end of its tick. On
+ * SQLite it waits. */
 static void try_it(void *argument)
 {
     struct rival *self = argument;

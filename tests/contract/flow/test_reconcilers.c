@@ -1,12 +1,12 @@
 /*
- * What each reconciler does with what is due: on the database's clock, with real leases, limits,
- * delays and deadlines, as short as they can be.
+ * What each reconciler does with what is due: on the database's clock, with real
+ * leases, limits, delays and deadlines, as short as they can be.
  */
 #include "contract/flow/supervisor_fixture.h"
 
 enum { SHORT_US = 20000, LONG_US = 60000000 };
 
-/* ---- attempt_timeout ------------------------------------------------------------------------- */
+/* ---- attempt_timeout --------------------------------------------------------------- */
 
 FLOW_TEST(attempt_timeout, gives_the_work_back_while_retries_are_left)
 {
@@ -70,7 +70,8 @@ FLOW_TEST(attempt_timeout, without_retries_ends_it_as_expired_and_says_so)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* What is over in both ways is the attempt's, whoever looks first: a retry and no reclaim. */
+/* What is over in both ways is the attempt's, whoever looks first: a retry and no
+ * reclaim. */
 FLOW_TEST(attempt_timeout, has_what_has_lost_its_lease_as_well)
 {
     struct weir_execution_policy policy = supervisor_fixture_policy();
@@ -95,7 +96,7 @@ FLOW_TEST(attempt_timeout, has_what_has_lost_its_lease_as_well)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- lease_expiry ---------------------------------------------------------------------------- */
+/* ---- lease_expiry ------------------------------------------------------------------ */
 
 FLOW_TEST(lease_expiry, gives_the_work_to_a_fresh_worker_and_fences_the_old_one)
 {
@@ -158,7 +159,7 @@ FLOW_TEST(lease_expiry, more_often_than_the_policy_allows_fails_it)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- delayed_promoter ------------------------------------------------------------------------ */
+/* ---- delayed_promoter -------------------------------------------------------------- */
 
 FLOW_TEST(delayed_promoter, makes_work_ready_when_its_delay_is_over_and_not_before)
 {
@@ -212,7 +213,7 @@ FLOW_TEST(delayed_promoter, lets_a_retry_begin_when_its_backoff_is_over)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- execution_deadline ---------------------------------------------------------------------- */
+/* ---- execution_deadline ------------------------------------------------------------ */
 
 FLOW_TEST(execution_deadline, ends_what_is_ready_delayed_or_held)
 {
@@ -250,7 +251,7 @@ FLOW_TEST(execution_deadline, ends_what_is_ready_delayed_or_held)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- housekeeping ---------------------------------------------------------------------------- */
+/* ---- housekeeping ------------------------------------------------------------------ */
 
 /* Ended, with all that may belong to one; its key has run out. */
 static struct weir_execution_id

@@ -28,7 +28,7 @@ static int64_t count_of(struct fixture *fixture, const char *table)
     return fixture_ask(fixture, sql);
 }
 
-/* ---- executions ------------------------------------------------------------------------------ */
+/* ---- executions -------------------------------------------------------------------- */
 
 FLOW_TEST(retention, takes_waitpoints_and_signals_with_the_execution)
 {
@@ -155,7 +155,7 @@ FLOW_TEST(retention, folds_amounts_however_large)
     weir_executions_destroy(executions);
 }
 
-/* ---- flows ----------------------------------------------------------------------------------- */
+/* ---- flows ------------------------------------------------------------------------- */
 
 FLOW_TEST(retention, keeps_members_as_long_as_their_flow_goes_on)
 {
@@ -360,7 +360,7 @@ FLOW_TEST(retention, of_many_flows_by_two_at_once_removes_all_of_them_once)
     weir_executions_destroy(executions);
 }
 
-/* ---- keys and secrets ------------------------------------------------------------------------ */
+/* ---- keys and secrets -------------------------------------------------------------- */
 
 FLOW_TEST(housekeeping, forgets_the_key_of_a_report_which_then_counts_again)
 {

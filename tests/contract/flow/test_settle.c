@@ -13,7 +13,7 @@ static int64_t now_us(struct fixture *fixture)
     return out;
 }
 
-/* ---- how it ends ----------------------------------------------------------------------------- */
+/* ---- how it ends ------------------------------------------------------------------- */
 
 FLOW_TEST(complete, ends_it_with_its_result)
 {
@@ -126,7 +126,7 @@ FLOW_TEST(abandon, ends_it_as_cancelled)
     weir_executions_destroy(executions);
 }
 
-/* ---- lost replies ---------------------------------------------------------------------------- */
+/* ---- lost replies ------------------------------------------------------------------ */
 
 FLOW_TEST(settle, that_is_repeated_after_a_lost_reply_is_done_once)
 {
@@ -207,7 +207,8 @@ FLOW_TEST(settle, with_another_result_than_the_first_is_refused)
     weir_executions_destroy(executions);
 }
 
-/* Rows that were settled before the verb was stored: any repetition is told that it was done. */
+/* Rows that were settled before the verb was stored: any repetition is told that it was
+ * done. */
 FLOW_TEST(settle, of_a_claim_whose_verb_was_not_stored_is_taken_for_its_repetition)
 {
     struct weir_executions *executions = flow_fixture_open(fixture);
@@ -223,7 +224,7 @@ FLOW_TEST(settle, of_a_claim_whose_verb_was_not_stored_is_taken_for_its_repetiti
     weir_executions_destroy(executions);
 }
 
-/* ---- many ------------------------------------------------------------------------------------ */
+/* ---- many -------------------------------------------------------------------------- */
 
 FLOW_TEST(settle, of_many_judges_each_by_itself_also_when_one_is_named_twice)
 {
@@ -312,7 +313,7 @@ FLOW_TEST(settle, cuts_a_long_reason_between_two_characters)
     weir_executions_destroy(executions);
 }
 
-/* ---- renewing -------------------------------------------------------------------------------- */
+/* ---- renewing ---------------------------------------------------------------------- */
 
 FLOW_TEST(renew, moves_the_end_of_the_lease_and_nothing_else)
 {
@@ -350,7 +351,7 @@ FLOW_TEST(renew, for_too_short_or_too_long_is_refused)
     weir_executions_destroy(executions);
 }
 
-/* ---- progress -------------------------------------------------------------------------------- */
+/* ---- progress ---------------------------------------------------------------------- */
 
 FLOW_TEST(progress, shows_the_newest_report)
 {
@@ -375,7 +376,8 @@ FLOW_TEST(progress, shows_the_newest_report)
     weir_executions_destroy(executions);
 }
 
-/* An id that is used again stands for another execution: all calls of a worker see it so. */
+/* An id that is used again stands for another execution: all calls of a worker see it
+ * so. */
 FLOW_TEST(progress, of_what_was_removed_is_not_found_though_its_id_is_used_again)
 {
     struct weir_executions *executions = flow_fixture_open(fixture);
@@ -405,7 +407,7 @@ FLOW_TEST(progress, of_what_was_removed_is_not_found_though_its_id_is_used_again
     weir_executions_destroy(executions);
 }
 
-/* ---- those who have lost it ------------------------------------------------------------------- */
+/* ---- those who have lost it -------------------------------------------------------- */
 
 FLOW_TEST(stale_worker, that_slept_past_its_lease_can_change_nothing)
 {

@@ -1,6 +1,6 @@
 /*
- * Signals when replies are lost, when the time is over at the same moment, and when the token is wrong:
- * each counts once, one of two wins, and nobody learns anything.
+ * Signals when replies are lost, when the time is over at the same moment, and when the
+ * token is wrong: each counts once, one of two wins, and nobody learns anything.
  */
 #include "contract/flow/peer.h"
 #include "contract/flow/reconciler_fixture.h"
@@ -21,7 +21,7 @@ static enum weir_status send(struct weir_executions *executions,
     return weir_execution_signal(executions, signal, effect, &error);
 }
 
-/* ---- lost replies ---------------------------------------------------------------------------- */
+/* ---- lost replies ------------------------------------------------------------------ */
 
 /* Those that suffice, and those that are kept. */
 FLOW_TEST(signal, whose_reply_was_lost_counts_once_however_often_it_is_repeated)
@@ -85,10 +85,10 @@ FLOW_TEST(signal, that_loses_its_connection_at_any_call_counts_once)
     weir_executions_destroy(executions);
 }
 
-/* ---- first tries ----------------------------------------------------------------------------- */
+/* ---- first tries ------------------------------------------------------------------- */
 
-/* The first try of a suspension loses its connection when its waitpoints are made; before the second, what
- * it waits for has come to a waitpoint that was there. */
+/* The first try of a suspension loses its connection when its waitpoints are made;
+ * before the second, what it waits for has come to a waitpoint that was there. */
 struct second_thought {
     struct wait *wait;
     struct weir_executions *executions; /* another process's */
@@ -155,8 +155,8 @@ static enum weir_status suspend_on_it(struct weir_executions *executions, void *
                                   NULL, error);
 }
 
-/* It expires between the look at it and the suspension, and is gone: nobody could ever signal it. (On
- * SQLite nobody else writes meanwhile.) */
+/* It expires between the look at it and the suspension, and is gone: nobody could ever
+ * signal it. (On SQLite nobody else writes meanwhile.) */
 FLOW_POSTGRESQL_TEST(suspension, on_a_waitpoint_that_is_removed_meanwhile_is_refused)
 {
     struct weir_executions *executions = flow_fixture_open(fixture);
@@ -182,7 +182,7 @@ FLOW_POSTGRESQL_TEST(suspension, on_a_waitpoint_that_is_removed_meanwhile_is_ref
     weir_executions_destroy(executions);
 }
 
-/* ---- the timeout ----------------------------------------------------------------------------- */
+/* ---- the timeout ------------------------------------------------------------------- */
 
 enum { RACES = 30 };
 
@@ -251,7 +251,7 @@ FLOW_TEST(signal, and_timeout_have_one_winner)
     weir_executions_destroy(executions);
 }
 
-/* ---- who is told ----------------------------------------------------------------------------- */
+/* ---- who is told ------------------------------------------------------------------- */
 
 /* "kept, resumed": the types of events, in their order. */
 struct hearer {
@@ -306,7 +306,7 @@ FLOW_TEST(events, of_signals_say_what_each_has_done_and_come_once)
     weir_outbox_destroy(outbox);
 }
 
-/* ---- what has ended -------------------------------------------------------------------------- */
+/* ---- what has ended ---------------------------------------------------------------- */
 
 static void end_it(struct wait *wait, struct fixture *fixture, const char *state)
 {
@@ -359,7 +359,7 @@ FLOW_TEST(signal, revives_nothing_that_has_ended_in_whatever_way)
     weir_executions_destroy(executions);
 }
 
-/* ---- tokens ---------------------------------------------------------------------------------- */
+/* ---- tokens ------------------------------------------------------------------------ */
 
 /* Everything that is written to the log, of any level. */
 struct journal {
@@ -387,7 +387,8 @@ static void check_secret(const char *text, const char *token)
     check(strstr(text, strrchr(token, ':') + 1) == NULL);
 }
 
-/* Whatever is wrong: of a waitpoint that waits, of one whose execution has ended, of none. */
+/* Whatever is wrong: of a waitpoint that waits, of one whose execution has ended, of
+ * none. */
 struct wrong {
     struct weir_signal signal;
     char token[WEIR_TOKEN_TEXT_SIZE];
@@ -473,7 +474,8 @@ FLOW_TEST(token, that_is_refused_is_so_in_the_same_words_and_nothing_is_written)
     weir_db_destroy(db);
 }
 
-/* A good one is not written either: not to the log, not to the tables, not in an event. */
+/* A good one is not written either: not to the log, not to the tables, not in an
+ * event. */
 FLOW_TEST(token, that_is_good_is_written_nowhere)
 {
     static struct journal journal = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -521,8 +523,9 @@ static enum weir_status cancel(struct weir_executions *executions, void *argumen
     return weir_execution_cancel(executions, argument, "no", error);
 }
 
-/* Somebody has the execution. Who shows a wrong token does not wait for him: how long an answer takes
- * would tell that it exists. (On SQLite everybody waits for whoever writes, whatever it is about.) */
+/* Somebody has the execution. Who shows a wrong token does not wait for him: how long
+ * an answer takes would tell that it exists. (On SQLite everybody waits for whoever
+ * writes, whatever it is about.) */
 FLOW_POSTGRESQL_TEST(token, that_is_wrong_waits_for_nobody)
 {
     struct weir_executions *executions = flow_fixture_open(fixture);

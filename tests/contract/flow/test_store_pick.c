@@ -7,7 +7,7 @@
 
 #include "contract/flow/store_fixture.h"
 
-/* ---- ready ---------------------------------------------------------------------------------- */
+/* ---- ready ------------------------------------------------------------------------- */
 
 /* Ready ones with these priorities, in this order. */
 static void fill_lane(struct store_fixture *store_fixture, int64_t lane,
@@ -127,8 +127,8 @@ FLOW_POSTGRESQL_TEST(ready, passes_over_what_another_session_has_locked)
     store_fixture_close(&here);
 }
 
-/* With several lanes only as many are locked as are taken, and however many others have locked,
- * the rest is found. */
+/* With several lanes only as many are locked as are taken, and however many others have
+ * locked, the rest is found. */
 FLOW_POSTGRESQL_TEST(ready, of_many_lanes_locks_what_it_takes_and_finds_what_is_left)
 {
     enum { COUNT = 900 };
@@ -169,7 +169,7 @@ FLOW_POSTGRESQL_TEST(ready, of_many_lanes_locks_what_it_takes_and_finds_what_is_
     free(items);
 }
 
-/* ---- a crowd -------------------------------------------------------------------------------- */
+/* ---- a crowd ----------------------------------------------------------------------- */
 
 enum { PEERS = 8, PEERS_WORK = 400 };
 
@@ -284,7 +284,7 @@ FLOW_TEST(crowd, of_eight_picks_nothing_twice_from_two_lanes)
     let_a_peers_in(fixture, 2);
 }
 
-/* ---- due ------------------------------------------------------------------------------------ */
+/* ---- due --------------------------------------------------------------------------- */
 
 /* The others are about joins, edges and budgets. */
 static const enum weir_due_kind KINDS[] = {WEIR_DUE_DELAYED,  WEIR_DUE_LEASE,

@@ -239,7 +239,7 @@ FLOW_TEST(rows, of_an_unknown_hold_are_refused_by_name)
     store_fixture_close(&store_fixture);
 }
 
-/* ---- duplicates ----------------------------------------------------------------------------- */
+/* ---- duplicates -------------------------------------------------------------------- */
 
 FLOW_TEST(duplicates, by_key_are_answered_with_the_first)
 {
@@ -404,7 +404,7 @@ FLOW_TEST(keys, that_have_run_out_are_forgotten_some_at_a_time)
     store_fixture_close(&store_fixture);
 }
 
-/* ---- what belongs to them ------------------------------------------------------------------- */
+/* ---- what belongs to them ---------------------------------------------------------- */
 
 struct found {
     struct store_fixture *store_fixture;
@@ -592,7 +592,7 @@ FLOW_TEST(belongings, of_one_are_its_attempts_by_number)
     store_fixture_close(&store_fixture);
 }
 
-/* ---- progress ------------------------------------------------------------------------------- */
+/* ---- progress ---------------------------------------------------------------------- */
 
 FLOW_TEST(progress, is_told_by_whoever_holds_the_lease)
 {
@@ -645,7 +645,7 @@ FLOW_TEST(progress, of_anybody_else_is_refused)
     store_fixture_close(&store_fixture);
 }
 
-/* ---- retention ------------------------------------------------------------------------------ */
+/* ---- retention --------------------------------------------------------------------- */
 
 FLOW_TEST(retention, removes_what_ended_long_ago_with_all_that_is_its)
 {

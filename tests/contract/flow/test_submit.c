@@ -1,5 +1,6 @@
 /*
- * Submitting: what is there afterwards, what is refused, and in whose transaction it happens.
+ * Submitting: what is there afterwards, what is refused, and in whose transaction it
+ * happens.
  */
 #include <sys/stat.h>
 
@@ -91,7 +92,7 @@ FLOW_TEST(submit, gives_the_worker_input_and_tags)
     weir_executions_destroy(executions);
 }
 
-/* ---- refusals -------------------------------------------------------------------------------- */
+/* ---- refusals ---------------------------------------------------------------------- */
 
 /* A good one, with one thing wrong. */
 struct wrong {
@@ -161,7 +162,7 @@ FLOW_TEST(submit, of_more_than_a_batch_is_refused)
     weir_executions_destroy(executions);
 }
 
-/* ---- duplicates ------------------------------------------------------------------------------ */
+/* ---- duplicates -------------------------------------------------------------------- */
 
 FLOW_TEST(submit, twice_with_a_key_is_one_execution)
 {
@@ -338,7 +339,7 @@ FLOW_POSTGRESQL_TEST(submit, of_an_id_that_is_removed_meanwhile_is_new)
     peer_close(&anna);
 }
 
-/* ---- in whose transaction -------------------------------------------------------------------- */
+/* ---- in whose transaction ---------------------------------------------------------- */
 
 FLOW_TEST(submit, on_an_adopted_connection_happens_when_the_application_commits)
 {
@@ -361,7 +362,8 @@ FLOW_TEST(submit, on_an_adopted_connection_happens_when_the_application_commits)
     weir_executions_destroy(executions);
 }
 
-/* A delay that ends soon is announced to supervisors at once, which forbids to prepare. */
+/* A delay that ends soon is announced to supervisors at once, which forbids to
+ * prepare. */
 FLOW_POSTGRESQL_TEST(submit, that_keeps_quiet_can_be_prepared)
 {
     struct weir_executions *executions = flow_fixture_open(fixture);
@@ -449,7 +451,7 @@ FLOW_TEST(submit, on_a_connection_without_a_transaction_is_refused)
     weir_executions_destroy(executions);
 }
 
-/* ---- making an engine ------------------------------------------------------------------------ */
+/* ---- making an engine -------------------------------------------------------------- */
 
 FLOW_TEST(executions, of_no_or_too_many_partitions_is_refused)
 {

@@ -1,6 +1,6 @@
 /*
- * The supervisor: what it is told, whom it leaves alone, when it looks, and what it does about rows
- * that cannot be put right.
+ * The supervisor: what it is told, whom it leaves alone, when it looks, and what it
+ * does about rows that cannot be put right.
  */
 #include <sys/stat.h>
 
@@ -8,7 +8,7 @@
 
 enum { SHORT_US = 20000, LONG_US = 60000000 };
 
-/* ---- settings -------------------------------------------------------------------------------- */
+/* ---- settings ---------------------------------------------------------------------- */
 
 FLOW_SQLITE_TEST(supervisor, has_the_intervals_of_the_specification)
 {
@@ -145,7 +145,7 @@ FLOW_SQLITE_TEST(supervisor, moves_a_log_that_is_over_the_limit)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- whom it leaves alone -------------------------------------------------------------------- */
+/* ---- whom it leaves alone ---------------------------------------------------------- */
 
 /* Delayed until now, for somebody. */
 static struct weir_execution_id put(struct supervisor_fixture *supervisor_fixture,
@@ -199,7 +199,7 @@ FLOW_TEST(supervisor, with_a_filter_looks_after_nobody_else)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- when it looks --------------------------------------------------------------------------- */
+/* ---- when it looks ----------------------------------------------------------------- */
 
 enum { HOUR_MS = 3600 * 1000 };
 
@@ -275,7 +275,7 @@ FLOW_TEST(supervisor, asks_one_question_when_nothing_is_due)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- rows that cannot be put right ----------------------------------------------------------- */
+/* ---- rows that cannot be put right ------------------------------------------------- */
 
 /* Its attempt is in the log already, so it cannot end. */
 static void poison(struct fixture *fixture, const struct weir_claim *claim)
@@ -367,7 +367,7 @@ FLOW_TEST(unknown, numbers_stop_their_reconciler_with_a_clear_text_and_no_other)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- stopping -------------------------------------------------------------------------------- */
+/* ---- stopping ---------------------------------------------------------------------- */
 
 static int64_t waiting_for_locks(struct fixture *fixture)
 {
@@ -376,7 +376,8 @@ static int64_t waiting_for_locks(struct fixture *fixture)
                                 " AND d.datname = current_database()");
 }
 
-/* Ticks that wait for a lock are counted, their statements end, and what they did is undone. */
+/* Ticks that wait for a lock are counted, their statements end, and what they did is
+ * undone. */
 FLOW_POSTGRESQL_TEST(supervisor, counts_what_hangs_and_ends_it)
 {
     struct weir_execution_draft draft = supervisor_fixture_draft(NULL);

@@ -1,6 +1,7 @@
 /*
- * The supervisor when things are not as they should be: connections are lost, somebody has locked
- * the database, there is no memory, much has piled up, or nothing works at all.
+ * The supervisor when things are not as they should be: connections are lost, somebody
+ * has locked the database, there is no memory, much has piled up, or nothing works at
+ * all.
  */
 #include "contract/flow/supervisor_fixture.h"
 #include "lib/script.h"
@@ -33,7 +34,7 @@ static void submit_many(struct supervisor_fixture *supervisor_fixture, size_t co
     }
 }
 
-/* ---- the database ---------------------------------------------------------------------------- */
+/* ---- the database ------------------------------------------------------------------ */
 
 FLOW_POSTGRESQL_TEST(supervisor, goes_on_after_its_connections_were_lost)
 {
@@ -61,7 +62,8 @@ FLOW_POSTGRESQL_TEST(supervisor, goes_on_after_its_connections_were_lost)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* As by a backup. It is nobody's fault, so nobody is set aside and all comes right at once. */
+/* As by a backup. It is nobody's fault, so nobody is set aside and all comes right at
+ * once. */
 FLOW_SQLITE_TEST(supervisor, blames_no_row_when_the_database_is_locked)
 {
     struct weir_db_options options = fixture_options(fixture);
@@ -92,7 +94,7 @@ FLOW_SQLITE_TEST(supervisor, blames_no_row_when_the_database_is_locked)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- much ------------------------------------------------------------------------------------ */
+/* ---- much -------------------------------------------------------------------------- */
 
 /* Each row once more, some times over. */
 static void double_rows(struct fixture *fixture, int times)
@@ -157,7 +159,8 @@ static void drill_run(struct drill *self, int64_t duration_ns)
     weir_sim_run_until(self->script.sim, weir_sim_now(self->script.sim) + duration_ns);
 }
 
-/* More of them than a batch has rows. Each is tried once a cycle, and a cycle comes at its time. */
+/* More of them than a batch has rows. Each is tried once a cycle, and a cycle comes at
+ * its time. */
 FLOW_SQLITE_TEST(poison, of_which_there_is_much_is_not_tried_without_end)
 {
     enum { COUNT = 1200 };
@@ -181,7 +184,7 @@ FLOW_SQLITE_TEST(poison, of_which_there_is_much_is_not_tried_without_end)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------ */
 
 FLOW_SQLITE_TEST(supervisor, that_finds_no_memory_is_not_made)
 {
@@ -213,8 +216,8 @@ static uint64_t promoted(struct drill *drill)
     return patrol_scan(&drill->patrol, WEIR_RECONCILER_DELAYED_PROMOTER).processed;
 }
 
-/* One tick after the other, each with another allocation that fails, until none is left to. Other
- * reconcilers have some of them. */
+/* One tick after the other, each with another allocation that fails, until none is left
+ * to. Other reconcilers have some of them. */
 FLOW_SQLITE_TEST(reconciler, that_finds_no_memory_does_it_when_there_is_some)
 {
     struct drill drill;

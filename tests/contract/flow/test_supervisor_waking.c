@@ -1,6 +1,7 @@
 /*
- * What wakes a supervisor: times that were set in its process, in another one, or in a transaction
- * of the application's. Its intervals are an hour, so nothing but a wake can have done it.
+ * What wakes a supervisor: times that were set in its process, in another one, or in a
+ * transaction of the application's. Its intervals are an hour, so nothing but a wake
+ * can have done it.
  */
 #include "contract/flow/supervisor_fixture.h"
 #include "db/clock.h"
@@ -34,7 +35,8 @@ static void open_sleepy(struct patrol *self, struct fixture *fixture)
     wait_for_first_looks(self);
 }
 
-/* Set in `supervisor_fixture`: one time of each kind, as short as tests need them. All are kept. */
+/* Set in `supervisor_fixture`: one time of each kind, as short as tests need them. All
+ * are kept. */
 static void set_times_and_see_them_kept(struct supervisor_fixture *supervisor_fixture)
 {
     struct weir_execution_policy policy = supervisor_fixture_policy();
@@ -184,7 +186,7 @@ FLOW_TEST(two_supervisors, are_both_woken)
     supervisor_fixture_close(&supervisor_fixture);
 }
 
-/* ---- what it costs --------------------------------------------------------------------------- */
+/* ---- what it costs ----------------------------------------------------------------- */
 
 /* An engine whose statements are counted. */
 struct counted {
@@ -243,7 +245,8 @@ FLOW_POSTGRESQL_TEST(times, that_are_far_off_are_told_to_nobody)
     counted_close(&counted);
 }
 
-/* The last time that it has told of delays lies ahead: so it is not over within the test. */
+/* The last time that it has told of delays lies ahead: so it is not over within the
+ * test. */
 FLOW_POSTGRESQL_TEST(times, are_told_once_in_a_while)
 {
     enum { COUNT = 20 };
@@ -348,9 +351,10 @@ FLOW_POSTGRESQL_TEST(supervisor, does_not_listen_to_its_own_process)
     patrol_close(&patrol);
 }
 
-/* ---- attention, in virtual time -------------------------------------------------------------- */
+/* ---- attention, in virtual time ---------------------------------------------------- */
 
-/* Seconds are virtual here. Nobody listens in a simulation, so the test says what is heard. */
+/* Seconds are virtual here. Nobody listens in a simulation, so the test says what is
+ * heard. */
 struct watch {
     struct script script;
     struct patrol patrol;

@@ -5,7 +5,7 @@
 
 #include "contract/flow/suspended.h"
 
-/* ---- suspending ------------------------------------------------------------------------------ */
+/* ---- suspending -------------------------------------------------------------------- */
 
 FLOW_TEST(suspend, parks_it_and_takes_it_from_its_worker)
 {
@@ -106,7 +106,7 @@ FLOW_TEST(suspend, of_bad_input_names_it_and_parks_nothing)
     weir_executions_destroy(executions);
 }
 
-/* ---- signals --------------------------------------------------------------------------------- */
+/* ---- signals ----------------------------------------------------------------------- */
 
 FLOW_TEST(signal, that_suffices_lets_the_same_attempt_go_on)
 {
@@ -303,7 +303,7 @@ FLOW_TEST(signals, a_thousand_at_once_wake_a_quorum_once)
     weir_executions_destroy(executions);
 }
 
-/* ---- waitpoints made before ------------------------------------------------------------------ */
+/* ---- waitpoints made before -------------------------------------------------------- */
 
 static void make_early(struct wait *self, struct fixture *fixture, size_t index,
                        int64_t expires_ms)
@@ -471,7 +471,8 @@ FLOW_TEST(waitpoints, that_are_too_many_together_with_early_ones_are_refused)
     weir_executions_destroy(executions);
 }
 
-/* What has been answered or has expired takes no place, and what came is still there to be read. */
+/* What has been answered or has expired takes no place, and what came is still there to
+ * be read. */
 FLOW_TEST(waitpoints, that_nobody_can_signal_any_more_leave_room_for_others)
 {
     struct weir_executions *executions = flow_fixture_open(fixture);
@@ -638,7 +639,7 @@ FLOW_TEST(token, that_is_wrong_learns_nothing_of_a_waitpoint_that_is_gone)
     weir_executions_destroy(executions);
 }
 
-/* ---- tokens ---------------------------------------------------------------------------------- */
+/* ---- tokens ------------------------------------------------------------------------ */
 
 static void check_denied(struct wait *self, struct fixture *fixture,
                          const struct weir_signal *signal)
@@ -739,7 +740,8 @@ FLOW_TEST(rotate, twice_with_the_same_key_is_fine_and_with_another_secret_is_not
     weir_executions_destroy(executions);
 }
 
-/* What the names of keys are: the one that makes new tokens, and whose tokens are good. */
+/* What the names of keys are: the one that makes new tokens, and whose tokens are
+ * good. */
 static const char *kind_of_tokens(struct fixture *fixture,
                                   struct weir_executions *executions)
 {
@@ -795,7 +797,8 @@ FLOW_TEST(rotate, back_to_a_key_that_was_used_before_makes_new_tokens_with_it)
     weir_executions_destroy(executions);
 }
 
-/* Two rotations ago there was a grace of a day: whoever says 0 means all that are older. */
+/* Two rotations ago there was a grace of a day: whoever says 0 means all that are
+ * older. */
 FLOW_TEST(rotate, without_grace_makes_tokens_of_all_older_keys_worthless)
 {
     struct weir_executions *executions = flow_fixture_open(fixture);
@@ -814,7 +817,7 @@ FLOW_TEST(rotate, without_grace_makes_tokens_of_all_older_keys_worthless)
     weir_executions_destroy(executions);
 }
 
-/* ---- operators ------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------- */
 
 FLOW_TEST(approve, needs_no_token)
 {

@@ -1,5 +1,6 @@
 /*
- * The reconciler of suspensions that take too long: what it does with them, and who wins against it.
+ * The reconciler of suspensions that take too long: what it does with them, and who
+ * wins against it.
  */
 #include "contract/flow/supervisor_fixture.h"
 #include "contract/flow/suspended.h"

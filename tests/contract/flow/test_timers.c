@@ -1,6 +1,6 @@
 /*
- * Times of an execution: each is its own, all are the database's, and what happens to one is told
- * with everything that subscribers choose by.
+ * Times of an execution: each is its own, all are the database's, and what happens to
+ * one is told with everything that subscribers choose by.
  */
 #include "contract/flow/supervisor_fixture.h"
 
@@ -142,7 +142,8 @@ static int64_t signed_events(struct fixture *fixture, const char *queue, const c
     return fixture_ask(fixture, sql);
 }
 
-/* One lease too many was lost: both are told, the lease and the end, and so is a deadline. */
+/* One lease too many was lost: both are told, the lease and the end, and so is a
+ * deadline. */
 FLOW_TEST(events, of_reconcilers_have_namespace_and_tags_as_well)
 {
     static const struct weir_tag TAG = {"app.zone", "west"};
@@ -199,8 +200,8 @@ static struct weir_claim claim_next(struct fixture *fixture,
     return claim;
 }
 
-/* One that is a year ahead of ours: everything is in its time, and a lease that would be over by
- * ours is good. */
+/* One that is a year ahead of ours: everything is in its time, and a lease that would
+ * be over by ours is good. */
 FLOW_POSTGRESQL_TEST(clock, is_the_databases_also_when_ours_differs)
 {
     const int64_t year_us = (int64_t)365 * 24 * 3600 * 1000000;
@@ -245,7 +246,7 @@ FLOW_POSTGRESQL_TEST(clock, is_the_databases_also_when_ours_differs)
     patrol_close(&patrol);
 }
 
-/* ---- the supervisor's end -------------------------------------------------------------------- */
+/* ---- the supervisor's end ---------------------------------------------------------- */
 
 FLOW_TEST(supervisor, may_be_stopped_right_after_its_start_and_again)
 {
@@ -263,7 +264,8 @@ FLOW_TEST(supervisor, may_be_stopped_right_after_its_start_and_again)
     patrol_close(&patrol);
 }
 
-/* Somebody writes to the file, and goes on doing so: who waits for that hears that it is to end. */
+/* Somebody writes to the file, and goes on doing so: who waits for that hears that it
+ * is to end. */
 FLOW_SQLITE_TEST(supervisor, stops_cleanly_while_it_waits_for_the_file)
 {
     struct weir_execution_draft draft = supervisor_fixture_draft(NULL);

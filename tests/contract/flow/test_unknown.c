@@ -1,6 +1,6 @@
 /*
- * Numbers in the database that this library does not know: whoever meets one stops, says whose it
- * is, in which column and which number, and changes nothing.
+ * Numbers in the database that this library does not know: whoever meets one stops,
+ * says whose it is, in which column and which number, and changes nothing.
  */
 #include "contract/flow/flow_fixture.h"
 #include "contract/flow/supervisor_fixture.h"
@@ -68,7 +68,7 @@ static void check_text(struct fixture *fixture, const struct weir_execution_id *
                        fixture->error.text);
 }
 
-/* ---- those who claim ------------------------------------------------------------------------- */
+/* ---- those who claim --------------------------------------------------------------- */
 
 static void mend(struct fixture *fixture)
 {
@@ -109,7 +109,7 @@ FLOW_TEST(unknown, numbers_stop_those_who_claim)
     weir_executions_destroy(executions);
 }
 
-/* ---- workers --------------------------------------------------------------------------------- */
+/* ---- workers ----------------------------------------------------------------------- */
 
 static void check_worker_stops(struct fixture *fixture,
                                struct weir_executions *executions,
@@ -205,7 +205,7 @@ FLOW_TEST(unknown, numbers_leave_all_of_a_call_undone)
     weir_executions_destroy(executions);
 }
 
-/* ---- operators and readers ------------------------------------------------------------------- */
+/* ---- operators and readers --------------------------------------------------------- */
 
 static void check_operator_stops(struct fixture *fixture,
                                  struct weir_executions *executions,
@@ -331,7 +331,7 @@ FLOW_TEST(unknown, numbers_of_attempts_stop_whoever_reads_them)
     weir_executions_destroy(executions);
 }
 
-/* ---- terms ----------------------------------------------------------------------------------- */
+/* ---- terms ------------------------------------------------------------------------- */
 
 FLOW_TEST(unknown, backoff_of_a_policy_stops_whoever_meets_it)
 {
@@ -379,7 +379,7 @@ FLOW_TEST(unknown, lanes_and_policies_stop_whoever_meets_them)
     weir_executions_destroy(executions);
 }
 
-/* ---- reconcilers ----------------------------------------------------------------------------- */
+/* ---- reconcilers ------------------------------------------------------------------- */
 
 struct trap {
     enum weir_reconciler which;

@@ -3,7 +3,7 @@
  */
 #include "contract/flow/flow_worker_fixture.h"
 
-/* ---- handlers -------------------------------------------------------------------------------- */
+/* ---- handlers ---------------------------------------------------------------------- */
 
 FLOW_TEST(worker, runs_a_handler_per_kind_and_one_for_the_rest)
 {
@@ -95,7 +95,7 @@ FLOW_TEST(worker, lets_handlers_report_their_progress)
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 
-/* ---- answers --------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------- */
 
 static enum weir_answer say_fail(struct weir_task *task)
 {
@@ -245,7 +245,7 @@ FLOW_TEST(worker, puts_off_what_it_has_no_handler_for)
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 
-/* ---- how many -------------------------------------------------------------------------------- */
+/* ---- how many ---------------------------------------------------------------------- */
 
 FLOW_TEST(worker, claims_as_many_as_it_has_permits_for_and_no_more)
 {
@@ -357,7 +357,7 @@ FLOW_TEST(two_workers, run_every_execution_once)
     flow_worker_fixture_close(&anna);
 }
 
-/* ---- settings -------------------------------------------------------------------------------- */
+/* ---- settings ---------------------------------------------------------------------- */
 
 static void refused(struct fixture *fixture,
                     const struct weir_execution_worker_options *options, const char *text)

@@ -1,6 +1,6 @@
 /*
- * The worker and its leases: how they are kept, what happens when one is lost, when the database is
- * away, and when the worker is stopped.
+ * The worker and its leases: how they are kept, what happens when one is lost, when the
+ * database is away, and when the worker is stopped.
  */
 #include "contract/flow/flow_worker_fixture.h"
 
@@ -24,7 +24,7 @@ static void ended_once(struct flow_worker_fixture *flow_worker_fixture,
               "0 initial success");
 }
 
-/* ---- keeping leases -------------------------------------------------------------------------- */
+/* ---- keeping leases ---------------------------------------------------------------- */
 
 FLOW_TEST(worker, renews_the_leases_of_all_that_run)
 {
@@ -90,7 +90,7 @@ FLOW_SQLITE_TEST(worker, renews_the_leases_of_what_it_has_prefetched)
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 
-/* ---- losing them ----------------------------------------------------------------------------- */
+/* ---- losing them ------------------------------------------------------------------- */
 
 /* With one permit: the runner that was stopped has a successor. */
 FLOW_TEST(handler, whose_lease_is_lost_gets_the_stop_signal_and_another_runs)
@@ -242,7 +242,7 @@ FLOW_SQLITE_TEST(handler, has_the_time_of_its_attempt)
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 
-/* ---- a database that is away ----------------------------------------------------------------- */
+/* ---- a database that is away ------------------------------------------------------- */
 
 FLOW_TEST(answer, is_stored_although_the_database_was_away)
 {
@@ -368,9 +368,10 @@ FLOW_SQLITE_TEST(worker, whose_database_is_gone_asks_less_and_less_often)
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 
-/* ---- stopping -------------------------------------------------------------------------------- */
+/* ---- stopping ---------------------------------------------------------------------- */
 
-/* Neither those that wait for a permit nor the one that runs have lost or failed anything. */
+/* Neither those that wait for a permit nor the one that runs have lost or failed
+ * anything. */
 FLOW_TEST(stop, gives_back_what_was_not_finished_and_others_go_on_at_once)
 {
     struct job job = {.answer = job_complete, .waits = true};

@@ -1,6 +1,6 @@
 /*
- * Handlers that wait for the world: what they get, what the worker makes of it, and what happens when
- * leases are lost, renewed or in doubt meanwhile.
+ * Handlers that wait for the world: what they get, what the worker makes of it, and
+ * what happens when leases are lost, renewed or in doubt meanwhile.
  */
 #include "contract/flow/flow_worker_fixture.h"
 #include "contract/flow/suspended.h"
@@ -101,7 +101,7 @@ static const char *env_signal(struct env *self,
     return wait_tell(&wait, flow_worker_fixture->fixture, 0, "approved");
 }
 
-/* ---- suspending ------------------------------------------------------------------------------ */
+/* ---- suspending -------------------------------------------------------------------- */
 
 FLOW_TEST(handler, that_suspends_is_called_again_when_its_signal_has_come)
 {
@@ -175,7 +175,7 @@ FLOW_TEST(handler, whose_condition_is_wrong_is_told_and_goes_on)
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 
-/* ---- leases ---------------------------------------------------------------------------------- */
+/* ---- leases ------------------------------------------------------------------------ */
 
 /* An hour after it has suspended: no lease is kept, and none is missed. */
 FLOW_SQLITE_TEST(handler, that_has_suspended_needs_no_lease)
@@ -203,7 +203,8 @@ FLOW_SQLITE_TEST(handler, that_has_suspended_needs_no_lease)
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 
-/* The renewer asks between the commit and its reply, and is told that there is no lease. */
+/* The renewer asks between the commit and its reply, and is told that there is no
+ * lease. */
 FLOW_TEST(renewal, that_meets_a_suspension_does_not_take_it_for_a_lost_lease)
 {
     struct env env = {.until = "approved@a"};
@@ -255,7 +256,7 @@ FLOW_TEST(handler, that_suspends_too_late_is_fenced_and_gets_the_stop_signal)
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 
-/* ---- lost replies ---------------------------------------------------------------------------- */
+/* ---- lost replies ------------------------------------------------------------------ */
 
 FLOW_TEST(suspension, whose_replies_are_lost_is_repeated_and_gives_its_tokens)
 {
@@ -275,7 +276,8 @@ FLOW_TEST(suspension, whose_replies_are_lost_is_repeated_and_gives_its_tokens)
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 
-/* It is stored, the reply is lost, and nobody reaches the database until the stop signal. */
+/* It is stored, the reply is lost, and nobody reaches the database until the stop
+ * signal. */
 FLOW_SQLITE_TEST(answer, after_a_suspension_in_doubt_cannot_end_what_is_suspended)
 {
     struct env env = {.until = "approved@a", .answers = true};
@@ -300,7 +302,8 @@ FLOW_SQLITE_TEST(answer, after_a_suspension_in_doubt_cannot_end_what_is_suspende
     flow_worker_fixture_close(&flow_worker_fixture);
 }
 
-/* Nothing was stored: when the stop signal comes, three seconds of the lease are left for that. */
+/* Nothing was stored: when the stop signal comes, three seconds of the lease are left
+ * for that. */
 FLOW_SQLITE_TEST(execution, that_could_not_be_suspended_is_given_back)
 {
     struct env env = {.until = "approved@a", .asks_before = true};

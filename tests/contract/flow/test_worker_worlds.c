@@ -1,6 +1,7 @@
 /*
- * Two workers and a supervisor in virtual time, on a database that is lost again and again, with
- * handlers that do whatever handlers do: everything ends, and nothing is done by two at once.
+ * Two workers and a supervisor in virtual time, on a database that is lost again and
+ * again, with handlers that do whatever handlers do: everything ends, and nothing is
+ * done by two at once.
  */
 #include "contract/flow/flow_worker_fixture.h"
 #include "weir/execution_supervisor.h"
@@ -21,8 +22,8 @@ static uint64_t throw_dice(struct world *self, uint64_t sides)
     return self->dice % sides;
 }
 
-/* It listens, but for a handler that is busy: those are late by up to three seconds, which is what is
- * left of a lease when the signal comes. */
+/* It listens, but for a handler that is busy: those are late by up to three seconds,
+ * which is what is left of a lease when the signal comes. */
 static enum weir_answer do_anything(struct weir_context *context, void *state,
                                     struct weir_task *task)
 {

@@ -1,6 +1,6 @@
 /*
- * lease_fixture.h - what tests of leases and acks begin with: partitions of a subscription, straight into
- * the tables, and a look at them from outside.
+ * lease_fixture.h - what tests of leases and acks begin with: partitions of a
+ * subscription, straight into the tables, and a look at them from outside.
  */
 #ifndef WEIR_TEST_LEASE_FIXTURE_H
 #define WEIR_TEST_LEASE_FIXTURE_H
@@ -115,7 +115,7 @@ static inline struct weir_db *lease_fixture_guest(struct fixture *fixture)
     return fixture_open(fixture, &options);
 }
 
-/* ---- faults ------------------------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------------------ */
 
 typedef enum weir_status (*lease_fixture_work_fn)(struct weir_connection *connection,
                                                   struct weir_error *error);

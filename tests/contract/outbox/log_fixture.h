@@ -1,8 +1,9 @@
 /*
- * log_fixture.h - a log with queues, subscriptions and positions, and somebody who reads it.
+ * log_fixture.h - a log with queues, subscriptions and positions, and somebody who
+ * reads it.
  *
- * Queues, subscriptions and positions are written by plain SQL, so that the tests of the log need
- * nothing but the log. A message's payload is its number, from 1, as text.
+ * Queues, subscriptions and positions are written by plain SQL, so that the tests of
+ * the log need nothing but the log. A message's payload is its number, from 1, as text.
  */
 #ifndef WEIR_TEST_LOG_LOG_FIXTURE_H
 #define WEIR_TEST_LOG_LOG_FIXTURE_H
@@ -176,7 +177,8 @@ static inline enum weir_status log_fixture_try_append(struct log_fixture *self,
                                  &self->fixture->error);
 }
 
-/* Append the next messages in one call, in a transaction of its own; returns the last id. */
+/* Append the next messages in one call, in a transaction of its own; returns the last
+ * id. */
 static inline int64_t log_fixture_append(struct log_fixture *self, size_t count,
                                          int64_t queue, int32_t partitions)
 {
@@ -190,8 +192,8 @@ static inline int64_t log_fixture_append(struct log_fixture *self, size_t count,
     return id;
 }
 
-/* Messages by plain SQL, where there are too many for log_fixture_append(): one a microsecond, in turn
- * for the first `partitions` of the queue. */
+/* Messages by plain SQL, where there are too many for log_fixture_append(): one a
+ * microsecond, in turn for the first `partitions` of the queue. */
 static inline void log_fixture_append_many(struct log_fixture *self,
                                            struct weir_connection *connection,
                                            int64_t queue, int32_t partitions, int count)
@@ -340,7 +342,8 @@ static inline void check_same_rows(const struct seen *got, size_t got_first,
 
 /* ---- the rest ---- */
 
-/* PostgreSQL leaves the leaf alone that is being filled: fill the next one from now on. */
+/* PostgreSQL leaves the leaf alone that is being filled: fill the next one from now
+ * on. */
 static inline void log_fixture_turn_leaf(struct log_fixture *self)
 {
     if (self->fixture->engine == WEIR_POSTGRESQL)

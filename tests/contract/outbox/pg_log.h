@@ -1,5 +1,6 @@
 /*
- * pg_log.h - short words for tests of PostgreSQL's log: several sessions, texts as payloads.
+ * pg_log.h - short words for tests of PostgreSQL's log: several sessions, texts as
+ * payloads.
  */
 #ifndef WEIR_TEST_PG_LOG_H
 #define WEIR_TEST_PG_LOG_H
@@ -85,7 +86,8 @@ static inline enum weir_status pg_log_note(void *state, const struct weir_log_ro
     return WEIR_OK;
 }
 
-/* All there is behind `after`, by pages of `row_max`. Places must grow from row to row. */
+/* All there is behind `after`, by pages of `row_max`. Places must grow from row to
+ * row. */
 static inline void pg_log_read(struct fixture *fixture, struct weir_log_position after,
                                uint32_t row_max, struct reading *out)
 {

@@ -69,7 +69,7 @@ static int64_t letters(struct fixture *fixture)
     return fixture_ask(fixture, "SELECT count(*) FROM weir_dead_letter");
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------- */
 
 OUTBOX_TEST(ack, begins_with_version_0_at_the_place_given)
 {
@@ -141,7 +141,7 @@ OUTBOX_TEST(ack, that_is_missing_among_many_is_no_start_at_0)
     fixture_give(fixture, connection);
 }
 
-/* ---- moving ------------------------------------------------------------------------------- */
+/* ---- moving ------------------------------------------------------------------------ */
 
 OUTBOX_TEST(ack, keeps_all_values_of_a_position)
 {
@@ -329,7 +329,7 @@ OUTBOX_TEST(ack, twice_in_one_group_is_misuse)
     check_int(read_position(fixture, KEY(0)).version, 0);
 }
 
-/* ---- refusing ----------------------------------------------------------------------------- */
+/* ---- refusing ---------------------------------------------------------------------- */
 
 /* Two acks of Anna's with a dead letter each; the second is all right. */
 struct pair {
@@ -499,7 +499,7 @@ OUTBOX_TEST(ack, leaves_crashes_alone_unless_the_head_moved)
     check_int(lease_fixture_lease(fixture, "crashes", 0), 0);
 }
 
-/* ---- marks -------------------------------------------------------------------------------- */
+/* ---- marks ------------------------------------------------------------------------- */
 
 /* A position that has failed twice, and the mark of the next call. */
 static struct weir_ack fail_and_mark(struct fixture *fixture, struct weir_lease *lease)
@@ -622,7 +622,7 @@ OUTBOX_TEST(mark, among_acks_is_refused)
     check_int(read_position(fixture, leases[0].key).version, 0);
 }
 
-/* ---- dead letters ------------------------------------------------------------------------- */
+/* ---- dead letters ------------------------------------------------------------------ */
 
 OUTBOX_TEST(ack, stores_what_was_rejected)
 {
@@ -659,7 +659,8 @@ OUTBOX_TEST(ack, stores_what_was_rejected)
               1);
 }
 
-/* The same message of the same subscription, perhaps after a restore: the first one stays. */
+/* The same message of the same subscription, perhaps after a restore: the first one
+ * stays. */
 OUTBOX_TEST(ack, stores_a_dead_letter_once)
 {
     struct weir_rejection rejections[2] = {LETTER, LETTER};
@@ -736,7 +737,7 @@ OUTBOX_TEST(ack, takes_any_text_of_a_failure)
         1);
 }
 
-/* ---- many at once ------------------------------------------------------------------------- */
+/* ---- many at once ------------------------------------------------------------------ */
 
 enum { MOVERS = 8, GROUP = 64, ROUNDS = 32 };
 
@@ -771,7 +772,8 @@ static void *move_group(void *argument)
     return NULL;
 }
 
-/* 256 group acks, half of them in the opposite order: no deadlock, and each version once. */
+/* 256 group acks, half of them in the opposite order: no deadlock, and each version
+ * once. */
 OUTBOX_TEST(ack, of_groups_in_opposite_orders_is_accepted_once)
 {
     struct weir_db_options options = fixture_options(fixture);
@@ -879,8 +881,8 @@ static void *move_one(void *argument)
 }
 
 /*
- * The step at which one statement would be too few on PostgreSQL: the ack waits for the lease row
- * while another one moves to the very version. It must see that one.
+ * The step at which one statement would be too few on PostgreSQL: the ack waits for the
+ * lease row while another one moves to the very version. It must see that one.
  */
 OUTBOX_SERVER_TEST(ack, that_waited_for_the_lock_sees_what_happened_meanwhile)
 {
@@ -1064,7 +1066,7 @@ OUTBOX_SERVER_TEST(ack, waits_for_no_lease_but_its_own)
     fixture_give(fixture, other);
 }
 
-/* ---- a lost answer ------------------------------------------------------------------------ */
+/* ---- a lost answer ----------------------------------------------------------------- */
 
 OUTBOX_SQLITE_TEST(ack, whose_answer_is_lost_is_in_doubt_and_reading_tells)
 {
@@ -1133,7 +1135,7 @@ OUTBOX_SERVER_TEST(ack, whose_answer_the_wire_lost_is_in_doubt_and_reading_tells
     tcp_proxy_close(tcp_proxy);
 }
 
-/* ---- rights and poolers ------------------------------------------------------------------- */
+/* ---- rights and poolers ------------------------------------------------------------ */
 
 OUTBOX_SERVER_TEST(ack, is_made_by_a_role_without_special_rights)
 {
@@ -1187,7 +1189,7 @@ OUTBOX_POSTGRESQL_TEST(ack, works_behind_a_transaction_pooler)
     weir_db_destroy(db);
 }
 
-/* ---- faults ------------------------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------------------ */
 
 static struct weir_ack group[3];
 

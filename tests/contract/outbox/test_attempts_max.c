@@ -1,5 +1,6 @@
 /*
- * A message that has failed too often becomes a dead letter, and the next one is delivered.
+ * A message that has failed too often becomes a dead letter, and the next one is
+ * delivered.
  */
 #include <string.h>
 
@@ -130,8 +131,8 @@ OUTBOX_TEST(attempts_max, counts_only_calls_of_one_message)
     outbox_fixture_close(outbox);
 }
 
-/* Two more after the restart, or three if the stop came into a call, which then does not count. From
- * the beginning it would be four. */
+/* Two more after the restart, or three if the stop came into a call, which then does
+ * not count. From the beginning it would be four. */
 OUTBOX_TEST(attempts_max, goes_on_counting_after_a_restart)
 {
     struct recorder *recorder = recorder_new();
@@ -185,7 +186,8 @@ OUTBOX_TEST(attempts_max, may_be_changed_while_a_message_fails)
     outbox_fixture_close(outbox);
 }
 
-/* One dies without a mark, one with a mark beside, one with a mark alone: the limit, and two more. */
+/* One dies without a mark, one with a mark beside, one with a mark alone: the limit,
+ * and two more. */
 OUTBOX_TEST(attempts_max, ends_a_message_whose_owners_die)
 {
     enum { DEATHS = 3 };

@@ -1,5 +1,6 @@
 /*
- * The limit of a queue: how much waits is counted by one process for all, and told to producers.
+ * The limit of a queue: how much waits is counted by one process for all, and told to
+ * producers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +67,7 @@ static void fill_other(struct fixture *fixture, struct weir_outbox *outbox, int 
     free(drafts);
 }
 
-/* ---- how much waits -------------------------------------------------------------------------- */
+/* ---- how much waits ---------------------------------------------------------------- */
 
 OUTBOX_TEST(backlog, is_limited_without_subscriptions)
 {
@@ -93,7 +94,7 @@ OUTBOX_TEST(backlog, of_a_queue_that_drops_what_is_unread_has_no_limit)
     check_db(offer_anew(fixture), WEIR_OK);
 }
 
-/* ---- the number that was published ---------------------------------------------------------- */
+/* ---- the number that was published ------------------------------------------------- */
 
 /* As if it had been counted `age` seconds ago; below 0: that is in the future. */
 static void publish(struct fixture *fixture, int age, int waiting)
@@ -311,7 +312,8 @@ static bool is_refused_by_the_number_of_before(struct fixture *fixture,
            strstr(fixture->error.text, "has 77 messages") != NULL;
 }
 
-/* What the process knows by itself becomes old while others count, each time that it asks. */
+/* What the process knows by itself becomes old while others count, each time that it
+ * asks. */
 OUTBOX_POSTGRESQL_TEST(backlog, of_a_process_s_own_is_not_kept_for_ever)
 {
     struct weir_outbox *outbox = limited(fixture);
@@ -337,7 +339,7 @@ static enum weir_status publish_now(struct fixture *fixture, struct weir_outbox 
     return status;
 }
 
-/* ---- producers in SQL ------------------------------------------------------------------------- */
+/* ---- producers in SQL -------------------------------------------------------------- */
 
 static void enqueue_in_sql(struct fixture *fixture, struct weir_connection *connection)
 {
@@ -475,7 +477,8 @@ OUTBOX_MARIADB_TEST(backlog, that_is_locked_is_left_to_the_next_time)
     weir_outbox_destroy(outbox);
 }
 
-/* As if the last count had begun `age` seconds ago, and its number were five seconds old. */
+/* As if the last count had begun `age` seconds ago, and its number were five seconds
+ * old. */
 static void make_old(struct fixture *fixture, int age)
 {
     char text[768];
@@ -552,8 +555,8 @@ static int64_t log_position(struct fixture *fixture)
                                 " WHERE name = 'orders') x");
 }
 
-/* While no process delivers, beside many messages of another queue: 20 rows a millisecond, and each
- * call goes on where the one before has ended. */
+/* While no process delivers, beside many messages of another queue: 20 rows a
+ * millisecond, and each call goes on where the one before has ended. */
 OUTBOX_POSTGRESQL_TEST(backlog, is_counted_within_the_patience_of_a_producer)
 {
     enum { WAIT_LIMIT_MS = 200, CALLS = 5 };
@@ -573,7 +576,8 @@ OUTBOX_POSTGRESQL_TEST(backlog, is_counted_within_the_patience_of_a_producer)
     weir_outbox_destroy(outbox);
 }
 
-/* What this process has enqueued is behind many of another queue, and is found by steps. */
+/* What this process has enqueued is behind many of another queue, and is found by
+ * steps. */
 OUTBOX_POSTGRESQL_TEST(backlog, is_found_by_the_steps_of_producers)
 {
     struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");

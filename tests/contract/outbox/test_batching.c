@@ -1,6 +1,6 @@
 /*
- * How many messages a call gets: as many as configured, fewer after failures, and one when a
- * message is to be cornered.
+ * How many messages a call gets: as many as configured, fewer after failures, and one
+ * when a message is to be cornered.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -138,9 +138,10 @@ OUTBOX_TEST(batching, is_the_business_of_each_partition)
     outbox_fixture_close(outbox);
 }
 
-/* ---- poison ------------------------------------------------------------------------------ */
+/* ---- poison ------------------------------------------------------------------------ */
 
-/* Fails as a whole when the poison is in it, and knows only of a single message that it is bad. */
+/* Fails as a whole when the poison is in it, and knows only of a single message that it
+ * is bad. */
 static enum weir_outcome choke(struct weir_context *context, void *state,
                                struct weir_batch *batch, struct weir_reason *reason)
 {

@@ -109,7 +109,7 @@ static void pass_everything(struct fixture *fixture)
     (void)fixture_ask(fixture, "UPDATE weir_ack SET last_id = 9000000, cut = 1000000");
 }
 
-/* ---- queues ------------------------------------------------------------------------------- */
+/* ---- queues ------------------------------------------------------------------------ */
 
 OUTBOX_TEST(catalog, makes_a_queue_and_finds_it)
 {
@@ -305,7 +305,7 @@ OUTBOX_TEST(catalog, pauses_and_resumes_a_queue)
     client_close(&client);
 }
 
-/* ---- subscriptions ------------------------------------------------------------------------ */
+/* ---- subscriptions ----------------------------------------------------------------- */
 
 OUTBOX_TEST(catalog, gives_a_subscription_a_position_and_a_lease_for_each_partition)
 {
@@ -410,7 +410,8 @@ OUTBOX_TEST(catalog, starts_at_the_beginning_with_what_was_enqueued_before)
     client_close(&client);
 }
 
-/* Committed before is passed, also when nobody has read it yet; committed after is not. */
+/* Committed before is passed, also when nobody has read it yet; committed after is
+ * not. */
 OUTBOX_TEST(catalog, starts_now_behind_what_was_enqueued_before)
 {
     struct weir_queue_row queue;
@@ -428,7 +429,7 @@ OUTBOX_TEST(catalog, starts_now_behind_what_was_enqueued_before)
     client_close(&client);
 }
 
-/* ---- many at once ------------------------------------------------------------------------- */
+/* ---- many at once ------------------------------------------------------------------ */
 
 enum { PROCESSES = 6 };
 
@@ -535,7 +536,7 @@ OUTBOX_SERVER_TEST(catalog, subscribes_under_the_lock)
     fixture_give(fixture, sweep);
 }
 
-/* ---- removing ----------------------------------------------------------------------------- */
+/* ---- removing ---------------------------------------------------------------------- */
 
 static void check_nothing_left(struct fixture *fixture)
 {
@@ -596,7 +597,8 @@ OUTBOX_TEST(catalog, removes_a_queue_with_everything_of_it)
     client_close(&client);
 }
 
-/* Or an ack of several queues, which waits for the leases of this one, waited for it too. */
+/* Or an ack of several queues, which waits for the leases of this one, waited for it
+ * too. */
 OUTBOX_SERVER_TEST(catalog, removes_a_queue_while_rows_of_others_are_locked)
 {
     struct weir_queue_options options = orders(2);

@@ -14,7 +14,7 @@
 
 static struct letter_views claimed;
 
-/* ---- looking ------------------------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------------------- */
 
 OUTBOX_TEST(letter, shows_everything_of_the_message_that_was_rejected)
 {
@@ -148,9 +148,10 @@ OUTBOX_TEST(letter, pages_are_shorter_when_payloads_are_large)
     weir_outbox_destroy(client);
 }
 
-/* ---- scopes -------------------------------------------------------------------------------- */
+/* ---- scopes ------------------------------------------------------------------------ */
 
-/* Two queues, two subscriptions of the first, two partitions, keys and types: 7 letters. */
+/* Two queues, two subscriptions of the first, two partitions, keys and types: 7
+ * letters. */
 static void make_variety(struct fixture *fixture, struct weir_outbox *client)
 {
     const struct weir_draft drafts[] = {
@@ -254,7 +255,7 @@ OUTBOX_TEST(letter, counts_heed_no_limit)
     weir_outbox_destroy(client);
 }
 
-/* ---- claims -------------------------------------------------------------------------------- */
+/* ---- claims ------------------------------------------------------------------------ */
 
 static enum weir_status resolve(struct fixture *fixture, struct weir_outbox *client,
                                 int64_t id, int64_t token)
@@ -524,7 +525,7 @@ OUTBOX_SERVER_TEST(claim, waits_for_nobody)
     weir_outbox_destroy(client);
 }
 
-/* ---- several at once ----------------------------------------------------------------------- */
+/* ---- several at once --------------------------------------------------------------- */
 
 OUTBOX_TEST(verdicts, tell_of_each_letter_what_became_of_it)
 {
@@ -579,7 +580,7 @@ OUTBOX_TEST(verdicts, of_the_same_letter_twice_are_the_same)
     weir_outbox_destroy(client);
 }
 
-/* ---- discarding and removing ---------------------------------------------------------------- */
+/* ---- discarding and removing ------------------------------------------------------- */
 
 OUTBOX_TEST(discard, takes_pending_letters_and_leaves_claimed_ones)
 {
@@ -701,7 +702,7 @@ OUTBOX_TEST(cleanup, of_more_than_one_transaction_removes_all)
     weir_outbox_destroy(client);
 }
 
-/* ---- retention ------------------------------------------------------------------------------ */
+/* ---- retention --------------------------------------------------------------------- */
 
 OUTBOX_TEST(retention, removes_decided_letters_of_its_queue_and_keeps_pending_ones)
 {
@@ -739,7 +740,7 @@ OUTBOX_TEST(retention, removes_decided_letters_of_its_queue_and_keeps_pending_on
     outbox_fixture_close(client);
 }
 
-/* ---- in the caller's transaction ------------------------------------------------------------ */
+/* ---- in the caller's transaction --------------------------------------------------- */
 
 OUTBOX_TEST(letter, decisions_are_undone_with_the_transaction_they_are_made_in)
 {
@@ -796,7 +797,7 @@ OUTBOX_TEST(letter, may_be_claimed_and_resolved_in_the_application_s_transaction
     weir_outbox_destroy(client);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------ */
+/* ---- what is refused --------------------------------------------------------------- */
 
 static enum weir_status count_in(struct fixture *fixture, struct weir_outbox *client,
                                  const struct weir_dead_letter_scope *scope)
@@ -933,7 +934,7 @@ WEIR_TEST(letter, statuses_have_names_and_no_others)
     check_str(weir_dead_letter_status_name((enum weir_dead_letter_status)17), "unknown");
 }
 
-/* ---- how SQLite looks for them -------------------------------------------------------------- */
+/* ---- how SQLite looks for them ----------------------------------------------------- */
 
 /* The whole plan has the words, and sorts nothing. */
 static void check_plan(struct fixture *fixture, const struct weir_sql *sql,
@@ -972,7 +973,7 @@ OUTBOX_SQLITE_TEST(letter, statements_go_by_their_index_and_sort_nothing)
                "INDEX weir_dead_letter_closed (completed_us<?)");
 }
 
-/* ---- how MariaDB looks for them ------------------------------------------------------------- */
+/* ---- how MariaDB looks for them ---------------------------------------------------- */
 
 /* Of a session: rows and entries of indexes, temporary ones among them. */
 static const struct weir_sql SQL_READS = {

@@ -10,7 +10,7 @@
 #include "lib/outbox_application.h"
 #include "lib/outbox_fixture.h"
 
-/* ---- numbers and order ------------------------------------------------------------------- */
+/* ---- numbers and order ------------------------------------------------------------- */
 
 OUTBOX_TEST(delivery, calls_the_handler_in_order)
 {
@@ -193,7 +193,7 @@ OUTBOX_TEST(delivery, of_one_message_happens_once)
     outbox_fixture_close(outbox);
 }
 
-/* ---- while others write ------------------------------------------------------------------ */
+/* ---- while others write ------------------------------------------------------------ */
 
 enum { PRODUCERS = 3, EACH = 60 };
 
@@ -321,7 +321,7 @@ OUTBOX_TEST(delivery, begins_with_what_was_there_before_the_start)
     outbox_fixture_close(outbox);
 }
 
-/* ---- side by side ------------------------------------------------------------------------ */
+/* ---- side by side ------------------------------------------------------------------ */
 
 OUTBOX_TEST(delivery, gives_a_partition_to_one_call_at_a_time)
 {
@@ -437,8 +437,8 @@ OUTBOX_TEST(delivery, of_a_partition_that_stands_still_delays_no_other)
     outbox_fixture_close(outbox);
 }
 
-/* The default profile has batches of 10 and a pace of at least 100 ms between two: paced, this
- * would take ten seconds. */
+/* The default profile has batches of 10 and a pace of at least 100 ms between two:
+ * paced, this would take ten seconds. */
 OUTBOX_TEST(delivery, of_a_backlog_is_not_paced)
 {
     struct recorder *recorder = recorder_new();
@@ -461,9 +461,10 @@ OUTBOX_TEST(delivery, of_a_backlog_is_not_paced)
     outbox_fixture_close(outbox);
 }
 
-/* ---- trouble ----------------------------------------------------------------------------- */
+/* ---- trouble ----------------------------------------------------------------------- */
 
-/* Every connection of the process is cut off, twice; nothing but the database tells it. */
+/* Every connection of the process is cut off, twice; nothing but the database tells
+ * it. */
 OUTBOX_SERVER_TEST(delivery, goes_on_when_all_connections_were_lost)
 {
     struct recorder *recorder = recorder_new();

@@ -1,9 +1,9 @@
 /*
- * A dump beside the sweep on PostgreSQL: what is restored from it has every message that waited and
- * every position, or it is known to have a hole.
+ * A dump beside the sweep on PostgreSQL: what is restored from it has every message
+ * that waited and every position, or it is known to have a hole.
  *
- * TRUNCATE is not MVCC-safe. A leaf that is emptied between the snapshot of a dump and its locks is
- * empty in the dump, while what was set aside meanwhile is not in it.
+ * TRUNCATE is not MVCC-safe. A leaf that is emptied between the snapshot of a dump and
+ * its locks is empty in the dump, while what was set aside meanwhile is not in it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,8 +47,8 @@ struct setup {
     struct held_dump *dump;
 };
 
-/* A leaf of the log of which 60 messages are passed and 3 are not, positions in a leaf of acks that
- * is not filled any more, and a leaf of cuts that is not needed. */
+/* A leaf of the log of which 60 messages are passed and 3 are not, positions in a leaf
+ * of acks that is not filled any more, and a leaf of cuts that is not needed. */
 static void fill(struct setup *self)
 {
     PGconn *db = self->db;
@@ -114,7 +114,7 @@ static int64_t sweep(struct setup *self)
     return truncated;
 }
 
-/* ---- the copy ----------------------------------------------------------------------------- */
+/* ---- the copy ---------------------------------------------------------------------- */
 
 static struct fixture *open_database(struct server *server, const char *name)
 {
@@ -201,7 +201,7 @@ static void begin_dump(void *argument)
     self->dump = held_dump_begin(self->dumped, self->fixture->database);
 }
 
-/* ---- at every point ----------------------------------------------------------------------- */
+/* ---- at every point ---------------------------------------------------------------- */
 
 OUTBOX_POSTGRESQL_TEST(dump, that_began_before_the_sweep_has_everything)
 {
@@ -268,7 +268,7 @@ OUTBOX_POSTGRESQL_TEST(dump, that_began_at_any_point_of_the_sweep_has_everything
     setup_close(&setup);
 }
 
-/* ---- holes -------------------------------------------------------------------------------- */
+/* ---- holes ------------------------------------------------------------------------- */
 
 OUTBOX_POSTGRESQL_TEST(dump, that_the_sweep_waits_for_no_longer_is_known_to_have_a_hole)
 {
@@ -299,8 +299,8 @@ OUTBOX_POSTGRESQL_TEST(dump, that_the_sweep_waits_for_no_longer_is_known_to_have
     setup_close(&setup);
 }
 
-/* One leaf of the log only, of which nothing had to be set aside: the positions of the dump are
- * older than the acks by which its messages were passed. */
+/* One leaf of the log only, of which nothing had to be set aside: the positions of the
+ * dump are older than the acks by which its messages were passed. */
 OUTBOX_POSTGRESQL_TEST(dump, misses_messages_that_were_passed_after_it_and_says_so)
 {
     struct weir_pg_survey survey;
@@ -383,7 +383,7 @@ OUTBOX_POSTGRESQL_TEST(dump, of_a_copy_that_began_before_it_was_restored_has_a_h
     setup_close(&setup);
 }
 
-/* ---- the engine's own program ------------------------------------------------------------- */
+/* ---- the engine's own program ------------------------------------------------------ */
 
 static struct fixture *copy_by_pg_dump(struct setup *self)
 {
@@ -412,7 +412,7 @@ OUTBOX_POSTGRESQL_TEST(dump, by_pg_dump_beside_the_sweep_has_everything)
     setup_close(&setup);
 }
 
-/* ---- on a standby ------------------------------------------------------------------------- */
+/* ---- on a standby ------------------------------------------------------------------ */
 
 /* What was committed on the primary is there. */
 static void wait_for_standby(struct pair *pair)
@@ -425,7 +425,8 @@ static void wait_for_standby(struct pair *pair)
                written);
 }
 
-/* So that the primary keeps what a snapshot there needs, and replay does not end the dump. */
+/* So that the primary keeps what a snapshot there needs, and replay does not end the
+ * dump. */
 static void give_feedback(struct pair *pair)
 {
     server_execute(pair_standby(pair), NULL,
@@ -449,7 +450,8 @@ static void begin_standby_dump(void *argument)
     begin_dump(&self->setup);
 }
 
-/* A dump on the standby that begins at a pass of a point, restored: complete, or refused. */
+/* A dump on the standby that begins at a pass of a point, restored: complete, or
+ * refused. */
 static bool is_complete_from(struct standby_setup *self, const char *point, uint64_t pass,
                              struct fixture *copy)
 {
@@ -471,7 +473,8 @@ static bool is_complete_from(struct standby_setup *self, const char *point, uint
     return status == WEIR_OK;
 }
 
-/* No wait helps there, since the primary does not see its snapshot: but the hole is seen. */
+/* No wait helps there, since the primary does not see its snapshot: but the hole is
+ * seen. */
 WEIR_TEST(dump, on_a_standby_has_everything_or_is_known_to_have_a_hole)
 {
     struct standby_setup self = {.pair = pair_create()};

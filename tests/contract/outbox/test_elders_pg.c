@@ -1,5 +1,6 @@
 /*
- * Which snapshots an emptying waits for on PostgreSQL, and for how long. Time is a number here.
+ * Which snapshots an emptying waits for on PostgreSQL, and for how long. Time is a
+ * number here.
  */
 #include "lib/outbox_engines.h"
 #include "lib/pg_outbox.h"

@@ -239,8 +239,8 @@ OUTBOX_TEST(enqueue, in_a_transaction_helper_that_fails_is_not_delivered)
 }
 
 /*
- * The reader looks by itself once a second. Twenty messages, each sent when the one before it has
- * come, would need that long each if nobody told it.
+ * The reader looks by itself once a second. Twenty messages, each sent when the one
+ * before it has come, would need that long each if nobody told it.
  */
 OUTBOX_TEST(enqueue, wakes_whoever_delivers)
 {
@@ -285,7 +285,8 @@ OUTBOX_TEST(enqueue, wakes_another_process_that_delivers)
     weir_db_destroy(db);
 }
 
-/* How often the channel of the outbox rings while so many messages are sent, one by one. */
+/* How often the channel of the outbox rings while so many messages are sent, one by
+ * one. */
 static int count_rings(struct fixture *fixture, PGconn *listener,
                        struct weir_outbox *producer, int messages)
 {
@@ -519,7 +520,7 @@ OUTBOX_TEST(enqueue, without_a_key_spreads_over_the_partitions)
     weir_outbox_destroy(outbox);
 }
 
-/* ---- a message as it was --------------------------------------------------------------------- */
+/* ---- a message as it was ----------------------------------------------------------- */
 
 struct message_check {
     int64_t sent_us;
@@ -598,7 +599,7 @@ OUTBOX_TEST(enqueue, takes_payloads_from_nothing_to_the_limit)
     weir_outbox_destroy(outbox);
 }
 
-/* ---- limits of what may wait ------------------------------------------------------------------ */
+/* ---- limits of what may wait ------------------------------------------------------- */
 
 static void limited(struct fixture *fixture, struct weir_outbox *outbox, int64_t most)
 {
@@ -668,7 +669,7 @@ OUTBOX_TEST(enqueue, works_again_when_less_waits)
     outbox_fixture_close(outbox);
 }
 
-/* ---- the log of SQLite ----------------------------------------------------------------------- */
+/* ---- the log of SQLite ------------------------------------------------------------- */
 
 /* Nobody delivers here, and so nobody sweeps. */
 OUTBOX_SQLITE_TEST(enqueue, moves_a_log_that_is_over_the_limit)

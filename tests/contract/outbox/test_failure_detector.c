@@ -1,6 +1,6 @@
 /*
- * What a process notices of the others and of itself, and who hears of it: the log, and whoever
- * inspects.
+ * What a process notices of the others and of itself, and who hears of it: the log, and
+ * whoever inspects.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 #define FOR_EVER_NS WEIR_SECONDS(300)
 
-/* ---- a member that is overheard ------------------------------------------------------------ */
+/* ---- a member that is overheard ---------------------------------------------------- */
 
 enum { LINES_MAX = 64, LINE_SIZE = 256 };
 
@@ -54,7 +54,8 @@ struct setup {
     struct weir_fault_points points;
 };
 
-/* A member whose warnings are heard. It looks at the others at once: point 0 counts that. */
+/* A member whose warnings are heard. It looks at the others at once: point 0 counts
+ * that. */
 static struct pool_process *join(struct fixture *fixture, struct setup *self)
 {
     struct weir_db_options options = fixture_options(fixture);
@@ -87,7 +88,8 @@ static void wait_for_looks(const struct setup *self, uint64_t count)
     wait_until(atomic_load(&self->points.armed[0].passed) >= before + count);
 }
 
-/* A row of a process that is known by its lease, and whose last heartbeat was in `heartbeat_in_s`. */
+/* A row of a process that is known by its lease, and whose last heartbeat was in
+ * `heartbeat_in_s`. */
 static void write_peer(struct fixture *fixture, const char *name, const char *library,
                        int heartbeat_in_s)
 {
@@ -135,7 +137,7 @@ static struct found inspect(struct fixture *fixture, struct process_pool *proces
     return found;
 }
 
-/* ---- names ----------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------- */
 
 OUTBOX_TEST(name, that_two_processes_have_is_told_once)
 {
@@ -184,7 +186,7 @@ OUTBOX_TEST(name, of_one_process_is_not_used_twice)
     process_pool_close(&setup->process_pool);
 }
 
-/* ---- libraries ------------------------------------------------------------------------------- */
+/* ---- libraries --------------------------------------------------------------------- */
 
 static void meet_library(struct fixture *fixture, const char *library, int told)
 {
@@ -223,7 +225,7 @@ OUTBOX_TEST(library, that_is_newer_is_not_told)
     meet_library(fixture, "1000.0.0", 0);
 }
 
-/* ---- clocks ---------------------------------------------------------------------------------- */
+/* ---- clocks ------------------------------------------------------------------------ */
 
 /* Where the clock is each process's own: whoever is behind sees the other's future. */
 OUTBOX_SQLITE_TEST(clock, of_another_that_is_ahead_is_told_once)
@@ -277,7 +279,7 @@ OUTBOX_TEST(clock, of_its_own_that_is_wrong_is_told_once)
     process_pool_close(&setup->process_pool);
 }
 
-/* ---- by what it is known ---------------------------------------------------------------------- */
+/* ---- by what it is known ----------------------------------------------------------- */
 
 OUTBOX_TEST(process, is_seen_to_be_known_by_its_lock)
 {

@@ -28,7 +28,8 @@ static void count_renewals(struct weir_fault_points *points)
     weir_fault_points_arm(points, "keeper.renewed", UINT64_MAX);
 }
 
-/* Renewals come every third of a lease: after so many a lease that is not renewed is over. */
+/* Renewals come every third of a lease: after so many a lease that is not renewed is
+ * over. */
 static void wait_for_renewals(const struct weir_fault_points *points, uint64_t count)
 {
     uint64_t before = passes(points);
@@ -174,7 +175,7 @@ OUTBOX_TEST(hanging_handler, gets_its_message_again_when_it_returns_after_its_le
     process_pool_close(&process_pool);
 }
 
-/* ---- renewals ----------------------------------------------------------------------------- */
+/* ---- renewals ---------------------------------------------------------------------- */
 
 static void serve_for(struct fixture *fixture, struct weir_outbox *outbox,
                       const char *queue, int64_t lease_ns)
@@ -215,7 +216,8 @@ OUTBOX_TEST(lease, of_every_queue_is_renewed_whatever_its_length)
     outbox_fixture_close(outbox);
 }
 
-/* Memory that is never given back, nor lost: for what a handler that hangs still touches. */
+/* Memory that is never given back, nor lost: for what a handler that hangs still
+ * touches. */
 static void *keep_for_ever(void *state, void *memory, size_t size)
 {
     static _Alignas(16) char store[16 * 1024 * 1024];
@@ -248,7 +250,8 @@ OUTBOX_TEST(hanging_handler, is_left_behind_by_stop)
     struct weir_outbox *outbox;
     struct weir_db *db;
 
-    /* what a handler that hangs still touches is never freed: not from the fixture's heap */
+    /* what a handler that hangs still touches is never freed: not from the fixture's
+     * heap */
     options.heap = &FOR_EVER;
     process_pool_open(&process_pool, fixture,
                       &(struct process_pool_options){.lease_ns = WEIR_MILLISECONDS(300)});
@@ -275,7 +278,7 @@ OUTBOX_TEST(hanging_handler, is_left_behind_by_stop)
     process_pool_close(&process_pool);
 }
 
-/* ---- budgets ------------------------------------------------------------------------------ */
+/* ---- budgets ----------------------------------------------------------------------- */
 
 struct lateness {
     const struct weir_fault_points *renewals; /* linger for some; NULL: return at once */

@@ -1,6 +1,6 @@
 /*
- * Rows that another program has written, or changed: what is out of range is refused with a text,
- * or becomes a dead letter, and never ends the process.
+ * Rows that another program has written, or changed: what is out of range is refused
+ * with a text, or becomes a dead letter, and never ends the process.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum { MANY = 100, SQL_SIZE_MAX = 200 * 1024 };
 
-/* ---- queues ---------------------------------------------------------------------------- */
+/* ---- queues ------------------------------------------------------------------------ */
 
 struct flaw {
     const char *column;
@@ -136,7 +136,7 @@ OUTBOX_TEST(enqueue, in_sql_into_a_queue_whose_partitions_are_out_of_range_is_re
     fixture_give(fixture, connection);
 }
 
-/* ---- headers --------------------------------------------------------------------------- */
+/* ---- headers ----------------------------------------------------------------------- */
 
 static struct letter_view only_letter(struct fixture *fixture, struct weir_outbox *outbox)
 {

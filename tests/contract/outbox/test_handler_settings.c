@@ -1,7 +1,7 @@
 /*
- * What a handler sets in its session: where names are looked for, its role, temporary tables, locks.
- * Its messages are acknowledged all the same, and neither the next message nor the next user of the
- * connection finds anything of it.
+ * What a handler sets in its session: where names are looked for, its role, temporary
+ * tables, locks. Its messages are acknowledged all the same, and neither the next
+ * message nor the next user of the connection finds anything of it.
  */
 #include <libpq-fe.h>
 #include <mysql.h>
@@ -17,8 +17,8 @@
 
 enum { MESSAGES_MAX = 4, SQL_SIZE = 1024 };
 
-/* A handler that runs these statements at these messages, then answers as the recorder says. Static,
- * as recorders are. */
+/* A handler that runs these statements at these messages, then answers as the recorder
+ * says. Static, as recorders are. */
 struct tenant {
     struct recorder *recorder;
     struct weir_outbox *outbox;
@@ -37,7 +37,8 @@ static struct tenant *tenant_new(void)
     return self;
 }
 
-/* The statement of message `seq`; "%s" is the tenant's name, of which each test has another. */
+/* The statement of message `seq`; "%s" is the tenant's name, of which each test has
+ * another. */
 static void tenant_runs(struct fixture *fixture, struct tenant *self, int64_t seq,
                         const char *sql)
 {
@@ -87,8 +88,8 @@ static void prepare(struct fixture *fixture, const char *sql)
     server_execute(fixture->server, fixture->database, scratch.sql[0]);
 }
 
-/* A place of the tenant's, with a table `note` in it; and a role that may write there and nowhere
- * else. */
+/* A place of the tenant's, with a table `note` in it; and a role that may write there
+ * and nowhere else. */
 static void make_place(struct fixture *fixture)
 {
     if (fixture->engine == WEIR_POSTGRESQL) {
@@ -151,7 +152,8 @@ static struct weir_outbox *tenant_outbox(struct fixture *fixture, struct tenant 
     return tenant->outbox;
 }
 
-/* All of them are acknowledged, each at its first attempt, and no statement of theirs has failed. */
+/* All of them are acknowledged, each at its first attempt, and no statement of theirs
+ * has failed. */
 static void check_delivered(struct fixture *fixture, struct tenant *tenant, int64_t count)
 {
     struct weir_outbox *outbox = tenant_outbox(fixture, tenant, (size_t)count);
@@ -167,7 +169,7 @@ static void check_delivered(struct fixture *fixture, struct tenant *tenant, int6
     outbox_fixture_close(outbox);
 }
 
-/* ---- where names are looked for ------------------------------------------------------------ */
+/* ---- where names are looked for ---------------------------------------------------- */
 
 static const char *go_there(const struct fixture *fixture)
 {
@@ -218,7 +220,8 @@ OUTBOX_SERVER_TEST(settings, of_where_to_look_do_not_keep_a_handler_from_enqueui
     remove_place(fixture);
 }
 
-/* The second message writes where bare names are looked for without a word of its handler's. */
+/* The second message writes where bare names are looked for without a word of its
+ * handler's. */
 OUTBOX_SERVER_TEST(settings, of_where_to_look_are_not_those_of_the_next_message)
 {
     struct tenant *tenant = tenant_new();
@@ -236,7 +239,7 @@ OUTBOX_SERVER_TEST(settings, of_where_to_look_are_not_those_of_the_next_message)
     remove_place(fixture);
 }
 
-/* ---- the role -------------------------------------------------------------------------------- */
+/* ---- the role ---------------------------------------------------------------------- */
 
 OUTBOX_POSTGRESQL_TEST(settings, of_the_role_do_not_keep_a_message_from_its_ack)
 {
@@ -312,7 +315,7 @@ OUTBOX_MARIADB_TEST(settings, of_the_role_are_not_those_of_the_next_message)
     remove_place(fixture);
 }
 
-/* ---- a role that comes with the user ------------------------------------------------------------ */
+/* ---- a role that comes with the user ----------------------------------------------- */
 
 /* A user whose rights on our tables are those of a role, which it has from the start. */
 static void make_user(struct fixture *fixture)
@@ -395,7 +398,7 @@ OUTBOX_POSTGRESQL_TEST(settings, of_timeouts_do_not_keep_a_message_from_its_ack)
     check_delivered(fixture, tenant, 2);
 }
 
-/* ---- what is deferred ------------------------------------------------------------------------ */
+/* ---- what is deferred -------------------------------------------------------------- */
 
 /* A constraint trigger writes down as whom it runs. */
 static void make_deferred(struct fixture *fixture)
@@ -464,7 +467,8 @@ OUTBOX_POSTGRESQL_TEST(settings,
     remove_place(fixture);
 }
 
-/* A batch may end behind any message, so each has to satisfy its constraints by itself. */
+/* A batch may end behind any message, so each has to satisfy its constraints by
+ * itself. */
 OUTBOX_POSTGRESQL_TEST(settings, of_constraints_hold_at_the_end_of_each_message)
 {
     struct tenant *tenant = tenant_new();
@@ -480,7 +484,8 @@ OUTBOX_POSTGRESQL_TEST(settings, of_constraints_hold_at_the_end_of_each_message)
     check_delivered(fixture, tenant, 2);
 }
 
-/* A trigger finds its tables by the search_path, and a tenant by a setting, of its message. */
+/* A trigger finds its tables by the search_path, and a tenant by a setting, of its
+ * message. */
 OUTBOX_POSTGRESQL_TEST(settings, of_a_message_hold_for_triggers_that_were_deferred)
 {
     struct tenant *tenant = tenant_new();
@@ -539,7 +544,7 @@ OUTBOX_MARIADB_TEST(settings, of_texts_and_limits_do_not_meet_the_next_message)
     remove_place(fixture);
 }
 
-/* ---- temporary tables ------------------------------------------------------------------------ */
+/* ---- temporary tables -------------------------------------------------------------- */
 
 OUTBOX_POSTGRESQL_TEST(settings, temporary_tables_of_our_names_do_not_stand_in_for_ours)
 {
@@ -553,7 +558,7 @@ OUTBOX_POSTGRESQL_TEST(settings, temporary_tables_of_our_names_do_not_stand_in_f
     check_delivered(fixture, tenant, 3);
 }
 
-/* ---- the pool -------------------------------------------------------------------------------- */
+/* ---- the pool ---------------------------------------------------------------------- */
 
 /* Take the connection that was given back last, run, give it back. */
 static void borrow_and_run(struct fixture *fixture, const char *sql)
@@ -687,7 +692,7 @@ OUTBOX_POSTGRESQL_TEST(settings, that_cannot_be_undone_cost_the_connection)
     check(strcmp(ask_session(fixture, "SELECT pg_backend_pid()"), pid) != 0);
 }
 
-/* ---- what it costs --------------------------------------------------------------------------- */
+/* ---- what it costs ----------------------------------------------------------------- */
 
 /* Exchanges with the server: a fault might happen at each, and never does. */
 struct meter {

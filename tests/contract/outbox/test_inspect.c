@@ -121,7 +121,7 @@ static struct weir_queue_info read_queue(struct fixture *fixture,
     return seen.queues[0];
 }
 
-/* ---- queues ------------------------------------------------------------------------------- */
+/* ---- queues ------------------------------------------------------------------------ */
 
 OUTBOX_TEST(inspect, reads_the_names_in_order)
 {
@@ -163,7 +163,8 @@ OUTBOX_TEST(inspect, does_not_find_a_queue_that_is_not_there)
     weir_outbox_destroy(outbox);
 }
 
-/* Nobody has subscribed: they wait for whoever comes, and an operator wants to see that. */
+/* Nobody has subscribed: they wait for whoever comes, and an operator wants to see
+ * that. */
 OUTBOX_TEST(inspect, counts_what_is_kept_for_nobody)
 {
     struct weir_outbox *outbox = open_outbox(fixture, NULL);
@@ -220,7 +221,7 @@ OUTBOX_TEST(inspect, promises_nothing_of_what_is_behind_much_else)
     weir_outbox_destroy(outbox);
 }
 
-/* ---- beside the sweep: PostgreSQL ----------------------------------------------------------- */
+/* ---- beside the sweep: PostgreSQL -------------------------------------------------- */
 
 /* As the sweep does, for as long as it judges and copies. */
 static struct weir_connection *lock_log(struct fixture *fixture)
@@ -291,7 +292,7 @@ OUTBOX_POSTGRESQL_TEST(inspect, leaves_the_patience_of_its_connection_as_it_was)
     weir_outbox_destroy(outbox);
 }
 
-/* ---- processes ---------------------------------------------------------------------------- */
+/* ---- processes --------------------------------------------------------------------- */
 
 OUTBOX_TEST(inspect, reads_the_processes_that_are_alive)
 {

@@ -1,6 +1,6 @@
 /*
- * How much is told of what waits: exactly up to a number of messages, however many others have
- * been delivered behind the oldest of them; and about, beyond that.
+ * How much is told of what waits: exactly up to a number of messages, however many
+ * others have been delivered behind the oldest of them; and about, beyond that.
  */
 #include "log_fixture.h"
 #include "weir/inspect.h"
@@ -91,7 +91,7 @@ static void check_exact_behind_others(struct fixture *fixture, int32_t partition
     log_fixture_close(&log_fixture);
 }
 
-/* ---- exact -------------------------------------------------------------------------------- */
+/* ---- exact ------------------------------------------------------------------------- */
 
 OUTBOX_TEST(lag, of_60000_among_180000_is_exact_when_the_others_are_delivered)
 {
@@ -226,7 +226,7 @@ OUTBOX_TEST(lag, has_nothing_of_a_large_transaction_that_runs)
     log_fixture_close(&log_fixture);
 }
 
-/* ---- in time ------------------------------------------------------------------------------ */
+/* ---- in time ----------------------------------------------------------------------- */
 
 /* With no time at all but for the first `sure` rows; 30,000 wait among 60,000. */
 static struct weir_lag lag_without_time(struct fixture *fixture, int64_t sure)
@@ -261,7 +261,7 @@ OUTBOX_TEST(lag, of_few_rows_is_exact_however_long_it_takes)
     check_int(lag.waiting, 30000);
 }
 
-/* ---- about -------------------------------------------------------------------------------- */
+/* ---- about ------------------------------------------------------------------------- */
 
 /* The other partition is close to the end, and counted; so is the other subscription. */
 OUTBOX_TEST(lag, of_more_than_is_counted_is_an_estimate_and_no_other_is)
@@ -378,7 +378,7 @@ OUTBOX_TEST(lag, has_what_is_set_aside_also_when_it_is_an_estimate)
     log_fixture_close(&log_fixture);
 }
 
-/* ---- what is not moved yet: MariaDB ------------------------------------------------------- */
+/* ---- what is not moved yet: MariaDB ------------------------------------------------ */
 
 /* Committed, and not moved. */
 static void append_incoming(struct log_fixture *log_fixture, int64_t queue,
@@ -463,9 +463,10 @@ OUTBOX_MARIADB_TEST(lag_maria, does_not_look_before_the_beginning_of_the_log)
     log_fixture_close(&log_fixture);
 }
 
-/* ---- late: PostgreSQL --------------------------------------------------------------------- */
+/* ---- late: PostgreSQL -------------------------------------------------------------- */
 
-/* A transaction that writes while a cut is made, whose ids are therefore behind those of the cut. */
+/* A transaction that writes while a cut is made, whose ids are therefore behind those
+ * of the cut. */
 static struct log_fixture open_late(struct fixture *fixture, int32_t partitions,
                                     int count, struct weir_log_position *cut)
 {

@@ -1,6 +1,6 @@
 /*
- * Many messages at once: what they cost in memory, and what one partition that stands still costs
- * the others. Nothing here is about speed; `script/bench outbox-large` is.
+ * Many messages at once: what they cost in memory, and what one partition that stands
+ * still costs the others. Nothing here is about speed; `script/bench outbox-large` is.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -43,7 +43,7 @@ enum {
 #define WITH_SANITIZER 0
 #endif
 
-/* ---- memory ------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------ */
 
 /* The C library's heap, with its bytes counted. */
 struct scale {
@@ -89,7 +89,7 @@ static size_t resident_size(void)
     return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* ---- an office ---------------------------------------------------------------------------- */
+/* ---- an office --------------------------------------------------------------------- */
 
 /* One queue with a handler that checks the order. */
 struct env {
@@ -247,7 +247,7 @@ static void send(struct env *self, size_t count)
              WEIR_OK);
 }
 
-/* ---- memory ------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------ */
 
 /* The reader was sent away for want of memory, or there is nothing left to read. */
 static bool nothing_more_is_read(struct env *self)
@@ -263,7 +263,8 @@ static bool nothing_more_is_read(struct env *self)
     return info.messages >= MANY || (info.messages >= MANY / 20 && sent_away);
 }
 
-/* Handlers wait until as much as may be is in memory; then they are as fast as they can. */
+/* Handlers wait until as much as may be is in memory; then they are as fast as they
+ * can. */
 OUTBOX_TEST(large, transaction_is_delivered_in_little_memory)
 {
     static struct env env;
@@ -288,7 +289,7 @@ OUTBOX_TEST(large, transaction_is_delivered_in_little_memory)
     close_env(&env);
 }
 
-/* ---- one that stands still ---------------------------------------------------------------- */
+/* ---- one that stands still --------------------------------------------------------- */
 
 static int64_t sum_of_others(const struct env *self)
 {
@@ -316,7 +317,7 @@ OUTBOX_TEST(large, backlog_of_a_stuck_partition_stops_no_other)
     close_env(&env);
 }
 
-/* ---- status ------------------------------------------------------------------------------- */
+/* ---- status ------------------------------------------------------------------------ */
 
 static void keep_queue(void *state, const struct weir_queue_info *info)
 {

@@ -6,7 +6,7 @@
 
 #include "contract/outbox/lease_fixture.h"
 
-/* ---- take --------------------------------------------------------------------------------- */
+/* ---- take -------------------------------------------------------------------------- */
 
 OUTBOX_TEST(lease, is_taken_with_the_next_epoch)
 {
@@ -211,7 +211,7 @@ OUTBOX_TEST(lease, counts_crashes_within_its_column)
     check_int(lease.crashes, INT32_MAX);
 }
 
-/* ---- many at once ------------------------------------------------------------------------- */
+/* ---- many at once ------------------------------------------------------------------ */
 
 struct taker {
     struct fixture *fixture;
@@ -301,7 +301,7 @@ OUTBOX_SERVER_TEST(lease, that_is_locked_is_skipped)
     fixture_give(fixture, other);
 }
 
-/* ---- renew -------------------------------------------------------------------------------- */
+/* ---- renew ------------------------------------------------------------------------- */
 
 static void renew(struct fixture *fixture, int64_t owner, struct weir_lease *leases,
                   size_t count)
@@ -428,7 +428,7 @@ OUTBOX_TEST(lease, none_at_all_is_renewed_and_released)
     fixture_give(fixture, connection);
 }
 
-/* ---- release and forgive ------------------------------------------------------------------ */
+/* ---- release and forgive ----------------------------------------------------------- */
 
 static void release(struct fixture *fixture, int64_t owner,
                     const struct weir_lease *leases, size_t count)
@@ -494,7 +494,7 @@ OUTBOX_TEST(lease, forgives_crashes_of_its_owner_only)
     fixture_give(fixture, connection);
 }
 
-/* ---- the order of locks ------------------------------------------------------------------- */
+/* ---- the order of locks ------------------------------------------------------------ */
 
 typedef enum weir_status (*lease_work_fn)(struct weir_connection *connection,
                                           struct weir_lease *leases, size_t count);
@@ -530,7 +530,8 @@ static void *lock_leases(void *argument)
     return NULL;
 }
 
-/* Whoever waits for the first lease has not locked the second, which it was told first. */
+/* Whoever waits for the first lease has not locked the second, which it was told
+ * first. */
 static void check_order(struct fixture *fixture, lease_work_fn work)
 {
     struct weir_db_options options = fixture_options(fixture);
@@ -570,7 +571,7 @@ OUTBOX_SERVER_TEST(lease, is_locked_in_the_order_of_keys_by_a_release)
     check_order(fixture, release_them);
 }
 
-/* ---- rights ------------------------------------------------------------------------------- */
+/* ---- rights ------------------------------------------------------------------------ */
 
 /* The incarnation comes from functions of the system, which need no special role. */
 OUTBOX_SERVER_TEST(lease, is_taken_by_a_role_without_special_rights)
@@ -593,7 +594,7 @@ OUTBOX_SERVER_TEST(lease, is_taken_by_a_role_without_special_rights)
     weir_db_destroy(guest);
 }
 
-/* ---- faults ------------------------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------------------ */
 
 static struct weir_lease found[4];
 static size_t found_count;
@@ -659,7 +660,7 @@ OUTBOX_TEST(lease, survives_any_failing_allocation)
     check_alloc_failures(take_with);
 }
 
-/* ---- confirm ------------------------------------------------------------------------------ */
+/* ---- confirm ----------------------------------------------------------------------- */
 
 static bool confirm(struct fixture *fixture, int64_t owner,
                     const struct weir_lease *lease)

@@ -1,6 +1,6 @@
 /*
- * Handlers outside of any transaction, under a lease: what their answers do, and what happens to
- * those who are late.
+ * Handlers outside of any transaction, under a lease: what their answers do, and what
+ * happens to those who are late.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static struct weir_tuning never_again(void)
     return tuning;
 }
 
-/* ---- answers ----------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------- */
 
 OUTBOX_TEST(leased, done_moves_the_position_and_leaves_no_attempt)
 {
@@ -214,7 +214,7 @@ OUTBOX_TEST(leased, panic_is_shown_as_the_last_error)
     outbox_fixture_close(consumer.outbox);
 }
 
-/* ---- batch handlers ------------------------------------------------------------------------ */
+/* ---- batch handlers ---------------------------------------------------------------- */
 
 static enum weir_outcome answer_without_acks(struct weir_context *context, void *state,
                                              struct weir_batch *batch,
@@ -346,7 +346,7 @@ OUTBOX_TEST(leased, acks_stay_whatever_becomes_of_the_rest)
     outbox_fixture_close(consumer.outbox);
 }
 
-/* ---- leases ------------------------------------------------------------------------------ */
+/* ---- leases ------------------------------------------------------------------------ */
 
 OUTBOX_TEST(lease, epoch_grows_with_every_owner)
 {
@@ -482,7 +482,8 @@ OUTBOX_TEST(lease, over_its_budget_is_told_to_the_handler)
     outbox_fixture_close(consumer.outbox);
 }
 
-/* A handler that came back too late gets its partition again when nobody else wants it. */
+/* A handler that came back too late gets its partition again when nobody else wants
+ * it. */
 OUTBOX_TEST(lease, that_ran_out_is_taken_again_when_the_handler_is_back)
 {
     struct recorder *recorder = recorder_new();
@@ -504,7 +505,8 @@ OUTBOX_TEST(lease, that_ran_out_is_taken_again_when_the_handler_is_back)
     outbox_fixture_close(consumer.outbox);
 }
 
-/* Each message takes 30 ms, a call has 100 ms: the rest of a batch comes in the next call. */
+/* Each message takes 30 ms, a call has 100 ms: the rest of a batch comes in the next
+ * call. */
 static enum weir_outcome take_a_while(struct weir_context *context, void *state,
                                       const struct weir_message *message,
                                       struct weir_reason *reason)
@@ -546,7 +548,7 @@ OUTBOX_TEST(lease, is_shown_with_owner_and_time)
     outbox_fixture_close(outbox);
 }
 
-/* ---- crashes ----------------------------------------------------------------------------- */
+/* ---- crashes ----------------------------------------------------------------------- */
 
 /* Operators see it; what it counts against the message is nothing. */
 OUTBOX_TEST(crash, leaves_a_trace_that_counts_no_attempt)
@@ -599,7 +601,8 @@ OUTBOX_TEST(crash, corners_the_message_at_the_head)
     outbox_fixture_close(bert.outbox);
 }
 
-/* In the first call it is not marked, in the second others may run beside it, the third is its own. */
+/* In the first call it is not marked, in the second others may run beside it, the third
+ * is its own. */
 OUTBOX_TEST(crash, is_counted_when_the_message_was_called_alone)
 {
     enum { OWNERS = 4 };

@@ -1,8 +1,9 @@
 /*
- * Dead letters with a crowd at them: operators who claim, decide, requeue, discard and clean up
- * all at once, while a process rejects what comes and removes what is old.
+ * Dead letters with a crowd at them: operators who claim, decide, requeue, discard and
+ * clean up all at once, while a process rejects what comes and removes what is old.
  *
- * Each of them locks rows that the others want. None may be told of it: no deadlock, no conflict.
+ * Each of them locks rows that the others want. None may be told of it: no deadlock, no
+ * conflict.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,8 +20,8 @@ struct peers {
     atomic_int_fast64_t sent;   /* messages, requeued ones among them */
 };
 
-/* One of the crowd, in a thread of its own. In every other round in a transaction of its own as
- * well, which nobody repeats for it. */
+/* One of the crowd, in a thread of its own. In every other round in a transaction of
+ * its own as well, which nobody repeats for it. */
 struct client {
     struct peers *peers;
     struct weir_db *db;
@@ -31,7 +32,8 @@ struct client {
     char trouble[2 * WEIR_ERROR_TEXT_SIZE]; /* "": none so far */
 };
 
-/* What a call has answered. WEIR_FENCED is no trouble where somebody else may be quicker. */
+/* What a call has answered. WEIR_FENCED is no trouble where somebody else may be
+ * quicker. */
 static void hear(struct client *self, const char *what, enum weir_status status,
                  enum weir_status other)
 {
@@ -204,7 +206,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* ---- the process that delivers, and rejects --------------------------------------------------- */
+/* ---- the process that delivers, and rejects ---------------------------------------- */
 
 static enum weir_outcome reject(struct weir_context *context, void *state,
                                 const struct weir_message *message,

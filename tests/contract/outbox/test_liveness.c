@@ -12,7 +12,7 @@
 #include "lib/tcp_proxy.h"
 #include "outbox/lease/liveness.h"
 
-/* ---- members that are rows ---------------------------------------------------------------- */
+/* ---- members that are rows --------------------------------------------------------- */
 
 static void write_member(struct fixture *fixture, int64_t number,
                          enum weir_alive_by alive_by)
@@ -67,7 +67,7 @@ static struct weir_liveness *hold(struct fixture *fixture, int64_t number)
     return liveness;
 }
 
-/* ---- claims -------------------------------------------------------------------------------- */
+/* ---- claims ------------------------------------------------------------------------ */
 
 OUTBOX_TEST(liveness, lock_is_seen_by_others_until_it_is_given_up)
 {
@@ -196,7 +196,7 @@ OUTBOX_SERVER_TEST(liveness, lock_is_known_to_be_lost_after_a_look_that_failed)
     weir_liveness_close(liveness);
 }
 
-/* ---- a session that was left behind ------------------------------------------------------- */
+/* ---- a session that was left behind ------------------------------------------------ */
 
 /* A database behind a wire, and a lock that was taken there. */
 struct wired {
@@ -337,7 +337,7 @@ WEIR_TEST(liveness, lock_on_a_server_that_takes_no_writes_is_doubted_on_mariadb)
     outbox_fixture_run_own(WEIR_MARIADB, NULL, doubt_what_is_read_only);
 }
 
-/* ---- whose lock it is ---------------------------------------------------------------------- */
+/* ---- whose lock it is -------------------------------------------------------------- */
 
 /* Two databases of one server, and two prefixes, are apart by their numbers. */
 OUTBOX_POSTGRESQL_TEST(liveness, lock_is_none_of_the_application_s)
@@ -356,7 +356,7 @@ OUTBOX_POSTGRESQL_TEST(liveness, lock_is_none_of_the_application_s)
     fixture_give(fixture, connection);
 }
 
-/* ---- the file of SQLite -------------------------------------------------------------------- */
+/* ---- the file of SQLite ------------------------------------------------------------ */
 
 static const char *file_of(struct fixture *fixture)
 {
@@ -451,7 +451,7 @@ OUTBOX_SQLITE_TEST(liveness, lock_whose_file_cannot_be_made_says_so)
     check_int(rmdir(file_of(fixture)), 0);
 }
 
-/* ---- where there is none ------------------------------------------------------------------- */
+/* ---- where there is none ----------------------------------------------------------- */
 
 static bool is_possible(const char *url)
 {

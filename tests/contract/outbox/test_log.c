@@ -1,6 +1,6 @@
 /*
- * The contract of log.h: what was appended is read, in order, from every place, as long as
- * anybody needs it.
+ * The contract of log.h: what was appended is read, in order, from every place, as long
+ * as anybody needs it.
  */
 #include <sys/stat.h>
 
@@ -12,7 +12,7 @@ static const struct weir_log_position BEGINNING = {0, 0};
 
 enum { QUEUE = 1, OTHER_QUEUE = 2, SUBSCRIPTION = 1, OTHER_SUBSCRIPTION = 2 };
 
-/* ---- opening ------------------------------------------------------------------------------ */
+/* ---- opening ----------------------------------------------------------------------- */
 
 OUTBOX_TEST(log, opens_with_the_table_of_its_engine)
 {
@@ -45,7 +45,7 @@ OUTBOX_POSTGRESQL_TEST(log, refuses_a_database_from_another_cluster_and_names_th
     log_fixture_close(&log_fixture);
 }
 
-/* ---- appending ---------------------------------------------------------------------------- */
+/* ---- appending --------------------------------------------------------------------- */
 
 OUTBOX_TEST(append, gives_ascending_ids_and_is_read_in_order)
 {
@@ -253,7 +253,7 @@ OUTBOX_TEST(append, keeps_every_byte_and_every_null)
     log_fixture_close(&log_fixture);
 }
 
-/* ---- the application's connection --------------------------------------------------------- */
+/* ---- the application's connection -------------------------------------------------- */
 
 static void check_adopted(struct fixture *fixture, const char *end, int64_t want)
 {
@@ -326,7 +326,7 @@ OUTBOX_SQLITE_TEST(append, does_not_change_what_the_application_inserted_last)
     log_fixture_close(&log_fixture);
 }
 
-/* ---- advancing ---------------------------------------------------------------------------- */
+/* ---- advancing --------------------------------------------------------------------- */
 
 OUTBOX_TEST(advance, moves_the_head_only_when_something_was_committed)
 {
@@ -349,7 +349,7 @@ OUTBOX_TEST(advance, moves_the_head_only_when_something_was_committed)
     log_fixture_close(&log_fixture);
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------- */
 
 /* Several transactions, so that there are several cuts where there are any. */
 static void append_in_groups(struct log_fixture *log_fixture, int groups, size_t size)
@@ -610,7 +610,7 @@ OUTBOX_TEST(read, ends_with_the_visitors_status_behind_the_last_row_it_took)
     log_fixture_close(&log_fixture);
 }
 
-/* ---- lag ---------------------------------------------------------------------------------- */
+/* ---- lag --------------------------------------------------------------------------- */
 
 OUTBOX_TEST(lag, is_exact_for_each_subscription_and_partition)
 {
@@ -727,7 +727,7 @@ OUTBOX_TEST(lag, of_many_messages_is_an_estimate)
     log_fixture_close(&log_fixture);
 }
 
-/* ---- sweep -------------------------------------------------------------------------------- */
+/* ---- sweep ------------------------------------------------------------------------- */
 
 /* A queue of 16 partitions and two subscriptions that start at the beginning. */
 static struct log_fixture open_swept(struct fixture *fixture)
@@ -757,7 +757,8 @@ OUTBOX_TEST(sweep, removes_what_all_have_passed)
     log_fixture_close(&log_fixture);
 }
 
-/* Otherwise who begins in front of it would look there for ever, and never for what is new. */
+/* Otherwise who begins in front of it would look there for ever, and never for what is
+ * new. */
 OUTBOX_TEST(sweep, leaves_nothing_that_keeps_a_reader_from_the_head)
 {
     struct log_fixture log_fixture = open_swept(fixture);
@@ -825,7 +826,8 @@ static void check_rest_of_partition(struct log_fixture *log_fixture,
     }
 }
 
-/* One partition in sixteen is stuck: its rows are set aside, and its reader sees no difference. */
+/* One partition in sixteen is stuck: its rows are set aside, and its reader sees no
+ * difference. */
 OUTBOX_TEST(sweep, sets_aside_what_few_need_and_reading_is_unchanged_from_every_place)
 {
     struct log_fixture log_fixture = open_swept(fixture);
@@ -1094,7 +1096,7 @@ OUTBOX_SQLITE_TEST(sweep, moves_the_write_ahead_log_into_the_file)
     log_fixture_close(&log_fixture);
 }
 
-/* ---- start -------------------------------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------------------- */
 
 static struct weir_log_position start_of(struct log_fixture *log_fixture, bool now)
 {
@@ -1124,7 +1126,8 @@ OUTBOX_TEST(start, at_the_beginning_gives_everything_of_a_whole_queue)
     log_fixture_close(&log_fixture);
 }
 
-/* Of what is set aside for a slow one a new subscription gets nothing, rather than pieces. */
+/* Of what is set aside for a slow one a new subscription gets nothing, rather than
+ * pieces. */
 OUTBOX_TEST(start, at_the_beginning_is_behind_everything_that_was_removed)
 {
     struct log_fixture log_fixture = open_swept(fixture);

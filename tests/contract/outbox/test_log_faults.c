@@ -1,8 +1,8 @@
 /*
  * The n-th call into a driver, or the n-th allocation, fails under the log.
  *
- * Whatever n is: no batch is there by half, a reader that goes on where it was gets every row
- * once, and the sweep removes nothing that somebody needs. Repeating works.
+ * Whatever n is: no batch is there by half, a reader that goes on where it was gets
+ * every row once, and the sweep removes nothing that somebody needs. Repeating works.
  */
 #include "base/fault_point.h"
 #include "contract/outbox/log_fixture.h"
@@ -19,8 +19,8 @@ enum {
     LEAVES = 8 /* of the log, and of a round of the sweep: see postgres/sweep.h */
 };
 
-/* One run: a queue and a subscription of its own, of the same number, and messages of which some
- * are passed. */
+/* One run: a queue and a subscription of its own, of the same number, and messages of
+ * which some are passed. */
 struct run {
     struct log_fixture *log_fixture;
     int64_t queue;
@@ -86,7 +86,7 @@ static int64_t stored(struct run *self, int64_t pid)
     return rows;
 }
 
-/* ---- what is done under faults ------------------------------------------------------------ */
+/* ---- what is done under faults ----------------------------------------------------- */
 
 /* What a piece of work came to, on a database with faults. */
 typedef enum weir_status (*work_fn)(struct run *self, struct weir_db *db,
@@ -175,8 +175,8 @@ static void judge_read(struct run *self, enum weir_status status)
         check_int(reading->rows[i].number, self->old->rows[i].number);
 }
 
-/* PostgreSQL: of eight leaves of the log, those with messages of this run, and one more. An empty
- * one is like the other; with WEIR_LONG=1 all are looked at. */
+/* PostgreSQL: of eight leaves of the log, those with messages of this run, and one
+ * more. An empty one is like the other; with WEIR_LONG=1 all are looked at. */
 static bool is_of_interest(const struct run *self, uint32_t leaf)
 {
     const struct seen_row *rows = self->old->rows;
@@ -220,7 +220,7 @@ static void judge_sweep(struct run *self, enum weir_status status)
     free(rest);
 }
 
-/* ---- every call --------------------------------------------------------------------------- */
+/* ---- every call -------------------------------------------------------------------- */
 
 /* True when the fault was met. */
 static bool run_with(struct log_fixture *log_fixture, const char *point, uint64_t at,
@@ -297,7 +297,7 @@ OUTBOX_TEST(log_fault, of_any_call_removes_nothing_that_is_needed)
     fail_each_call(fixture, sweep_all, judge_sweep);
 }
 
-/* ---- memory ------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------ */
 
 static struct log_fixture *swept;
 static int64_t swept_queue;

@@ -1,7 +1,7 @@
 /*
- * What is special about the log on MariaDB: messages that wait in `incoming` until they are
- * moved, in transactions that commit in another order than they took their numbers in; eras, and
- * sessions of the application's in which we do not append.
+ * What is special about the log on MariaDB: messages that wait in `incoming` until they
+ * are moved, in transactions that commit in another order than they took their numbers
+ * in; eras, and sessions of the application's in which we do not append.
  */
 #include <stdlib.h>
 
@@ -58,7 +58,7 @@ static void check_reads(struct log_fixture *log_fixture, const int64_t *numbers)
 
 #define NUMBERS(...) ((const int64_t[]){__VA_ARGS__, 0})
 
-/* ---- moving ------------------------------------------------------------------------------- */
+/* ---- moving ------------------------------------------------------------------------ */
 
 OUTBOX_MARIADB_TEST(move, gives_a_message_that_commits_late_a_later_place)
 {
@@ -191,11 +191,12 @@ OUTBOX_MARIADB_TEST(move, waits_for_no_transaction_that_is_open)
     log_fixture_close(&log_fixture);
 }
 
-/* ---- what a statement sees ---------------------------------------------------------------- */
+/* ---- what a statement sees --------------------------------------------------------- */
 
 /*
- * A read view is made while transactions end, and may show a later one and not an earlier one. So
- * neither a move nor a page has anything that may have come while its read view was made.
+ * A read view is made while transactions end, and may show a later one and not an
+ * earlier one. So neither a move nor a page has anything that may have come while its
+ * read view was made.
  */
 static void append_beside(void *argument)
 {
@@ -256,7 +257,7 @@ OUTBOX_MARIADB_TEST(page, ends_at_the_head_from_before_it_was_read)
     log_fixture_close(&log_fixture);
 }
 
-/* ---- on disk ------------------------------------------------------------------------------- */
+/* ---- on disk ----------------------------------------------------------------------- */
 
 /* Others see a commit before it is flushed, and a server may die in between. */
 OUTBOX_MARIADB_TEST(page, has_nothing_that_was_not_published)
@@ -329,7 +330,7 @@ OUTBOX_MARIADB_TEST(move, that_nobody_published_is_published_by_the_next_who_loo
     log_fixture_close(&log_fixture);
 }
 
-/* ---- eras --------------------------------------------------------------------------------- */
+/* ---- eras -------------------------------------------------------------------------- */
 
 static struct log_fixture open_with_small_eras(struct fixture *fixture,
                                                struct weir_fault_points *points)
@@ -506,7 +507,7 @@ OUTBOX_MARIADB_TEST(append, that_comes_too_late_for_its_era_takes_another)
     log_fixture_close(&log_fixture);
 }
 
-/* ---- the application's session ------------------------------------------------------------ */
+/* ---- the application's session ----------------------------------------------------- */
 
 /* What it sees is as of its own first read, not of the time when it enqueued. */
 OUTBOX_MARIADB_TEST(append, takes_no_snapshot_in_the_applications_transaction)

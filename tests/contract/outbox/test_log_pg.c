@@ -1,6 +1,6 @@
 /*
- * What is special about the log on PostgreSQL: transactions that commit in another order than
- * they took their numbers in, and cuts.
+ * What is special about the log on PostgreSQL: transactions that commit in another
+ * order than they took their numbers in, and cuts.
  */
 #include <libpq-fe.h>
 #include <pthread.h>
@@ -36,7 +36,7 @@ static void append_committed(struct fixture *fixture, const char *payload)
     commit(fixture, connection);
 }
 
-/* ---- order -------------------------------------------------------------------------------- */
+/* ---- order ------------------------------------------------------------------------- */
 
 OUTBOX_POSTGRESQL_TEST(log_pg, gives_a_message_that_commits_late_in_a_later_cut)
 {
@@ -69,8 +69,8 @@ OUTBOX_POSTGRESQL_TEST(log_pg, gives_late_messages_of_a_cut_before_its_new_ones)
     check_reads(BEGINNING, "quick slow next");
 }
 
-/* A snapshot's list of running transactions ends at the last one that has ended. Whether ours is
- * above it is chance on a busy server, so it is tried until it was. */
+/* A snapshot's list of running transactions ends at the last one that has ended.
+ * Whether ours is above it is chance on a busy server, so it is tried until it was. */
 OUTBOX_POSTGRESQL_TEST(log_pg, finds_a_late_transaction_above_the_end_of_the_snapshot)
 {
     static const char SQL_ABOVE[] =
@@ -144,14 +144,16 @@ static void *take_ids(void *argument)
     return NULL;
 }
 
-/* A value that was read, and the id that is taken next: larger, if the first was taken already. */
+/* A value that was read, and the id that is taken next: larger, if the first was taken
+ * already. */
 static const char SQL_COMPARE[] =
     "DO $do$ DECLARE hi bigint; id bigint; BEGIN FOR i IN 1..60000 LOOP"
     " EXECUTE $hi$ %s $hi$ INTO hi; id := nextval('weir_log_id');"
     " IF id <= hi THEN RAISE 'read %% before id %% was taken', hi, id; END IF;"
     " END LOOP; END $do$";
 
-/* nextval() writes a value that is 32 ahead for an instant, see outbox/postgres/cut.c, I5. */
+/* nextval() writes a value that is 32 ahead for an instant, see outbox/postgres/cut.c,
+ * I5. */
 OUTBOX_POSTGRESQL_TEST(cut, does_not_read_an_id_that_was_not_taken)
 {
     PGconn *producer = pg_outbox_connect(fixture);
@@ -270,7 +272,7 @@ POSTGRESQL_TEST(log_pg, waits_for_a_prepared_transaction)
     server_destroy(other.server);
 }
 
-/* ---- cutting ------------------------------------------------------------------------------ */
+/* ---- cutting ----------------------------------------------------------------------- */
 
 OUTBOX_POSTGRESQL_TEST(cut, is_refused_in_a_transaction)
 {
@@ -387,7 +389,7 @@ OUTBOX_POSTGRESQL_TEST(cuts, of_several_at_once_are_dense_and_never_go_back)
     free(reading);
 }
 
-/* ---- appending ---------------------------------------------------------------------------- */
+/* ---- appending --------------------------------------------------------------------- */
 
 OUTBOX_POSTGRESQL_TEST(append_pg, of_many_is_in_order_and_has_growing_ids)
 {
@@ -517,7 +519,8 @@ OUTBOX_POSTGRESQL_TEST(append_pg,
     free(entries);
 }
 
-/* Notifications of "bell" up to a last one of our own, which comes after all that were sent. */
+/* Notifications of "bell" up to a last one of our own, which comes after all that were
+ * sent. */
 static int count_rings(PGconn *listener, PGconn *other)
 {
     int count = 0;
@@ -538,7 +541,8 @@ static int count_rings(PGconn *listener, PGconn *other)
     }
 }
 
-/* Somebody who listens, and how often "bell" rings for an append of one and an append of two. */
+/* Somebody who listens, and how often "bell" rings for an append of one and an append
+ * of two. */
 struct notifiers {
     struct weir_outbox_log log;
     struct weir_connection *connection;

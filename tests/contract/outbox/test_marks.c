@@ -1,6 +1,7 @@
 /*
- * Marks of calls (mark.h): when they are stored, what they tell the owner that finds them, and when
- * they end. An owner that has died is one of another number whose lease has run out.
+ * Marks of calls (mark.h): when they are stored, what they tell the owner that finds
+ * them, and when they end. An owner that has died is one of another number whose lease
+ * has run out.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +39,8 @@ static int64_t leased(struct fixture *fixture, const char *column)
     return fixture_ask(fixture, sql);
 }
 
-/* An outbox that is not started: its queue, its handler, and a message in each partition. */
+/* An outbox that is not started: its queue, its handler, and a message in each
+ * partition. */
 static struct weir_outbox *prepare(struct fixture *fixture, int32_t partitions,
                                    struct recorder *recorder)
 {
@@ -101,7 +103,7 @@ static struct weir_outbox *call_behind(struct fixture *fixture, int64_t trying,
     return outbox;
 }
 
-/* ---- storing ------------------------------------------------------------------------------ */
+/* ---- storing ----------------------------------------------------------------------- */
 
 OUTBOX_TEST(mark, is_stored_before_the_call_behind_a_dead_owner)
 {
@@ -184,7 +186,8 @@ OUTBOX_TEST(mark, of_a_transactional_call_is_committed_before_it)
     outbox_fixture_close(outbox);
 }
 
-/* Calls of one message, failures and all: the statements are those of delivery without a death. */
+/* Calls of one message, failures and all: the statements are those of delivery without
+ * a death. */
 OUTBOX_TEST(mark, is_stored_by_no_ordinary_call)
 {
     struct recorder *recorder = recorder_new();
@@ -226,7 +229,7 @@ OUTBOX_TEST(mark, is_stored_up_to_the_first_ack)
     weir_db_set_fault_points(fixture->db, NULL);
 }
 
-/* ---- finding ------------------------------------------------------------------------------ */
+/* ---- finding ----------------------------------------------------------------------- */
 
 /* The death, and the answer: two, not three. */
 OUTBOX_TEST(mark, and_the_answer_of_its_call_count_once)
@@ -297,7 +300,8 @@ OUTBOX_TEST(mark, of_another_incarnation_counts_nothing)
     outbox_fixture_close(outbox);
 }
 
-/* Five times its leases run out while a healthy process waits for the queue to be resumed. */
+/* Five times its leases run out while a healthy process waits for the queue to be
+ * resumed. */
 OUTBOX_TEST(attempts_max, counts_no_lease_that_a_healthy_process_has_lost)
 {
     enum { LOSSES = 5 };
@@ -329,7 +333,7 @@ OUTBOX_TEST(attempts_max, counts_no_lease_that_a_healthy_process_has_lost)
     outbox_fixture_close(outbox);
 }
 
-/* ---- suspects ----------------------------------------------------------------------------- */
+/* ---- suspects ---------------------------------------------------------------------- */
 
 OUTBOX_TEST(suspects, are_called_one_at_a_time_while_others_go_on)
 {
@@ -442,9 +446,10 @@ OUTBOX_TEST(suspect, that_has_failed_too_often_gets_no_call)
     outbox_fixture_close(outbox);
 }
 
-/* ---- the end of a mark -------------------------------------------------------------------- */
+/* ---- the end of a mark ------------------------------------------------------------- */
 
-/* The failure that it told of is kept, and told to the next owner; nobody suspects it then. */
+/* The failure that it told of is kept, and told to the next owner; nobody suspects it
+ * then. */
 OUTBOX_TEST(mark, ends_with_the_release_of_the_lease)
 {
     struct recorder *recorder = recorder_new();

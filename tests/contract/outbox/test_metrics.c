@@ -312,7 +312,7 @@ OUTBOX_TEST(metrics, have_workers_only_with_statistics)
     outbox_fixture_close(outbox);
 }
 
-/* ---- form ----------------------------------------------------------------------------------- */
+/* ---- form -------------------------------------------------------------------------- */
 
 struct list {
     const char *names[NAMES_MAX];

@@ -1,7 +1,7 @@
 /*
- * Somebody holds an old snapshot of the database, as a report or a dump does: delivery goes on, what is
- * delivered is removed, and on PostgreSQL no dead row piles up that only a vacuum could remove, which
- * must not while that snapshot lasts.
+ * Somebody holds an old snapshot of the database, as a report or a dump does: delivery
+ * goes on, what is delivered is removed, and on PostgreSQL no dead row piles up that
+ * only a vacuum could remove, which must not while that snapshot lasts.
  */
 #include "lib/outbox_application.h"
 #include "lib/outbox_fixture.h"
@@ -10,7 +10,7 @@
 
 enum { ROUNDS = 60, EACH = 20, SEGMENT_BITS = 4 };
 
-/* ---- the one with the snapshot ------------------------------------------------------------ */
+/* ---- the one with the snapshot ----------------------------------------------------- */
 
 static struct application hold_snapshot(struct fixture *fixture)
 {
@@ -40,9 +40,10 @@ static void drop_snapshot(struct application *application)
     application_stop(application);
 }
 
-/* ---- the outbox --------------------------------------------------------------------------- */
+/* ---- the outbox -------------------------------------------------------------------- */
 
-/* On PostgreSQL the sweep waits for a snapshot, once, and then goes on: here not for minutes. */
+/* On PostgreSQL the sweep waits for a snapshot, once, and then goes on: here not for
+ * minutes. */
 static const struct weir_sweep_limits LIMITS = {.wait_ns = WEIR_MILLISECONDS(200),
                                                 .stood_ns = WEIR_SWEEP_STOOD_NS,
                                                 .copy_rows = WEIR_SWEEP_COPY_ROWS};
@@ -94,7 +95,7 @@ OUTBOX_TEST(old_snapshot, holds_up_neither_delivery_nor_the_sweep)
     outbox_fixture_close(outbox);
 }
 
-/* ---- what PostgreSQL is left with --------------------------------------------------------- */
+/* ---- what PostgreSQL is left with -------------------------------------------------- */
 
 #define ROTATED "relname ~ '^weir_(log|ack|cut)_[0-9]$'"
 

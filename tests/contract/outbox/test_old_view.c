@@ -1,10 +1,10 @@
 /*
- * Somebody has a transaction open on MariaDB since long ago: nothing that it might still read is
- * purged, and every row that was deleted since stays in the indexes. Delivery goes on, and does not
- * walk over more and more of them.
+ * Somebody has a transaction open on MariaDB since long ago: nothing that it might
+ * still read is purged, and every row that was deleted since stays in the indexes.
+ * Delivery goes on, and does not walk over more and more of them.
  *
- * The server is the test's own, so what it has counted is ours. WEIR_LONG=1: rounds long enough to
- * compare their times.
+ * The server is the test's own, so what it has counted is ours. WEIR_LONG=1: rounds
+ * long enough to compare their times.
  */
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 #include "weir/outbox.h"
 #include "weir/time.h"
 
-/* ---- the one with the old view ------------------------------------------------------------ */
+/* ---- the one with the old view ----------------------------------------------------- */
 
 static struct application open_view(struct fixture *fixture)
 {
@@ -37,7 +37,7 @@ static void close_view(struct application *application)
     application_stop(application);
 }
 
-/* ---- what a move reads -------------------------------------------------------------------- */
+/* ---- what a move reads ------------------------------------------------------------- */
 
 enum { QUEUE = 1, ROWS = 20, ROUNDS = 40, MANY_ROUNDS = 200, PAYLOAD_SIZE = 1000 };
 
@@ -107,7 +107,7 @@ WEIR_TEST(move, reads_no_more_behind_an_old_view_on_mariadb)
     outbox_fixture_run_own(WEIR_MARIADB, NULL, compare_moves);
 }
 
-/* ---- delivery ----------------------------------------------------------------------------- */
+/* ---- delivery ---------------------------------------------------------------------- */
 
 enum {
     PARTITIONS = 8,

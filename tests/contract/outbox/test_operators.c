@@ -10,7 +10,7 @@ static struct partition_view look(struct fixture *fixture, struct weir_outbox *o
     return outbox_fixture_partition(fixture, outbox, "orders", "default", 0);
 }
 
-/* ---- pausing ------------------------------------------------------------------------------- */
+/* ---- pausing ----------------------------------------------------------------------- */
 
 OUTBOX_TEST(pause, holds_all_subscriptions_while_enqueueing_goes_on)
 {
@@ -144,7 +144,7 @@ OUTBOX_TEST(pause, of_a_queue_that_is_not_there_is_refused)
     weir_outbox_destroy(outbox);
 }
 
-/* ---- removing ------------------------------------------------------------------------------ */
+/* ---- removing ---------------------------------------------------------------------- */
 
 OUTBOX_TEST(remove, is_refused_while_a_message_waits)
 {
@@ -261,7 +261,7 @@ OUTBOX_TEST(remove, of_a_queue_that_is_not_there_is_refused)
     weir_outbox_destroy(outbox);
 }
 
-/* ---- looking ------------------------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------------------- */
 
 OUTBOX_TEST(inspection, shows_position_and_lag_of_each_partition)
 {
@@ -415,7 +415,7 @@ OUTBOX_TEST(inspection, of_a_queue_that_is_not_there_is_refused)
     weir_outbox_destroy(outbox);
 }
 
-/* ---- statistics ---------------------------------------------------------------------------- */
+/* ---- statistics -------------------------------------------------------------------- */
 
 OUTBOX_TEST(statistics, are_there_while_it_runs_unless_switched_off)
 {

@@ -1,9 +1,11 @@
 /*
- * The order of PostgreSQL's log under load: nothing is lost, given twice or before what it must
- * follow, while many transactions of all kinds run and several processes' worth of threads cut.
+ * The order of PostgreSQL's log under load: nothing is lost, given twice or before what
+ * it must follow, while many transactions of all kinds run and several processes' worth
+ * of threads cut.
  *
- * Each message says how many transactions its writer knew to be committed when it was appended.
- * When it is read, the messages of all these must have been read before, in its partition.
+ * Each message says how many transactions its writer knew to be committed when it was
+ * appended. When it is read, the messages of all these must have been read before, in
+ * its partition.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -52,7 +54,7 @@ struct trial {
     int64_t rows;
 };
 
-/* ---- writers ------------------------------------------------------------------------------ */
+/* ---- writers ----------------------------------------------------------------------- */
 
 static enum weir_status append_some(struct trial *self,
                                     struct weir_connection *connection, int number,
@@ -143,7 +145,7 @@ static void *cut_all_the_time(void *argument)
     return NULL;
 }
 
-/* ---- the reader --------------------------------------------------------------------------- */
+/* ---- the reader -------------------------------------------------------------------- */
 
 static enum weir_status judge(void *state, const struct weir_log_row *row,
                               struct weir_error *error)

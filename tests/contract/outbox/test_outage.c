@@ -1,6 +1,6 @@
 /*
- * A database that vanishes and comes back, calls that fail, and memory that runs out, all while
- * messages flow.
+ * A database that vanishes and comes back, calls that fail, and memory that runs out,
+ * all while messages flow.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static struct weir_db *open_with(struct fixture *fixture,
     return db;
 }
 
-/* ---- the server --------------------------------------------------------------------------- */
+/* ---- the server -------------------------------------------------------------------- */
 
 static void outlive_server(struct fixture *fixture)
 {
@@ -82,12 +82,13 @@ WEIR_TEST(outage, of_the_server_loses_nothing_on_mariadb)
     outbox_fixture_run_own(WEIR_MARIADB, NULL, outlive_server);
 }
 
-/* ---- calls -------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------- */
 
 /*
- * Deliver while every `every`th pass of a point of the driver fails, from the start on, until
- * that has happened often. On SQLite each row that is read is a pass: a wave, which is what one
- * reading may have to bring, is smaller than `every`, or no reading would ever come to its end.
+ * Deliver while every `every`th pass of a point of the driver fails, from the start on,
+ * until that has happened often. On SQLite each row that is read is a pass: a wave,
+ * which is what one reading may have to bring, is smaller than `every`, or no reading
+ * would ever come to its end.
  */
 static void deliver_with(struct fixture *fixture, const char *point, uint64_t every)
 {
@@ -123,7 +124,8 @@ static void deliver_with(struct fixture *fixture, const char *point, uint64_t ev
     process_pool_close(&process_pool);
 }
 
-/* On SQLite every row is a call: a page of all messages there are must fit between two faults. */
+/* On SQLite every row is a call: a page of all messages there are must fit between two
+ * faults. */
 enum { ROWS_PAST = 1009 };
 
 OUTBOX_TEST(outage, of_single_connections_loses_nothing_and_keeps_the_order)
@@ -141,7 +143,7 @@ OUTBOX_TEST(outage, of_the_answer_to_a_commit_skips_nothing)
     deliver_with(fixture, "db.lose_after_commit", 4);
 }
 
-/* ---- unknown outcomes --------------------------------------------------------------------- */
+/* ---- unknown outcomes -------------------------------------------------------------- */
 
 OUTBOX_TEST(doubt, about_an_ack_is_settled_within_the_lease)
 {
@@ -195,8 +197,8 @@ OUTBOX_TEST(doubt, that_cannot_be_settled_costs_no_lease)
     process_pool_close(&process_pool);
 }
 
-/* Processes come and go while answers to the lease keeper are lost. Each lease outlasts the test's
- * patience, so one that nobody serves, and that must run out, is seen. */
+/* Processes come and go while answers to the lease keeper are lost. Each lease outlasts
+ * the test's patience, so one that nobody serves, and that must run out, is seen. */
 static void share_with(struct fixture *fixture, const char *point)
 {
     struct weir_fault_points points[2];
@@ -284,7 +286,7 @@ OUTBOX_TEST(doubt, about_an_enqueue_is_reported_to_the_caller)
     process_pool_close(&process_pool);
 }
 
-/* ---- memory ------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------ */
 
 /* Fails at each `every`th allocation; 0: at none. Counts what is outstanding. */
 struct leaky {

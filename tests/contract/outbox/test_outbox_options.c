@@ -27,7 +27,7 @@ static enum weir_status try_send(struct fixture *fixture, struct weir_outbox *ou
     return weir_enqueue(outbox, NULL, queue, draft, NULL, &fixture->error);
 }
 
-/* ---- rules ------------------------------------------------------------------------------- */
+/* ---- rules ------------------------------------------------------------------------- */
 
 OUTBOX_TEST(refusal, of_a_queue_name_shows_name_and_rule)
 {
@@ -180,7 +180,7 @@ OUTBOX_TEST(refusal, of_a_tuning_shows_whose_it_is)
     check(says(fixture, "sweep: batch is 0, must be from 1 to 10000"));
 }
 
-/* ---- order ------------------------------------------------------------------------------- */
+/* ---- order ------------------------------------------------------------------------- */
 
 /* Everything is wrong; mended one by one, the next one is named. */
 OUTBOX_TEST(refusal, comes_in_the_stated_order)
@@ -231,7 +231,7 @@ OUTBOX_TEST(refusal, of_an_empty_batch_looks_at_the_name_only)
     weir_outbox_destroy(outbox);
 }
 
-/* ---- nothing is left --------------------------------------------------------------------- */
+/* ---- nothing is left --------------------------------------------------------------- */
 
 /* Refused before and after the database was asked, between two that are fine. */
 static void try_bad_ones(struct fixture *fixture, struct weir_outbox *outbox,
@@ -340,7 +340,7 @@ OUTBOX_TEST(refusal, by_the_database_leaves_the_application_s_transaction_usable
     weir_outbox_destroy(outbox);
 }
 
-/* ---- schema and prefix --------------------------------------------------------------------- */
+/* ---- schema and prefix ------------------------------------------------------------- */
 
 static struct weir_db *other_prefix(struct fixture *fixture, const char *prefix)
 {

@@ -1,6 +1,6 @@
 /*
- * An owner that has lost its partition and does not know it: its own clocks stood still while the
- * database's went on, another process took over, and the log was swept.
+ * An owner that has lost its partition and does not know it: its own clocks stood still
+ * while the database's went on, another process took over, and the log was swept.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,7 +17,8 @@
 
 enum { SEGMENT_BITS = 3, OTHER = 4711 };
 
-/* A process that can be suspended: neither its readers nor its keeper get past a point. */
+/* A process that can be suspended: neither its readers nor its keeper get past a
+ * point. */
 struct suspension {
     struct weir_fault_points points;
     _Atomic bool suspended;
@@ -110,8 +111,8 @@ static void sweep_all(struct fixture *fixture, const struct weir_outbox_log *log
     }
 }
 
-/* Another process takes the partition, passes all that waits, up to `seq`, and gives it back. What
- * all have passed is removed. */
+/* Another process takes the partition, passes all that waits, up to `seq`, and gives it
+ * back. What all have passed is removed. */
 static void overtake(struct fixture *fixture, int32_t partition, int64_t seq)
 {
     struct weir_connection *connection = fixture_take(fixture);
@@ -185,7 +186,8 @@ OUTBOX_TEST(overtaken_owner, delivers_no_message_under_a_wrong_number)
     outbox_fixture_close(anna);
 }
 
-/* What was removed of a slow partition is not behind what was removed of a fast one before. */
+/* What was removed of a slow partition is not behind what was removed of a fast one
+ * before. */
 OUTBOX_TEST(overtaken_owner, of_a_slow_partition_delivers_no_wrong_number)
 {
     struct recorder *recorder = recorder_new();

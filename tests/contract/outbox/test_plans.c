@@ -1,8 +1,9 @@
 /*
  * How PostgreSQL runs the statements that are run all the time.
  *
- * Leaves are never analyzed, so a plan must be good without statistics; and sessions live long,
- * so one that was made when the tables were empty must be good for a million rows.
+ * Leaves are never analyzed, so a plan must be good without statistics; and sessions
+ * live long, so one that was made when the tables were empty must be good for a million
+ * rows.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,9 @@ enum { DEPTH_MAX = 64 };
 enum {
     SORTS = 1, /* it may sort, what is limited */
     SMALL = 2, /* of a table of its own, which is analyzed like any other */
-    /* Knowing no values, the planner expects one row of a scope and does not mind to sort it. Such
-     * a plan costs more than those with values, so it is not the one that is used. */
+    /* Knowing no values, the planner expects one row of a scope and does not mind to
+     * sort it. Such a plan costs more than those with values, so it is not the one that
+     * is used. */
     CUSTOM = 4,
 };
 
@@ -154,8 +156,9 @@ static void excuse_constants(char *plan)
 }
 
 /*
- * Nothing is compiled, every scan is by an index, and a LIMIT stands between it and whatever
- * would gather all of its rows. The nodes above a line are those with less indentation.
+ * Nothing is compiled, every scan is by an index, and a LIMIT stands between it and
+ * whatever would gather all of its rows. The nodes above a line are those with less
+ * indentation.
  */
 static void check_plan(const struct sample *sample, const char *kind, char *plan)
 {

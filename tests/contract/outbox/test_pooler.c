@@ -1,7 +1,7 @@
 /*
- * The outbox behind a PgBouncer in transaction mode with one session for everybody: whatever it
- * relied on between two transactions would be somebody else's, and whatever it left there would be
- * found.
+ * The outbox behind a PgBouncer in transaction mode with one session for everybody:
+ * whatever it relied on between two transactions would be somebody else's, and whatever
+ * it left there would be found.
  */
 #include <libpq-fe.h>
 
@@ -56,7 +56,8 @@ static enum weir_outcome note_in_transaction(struct weir_context *context, void 
     return WEIR_DONE;
 }
 
-/* Everything that an outbox does: deliver in both ways, retry, reject, sweep, look, requeue. */
+/* Everything that an outbox does: deliver in both ways, retry, reject, sweep, look,
+ * requeue. */
 static void do_everything(struct fixture *fixture)
 {
     struct weir_outbox *outbox = outbox_fixture_sweeping(fixture, "anna");

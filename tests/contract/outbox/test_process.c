@@ -61,7 +61,7 @@ static int64_t clock_us(struct fixture *fixture)
     return now_us;
 }
 
-/* ---- alive -------------------------------------------------------------------------------- */
+/* ---- alive ------------------------------------------------------------------------- */
 
 OUTBOX_TEST(member, alone_may_hold_everything)
 {
@@ -227,7 +227,7 @@ OUTBOX_TEST(member, leaves_all_subscriptions)
     fixture_give(fixture, connection);
 }
 
-/* ---- leases ------------------------------------------------------------------------------- */
+/* ---- leases ------------------------------------------------------------------------ */
 
 OUTBOX_TEST(member, sees_what_is_free)
 {
@@ -385,7 +385,7 @@ OUTBOX_TEST(member, that_is_long_dead_lives_when_it_beats)
     check_int(heartbeat(fixture, BERT, 1).processes, 2);
 }
 
-/* ---- queues ------------------------------------------------------------------------------- */
+/* ---- queues ------------------------------------------------------------------------ */
 
 OUTBOX_TEST(member, sees_that_the_queue_is_paused)
 {

@@ -1,6 +1,7 @@
 /*
- * The functions of producers in SQL run with the rights of the tables' owner, on PostgreSQL. What
- * another role makes in the same schema must not run with these rights.
+ * The functions of producers in SQL run with the rights of the tables' owner, on
+ * PostgreSQL. What another role makes in the same schema must not run with these
+ * rights.
  */
 #include "lib/outbox_engines.h"
 #include "lib/outbox_fixture.h"
@@ -106,7 +107,7 @@ OUTBOX_POSTGRESQL_TEST(producer_rights, are_not_given_to_a_planted_overload)
     check_that_nobody_else_ran_it(connection);
 }
 
-/* ---- every function of ours ---------------------------------------------------------------- */
+/* ---- every function of ours -------------------------------------------------------- */
 
 static int64_t count_functions(PGconn *connection, const char *condition)
 {

@@ -1,6 +1,7 @@
 /*
- * Producers in SQL beside those of the library: the same order, the same wake-up. What a single
- * call does is shown from the clients of the engines (tests/cli/test_producers.sh).
+ * Producers in SQL beside those of the library: the same order, the same wake-up. What
+ * a single call does is shown from the clients of the engines
+ * (tests/cli/test_producers.sh).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -67,7 +68,7 @@ OUTBOX_TEST(producers, are_followed_by_a_process_that_runs)
     outbox_fixture_close(outbox);
 }
 
-/* ---- who is told, on PostgreSQL ----------------------------------------------------------- */
+/* ---- who is told, on PostgreSQL ---------------------------------------------------- */
 
 static size_t count_notifications(PGconn *listener)
 {

@@ -1,6 +1,6 @@
 /*
- * Where the tables are: two installations of one prefix in one database, sessions that look elsewhere,
- * and what is known of it when.
+ * Where the tables are: two installations of one prefix in one database, sessions that
+ * look elsewhere, and what is known of it when.
  */
 #include <libpq-fe.h>
 #include <mysql.h>
@@ -38,7 +38,8 @@ static struct weir_db *open_again(struct fixture *fixture)
     return fixture_open(fixture, &options);
 }
 
-/* A second installation, in the schema `other`; sessions look in `public` first again, or as told. */
+/* A second installation, in the schema `other`; sessions look in `public` first again,
+ * or as told. */
 static void install_other(struct fixture *fixture)
 {
     struct weir_db *db;
@@ -61,7 +62,7 @@ static struct weir_outbox *outbox_on(struct fixture *fixture, struct weir_db *db
     return outbox_fixture_create(fixture, &options);
 }
 
-/* ---- finding --------------------------------------------------------------------------------- */
+/* ---- finding ----------------------------------------------------------------------- */
 
 OUTBOX_POSTGRESQL_TEST(home, is_not_kept_before_there_are_tables)
 {
@@ -129,11 +130,11 @@ OUTBOX_POSTGRESQL_TEST(home, may_have_any_name)
     weir_db_destroy(db);
 }
 
-/* ---- two installations ----------------------------------------------------------------------- */
+/* ---- two installations ------------------------------------------------------------- */
 
 /*
- * Sessions that are connected later look in the other schema first: a setting of the database was
- * changed. All that runs stays with the tables that were found.
+ * Sessions that are connected later look in the other schema first: a setting of the
+ * database was changed. All that runs stays with the tables that were found.
  */
 OUTBOX_POSTGRESQL_TEST(home, is_where_it_was_found_whatever_new_sessions_look_at)
 {
@@ -198,7 +199,7 @@ OUTBOX_POSTGRESQL_TEST(home, of_a_migration_is_where_the_tables_are)
     weir_db_destroy(db);
 }
 
-/* ---- adopted connections --------------------------------------------------------------------- */
+/* ---- adopted connections ----------------------------------------------------------- */
 
 static enum weir_status enqueue_on(struct fixture *fixture, struct weir_outbox *outbox,
                                    struct adopted *adopted)

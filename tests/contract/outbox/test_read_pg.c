@@ -1,5 +1,6 @@
 /*
- * Pages of PostgreSQL's log: in the order (cut, id), from any place, whatever the sweep has moved.
+ * Pages of PostgreSQL's log: in the order (cut, id), from any place, whatever the sweep
+ * has moved.
  */
 #include <libpq-fe.h>
 #include <stdlib.h>
@@ -381,7 +382,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, ends_where_the_visitor_wants_no_more)
     check_reads(page.end, "d a f c1 c2 e g h");
 }
 
-/* ---- lag ---------------------------------------------------------------------------------- */
+/* ---- lag --------------------------------------------------------------------------- */
 
 struct lags {
     struct weir_lag lags[8];
@@ -411,7 +412,8 @@ static struct lags read_lags(struct fixture *fixture)
     return lags;
 }
 
-/* Queue 1 with partitions 64 to 67 and a subscription whose positions are all the same. */
+/* Queue 1 with partitions 64 to 67 and a subscription whose positions are all the
+ * same. */
 static void subscribe(struct fixture *fixture, struct weir_log_position log_position)
 {
     char sql[512];

@@ -1,6 +1,6 @@
 /*
- * What can be wrong with a MariaDB session or server when a message is enqueued: it is named, and
- * the application's transaction goes on without anything of ours in it.
+ * What can be wrong with a MariaDB session or server when a message is enqueued: it is
+ * named, and the application's transaction goes on without anything of ours in it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +21,10 @@ static int64_t count_rows(struct fixture *fixture, const char *table)
     return server_query(fixture->server, fixture->database, text);
 }
 
-/* ---- a session of the application's ------------------------------------------------------- */
+/* ---- a session of the application's ------------------------------------------------ */
 
-/* Enqueue on a connection whose session was set up like this; `text` must be in the error. */
+/* Enqueue on a connection whose session was set up like this; `text` must be in the
+ * error. */
 static void is_refused_after(struct fixture *fixture, const char *setting,
                              const char *text)
 {
@@ -90,7 +91,7 @@ OUTBOX_MARIADB_TEST(refusal, is_none_for_our_own_sessions_whatever_the_server_ha
     server_destroy(server);
 }
 
-/* ---- rights ------------------------------------------------------------------------------- */
+/* ---- rights ------------------------------------------------------------------------ */
 
 OUTBOX_MARIADB_TEST(refusal, of_a_user_names_the_right_and_the_table)
 {
@@ -135,7 +136,7 @@ OUTBOX_MARIADB_TEST(refusal, of_a_user_names_the_right_and_the_table)
     weir_outbox_destroy(owner);
 }
 
-/* ---- the server's largest packet ---------------------------------------------------------- */
+/* ---- the server's largest packet --------------------------------------------------- */
 
 /* An outbox whose payloads may be larger than its server takes. */
 struct env {

@@ -252,7 +252,7 @@ OUTBOX_TEST(registration, of_a_queue_after_the_start_works)
     outbox_fixture_close(outbox);
 }
 
-/* ---- many at once -------------------------------------------------------------------------- */
+/* ---- many at once ------------------------------------------------------------------ */
 
 enum { RACERS = 6 };
 

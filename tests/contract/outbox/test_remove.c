@@ -1,6 +1,6 @@
 /*
- * Removing a queue beside transactions that enqueue into it: nothing is lost of which the commit
- * succeeds.
+ * Removing a queue beside transactions that enqueue into it: nothing is lost of which
+ * the commit succeeds.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ OUTBOX_SERVER_TEST(remove, is_refused_while_a_transaction_that_has_enqueued_is_o
     weir_outbox_destroy(remover);
 }
 
-/* ---- what becomes known only after the mark ------------------------------------------------ */
+/* ---- what becomes known only after the mark ---------------------------------------- */
 
 struct removing {
     struct weir_outbox *outbox;
@@ -120,7 +120,8 @@ static void begin_with_old_snapshot(struct fixture *fixture,
              WEIR_OK);
 }
 
-/* Its snapshot shows the queue for ever. Either the removal waits for it, or it is refused. */
+/* Its snapshot shows the queue for ever. Either the removal waits for it, or it is
+ * refused. */
 OUTBOX_SERVER_TEST(remove, loses_nothing_of_a_transaction_with_an_old_snapshot)
 {
     struct weir_fault_points points;
@@ -148,7 +149,7 @@ OUTBOX_SERVER_TEST(remove, loses_nothing_of_a_transaction_with_an_old_snapshot)
     weir_outbox_destroy(remover);
 }
 
-/* ---- producers ----------------------------------------------------------------------------- */
+/* ---- producers --------------------------------------------------------------------- */
 
 static void mark(struct fixture *fixture, const char *until_us)
 {

@@ -1,5 +1,6 @@
 /*
- * Dead letters that are enqueued again: order, origin, and bulk that may be ended anywhere.
+ * Dead letters that are enqueued again: order, origin, and bulk that may be ended
+ * anywhere.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static void requeue(struct fixture *fixture, struct weir_outbox *client, int64_t
              WEIR_OK);
 }
 
-/* ---- what arrives -------------------------------------------------------------------------- */
+/* ---- what arrives ------------------------------------------------------------------ */
 
 /* A handler that keeps the headers, key and type of the last message. */
 struct arrival {
@@ -257,7 +258,7 @@ OUTBOX_TEST(requeue, keeps_the_partition)
     weir_outbox_destroy(client);
 }
 
-/* ---- what may be requeued ------------------------------------------------------------------ */
+/* ---- what may be requeued ---------------------------------------------------------- */
 
 OUTBOX_TEST(requeue, is_done_once)
 {
@@ -319,7 +320,7 @@ OUTBOX_TEST(requeue, heeds_the_limit_of_what_may_wait)
     weir_outbox_destroy(client);
 }
 
-/* ---- bulk ---------------------------------------------------------------------------------- */
+/* ---- bulk -------------------------------------------------------------------------- */
 
 enum { MANY = 2 * WEIR_DEAD_LETTER_STEP + 37 };
 

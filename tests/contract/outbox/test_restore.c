@@ -1,7 +1,7 @@
 /*
- * A dump of a database with a backlog, restored elsewhere: nobody enqueues or delivers until somebody
- * says that it may; then it delivers what the original would have, in the same order, under the same
- * numbers, and new messages follow.
+ * A dump of a database with a backlog, restored elsewhere: nobody enqueues or delivers
+ * until somebody says that it may; then it delivers what the original would have, in
+ * the same order, under the same numbers, and new messages follow.
  */
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ enum { SEGMENT_BITS = 6, BULK = 60, SUBSCRIPTIONS = 2 };
 
 static const char *const SUBSCRIPTION[SUBSCRIPTIONS] = {"default", "audit"};
 
-/* ---- the original ------------------------------------------------------------------------- */
+/* ---- the original ------------------------------------------------------------------ */
 
 /* What serves all there is, and what it was given. */
 struct service {
@@ -102,7 +102,8 @@ static void write_round(struct fixture *fixture, struct service *self, int round
     wait_until(seen_by_audit(fixture, self) == written + 1);
 }
 
-/* So that the numbers of the original's transactions are far above those of a new cluster. */
+/* So that the numbers of the original's transactions are far above those of a new
+ * cluster. */
 static void burn_transaction_ids(struct fixture *fixture)
 {
     if (fixture->engine == WEIR_POSTGRESQL)
@@ -114,9 +115,9 @@ static void burn_transaction_ids(struct fixture *fixture)
 }
 
 /*
- * `default` is in the middle of a cut, at a message that is tried again and again, and has rejected
- * one in each partition; `audit` has had everything that is in a cut. Some of the rows are set aside.
- * What came after the last cut is in none.
+ * `default` is in the middle of a cut, at a message that is tried again and again, and
+ * has rejected one in each partition; `audit` has had everything that is in a cut. Some
+ * of the rows are set aside. What came after the last cut is in none.
  */
 static void fill(struct fixture *fixture)
 {
@@ -150,7 +151,7 @@ static void fill(struct fixture *fixture)
     weir_outbox_destroy(service.outbox);
 }
 
-/* ---- the copy ----------------------------------------------------------------------------- */
+/* ---- the copy ---------------------------------------------------------------------- */
 
 /* Where a dump of the fixture's database was restored. */
 static struct fixture *copy(struct fixture *fixture, enum dump_form form,
@@ -210,7 +211,7 @@ static void check_refused(struct fixture *fixture)
     check(strstr(fixture->error.text, "weir migrate --restored --yes") != NULL);
 }
 
-/* ---- comparing ---------------------------------------------------------------------------- */
+/* ---- comparing --------------------------------------------------------------------- */
 
 /* What an operator sees of both before anything is delivered. */
 static void check_same_state(struct fixture *original, struct fixture *copied)
@@ -361,7 +362,7 @@ static void check_restores(struct fixture *fixture, enum dump_form form,
     forget(copied);
 }
 
-/* ---- PostgreSQL --------------------------------------------------------------------------- */
+/* ---- PostgreSQL -------------------------------------------------------------------- */
 
 OUTBOX_POSTGRESQL_TEST(restore, delivers_what_the_original_would_from_a_custom_dump)
 {
@@ -378,7 +379,7 @@ OUTBOX_POSTGRESQL_TEST(restore, delivers_what_the_original_would_under_another_n
     check_restores(fixture, DUMP_CUSTOM, fixture->server);
 }
 
-/* ---- a dump while everybody is at work ---------------------------------------------------- */
+/* ---- a dump while everybody is at work --------------------------------------------- */
 
 struct dumping {
     struct fixture *original;
@@ -437,7 +438,7 @@ OUTBOX_POSTGRESQL_TEST(restore, knows_the_order_from_a_dump_under_load)
     forget(dumping.copied);
 }
 
-/* ---- what it does ------------------------------------------------------------------------- */
+/* ---- what it does ------------------------------------------------------------------ */
 
 /* As if the tables had been made elsewhere. */
 static void estrange(struct fixture *fixture)
@@ -508,7 +509,8 @@ OUTBOX_POSTGRESQL_TEST(restore, of_an_empty_database_is_the_beginning_of_one)
     outbox_fixture_close(outbox);
 }
 
-/* Whoever takes over from an owner that did not let go counts a crash, and goes slowly. */
+/* Whoever takes over from an owner that did not let go counts a crash, and goes
+ * slowly. */
 OUTBOX_POSTGRESQL_TEST(restore, takes_nobody_for_dead)
 {
     struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "anna");
@@ -566,7 +568,8 @@ OUTBOX_POSTGRESQL_TEST(restore, goes_on_behind_ids_that_the_sequence_forgot)
     weir_outbox_destroy(outbox);
 }
 
-/* Lost at its first statement, at its second, ...: each time nothing has happened, or all. */
+/* Lost at its first statement, at its second, ...: each time nothing has happened, or
+ * all. */
 OUTBOX_POSTGRESQL_TEST(restore, is_all_or_nothing)
 {
     PGconn *session = pg_outbox_connect(fixture);
@@ -607,9 +610,10 @@ OUTBOX_POSTGRESQL_TEST(restore, is_all_or_nothing)
     PQfinish(session);
 }
 
-/* ---- who is refused ----------------------------------------------------------------------- */
+/* ---- who is refused ---------------------------------------------------------------- */
 
-/* Workers of a category that were refused; they are told that there is something to do. */
+/* Workers of a category that were refused; they are told that there is something to
+ * do. */
 static uint64_t count_failures(struct fixture *fixture, struct weir_outbox *outbox,
                                const char *category)
 {
@@ -625,7 +629,8 @@ static uint64_t count_failures(struct fixture *fixture, struct weir_outbox *outb
     return 0;
 }
 
-/* It runs, and behind its address there is a restored database from one moment to the next. */
+/* It runs, and behind its address there is a restored database from one moment to the
+ * next. */
 OUTBOX_POSTGRESQL_TEST(restore, stops_a_process_whose_connections_lead_there)
 {
     struct recorder *recorder = recorder_new();
@@ -685,7 +690,7 @@ OUTBOX_POSTGRESQL_TEST(restore, refuses_an_enqueue_on_an_adopted_connection)
     PQfinish(session);
 }
 
-/* ---- MariaDB ------------------------------------------------------------------------------ */
+/* ---- MariaDB ----------------------------------------------------------------------- */
 
 OUTBOX_MARIADB_TEST(restore, needs_nothing)
 {

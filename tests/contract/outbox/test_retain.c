@@ -35,7 +35,8 @@ static long long ago_us(int seconds)
     return ((long long)time(NULL) - seconds) * 1000000;
 }
 
-/* Append messages that are so many seconds old, in a leaf of their own; all are readable. */
+/* Append messages that are so many seconds old, in a leaf of their own; all are
+ * readable. */
 static struct weir_log_position append_aged(struct log_fixture *log_fixture, size_t count,
                                             int64_t queue, int seconds)
 {
@@ -117,7 +118,8 @@ OUTBOX_TEST(retain, ends_with_the_age_of_a_message)
     log_fixture_close(&log_fixture);
 }
 
-/* On PostgreSQL positions are raised by leaf, and those of other leaves are not given up. */
+/* On PostgreSQL positions are raised by leaf, and those of other leaves are not given
+ * up. */
 OUTBOX_TEST(retain, says_nothing_of_what_is_passed_and_younger)
 {
     struct log_fixture log_fixture = open_retaining(fixture, 0);
@@ -175,8 +177,8 @@ OUTBOX_TEST(retain, is_not_needed_by_a_subscription_that_is_far_behind)
     log_fixture_close(&log_fixture);
 }
 
-/* Few rows among many that go, in one window of the sweep or in one leaf: if they were needed, they
- * would be set aside. */
+/* Few rows among many that go, in one window of the sweep or in one leaf: if they were
+ * needed, they would be set aside. */
 OUTBOX_TEST(retain, sets_nothing_aside)
 {
     struct log_fixture log_fixture = open_retaining(fixture, 0);
@@ -211,7 +213,8 @@ OUTBOX_TEST(retain, that_is_turned_off_removes_what_is_passed)
     log_fixture_close(&log_fixture);
 }
 
-/* A sweep that remembers where what is retained ends still finds what becomes old in front. */
+/* A sweep that remembers where what is retained ends still finds what becomes old in
+ * front. */
 OUTBOX_PLAIN_TEST(retain, that_is_skipped_in_later_rounds_ends_with_the_age_of_a_message)
 {
     struct log_fixture log_fixture = open_retaining(fixture, 0);
@@ -265,7 +268,7 @@ OUTBOX_POSTGRESQL_TEST(retain, is_given_up_when_ids_come_round)
     log_fixture_close(&log_fixture);
 }
 
-/* ---- after a restore -------------------------------------------------------------------------- */
+/* ---- after a restore --------------------------------------------------------------- */
 
 static int64_t count_aside(struct log_fixture *log_fixture)
 {

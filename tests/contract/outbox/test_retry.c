@@ -1,6 +1,6 @@
 /*
- * A message that fails stays at the head of its partition and is tried again, later each time,
- * and nothing forgets how often.
+ * A message that fails stays at the head of its partition and is tried again, later
+ * each time, and nothing forgets how often.
  */
 #include "db/clock.h"
 #include "lib/outbox_fixture.h"
@@ -261,7 +261,7 @@ OUTBOX_TEST(retry, of_the_next_message_begins_with_one)
     outbox_fixture_close(outbox);
 }
 
-/* ---- processes that end -------------------------------------------------------------------- */
+/* ---- processes that end ------------------------------------------------------------ */
 
 enum { FAILING, FINE };
 
@@ -271,8 +271,9 @@ static struct partition_view look_at_process_pool(struct process_pool *process_p
                                     "default", FAILING);
 }
 
-/* Processes that wait for `retry_ns` after a failure. The first one has failed, and was killed.
- * Returns when the next try is due, by the database's clock; or a little earlier. */
+/* Processes that wait for `retry_ns` after a failure. The first one has failed, and was
+ * killed. Returns when the next try is due, by the database's clock; or a little
+ * earlier. */
 static int64_t fail_and_die(struct process_pool *process_pool, struct fixture *fixture,
                             int64_t retry_ns)
 {

@@ -1,6 +1,7 @@
 /*
- * `weir migrate --roles` on PostgreSQL beside an application that goes on: none of its transactions is
- * aborted or refused. On a server of its own, whose roles are nobody else's.
+ * `weir migrate --roles` on PostgreSQL beside an application that goes on: none of its
+ * transactions is aborted or refused. On a server of its own, whose roles are nobody
+ * else's.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,7 +25,7 @@
     "  FROM pg_proc WHERE proname LIKE 'weir\\_%'"                                       \
     " LOOP EXECUTE x; END LOOP; END $$"
 
-/* ---- the command --------------------------------------------------------------------------- */
+/* ---- the command ------------------------------------------------------------------- */
 
 struct command {
     struct fixture *fixture;
@@ -67,7 +68,7 @@ static void command_check(struct command *self)
     weir_db_destroy(self->db);
 }
 
-/* ---- an application ------------------------------------------------------------------------ */
+/* ---- an application ---------------------------------------------------------------- */
 
 static bool waits_for(PGconn *observer, const char *table)
 {
@@ -77,7 +78,8 @@ static bool waits_for(PGconn *observer, const char *table)
                   table) > 0;
 }
 
-/* It reads a table that the command comes to late, and then one that it comes to early. */
+/* It reads a table that the command comes to late, and then one that it comes to
+ * early. */
 static void meets_a_transaction_in_the_other_order(struct fixture *fixture)
 {
     PGconn *application = pg_outbox_connect(fixture);

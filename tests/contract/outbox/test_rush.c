@@ -1,8 +1,8 @@
 /*
- * A rush hour on MariaDB: eight producers, three processes that deliver to leased and to
- * transactional handlers, rejects that become dead letters and are sent again, sweep and retention
- * all the time. Nobody is told of a deadlock or of a lock that was not to be had, and no lock is
- * waited for for long.
+ * A rush hour on MariaDB: eight producers, three processes that deliver to leased and
+ * to transactional handlers, rejects that become dead letters and are sent again, sweep
+ * and retention all the time. Nobody is told of a deadlock or of a lock that was not to
+ * be had, and no lock is waited for for long.
  *
  * The server is the test's own, so what it has counted is ours. WEIR_LONG=1: two minutes.
  */
@@ -78,7 +78,8 @@ static bool hear(struct rush *self, const char *what, enum weir_status status,
     return false;
 }
 
-/* What the outbox has to say of its own calls. That a handler rejects is not its fault. */
+/* What the outbox has to say of its own calls. That a handler rejects is not its
+ * fault. */
 static void listen(void *state, enum weir_log_level level, const char *line)
 {
     if (level >= WEIR_LOG_WARNING && strstr(line, "rejected") == NULL)
@@ -95,7 +96,7 @@ static struct weir_db *open_db(struct rush *self)
     return fixture_open(fixture, &options);
 }
 
-/* ---- producers ---------------------------------------------------------------------------- */
+/* ---- producers --------------------------------------------------------------------- */
 
 struct producer {
     struct rush *rush;
@@ -209,7 +210,7 @@ static void *run_client(void *argument)
     return NULL;
 }
 
-/* ---- consumers ---------------------------------------------------------------------------- */
+/* ---- consumers --------------------------------------------------------------------- */
 
 static bool is_no_good(const struct weir_message *message)
 {
@@ -267,7 +268,7 @@ static struct weir_outbox *start_consumer(struct rush *self, struct weir_db *db)
     return outbox;
 }
 
-/* ---- what the server says ----------------------------------------------------------------- */
+/* ---- what the server says ---------------------------------------------------------- */
 
 static int64_t ask_status(struct fixture *fixture, const char *name)
 {

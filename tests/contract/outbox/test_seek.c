@@ -16,7 +16,7 @@
 static struct weir_fault_points eager = {.armed = {{.name = "keeper.eager", .every = 1}},
                                          .armed_count = 1};
 
-/* ---- a reader that looks for the header ----------------------------------------------------- */
+/* ---- a reader that looks for the header -------------------------------------------- */
 
 struct reader {
     struct recorder *recorder;
@@ -69,7 +69,7 @@ static struct weir_tuning one_by_one(void)
     return tuning;
 }
 
-/* ---- a queue whose messages are all kept ---------------------------------------------------- */
+/* ---- a queue whose messages are all kept ------------------------------------------- */
 
 /* Somebody who has subscribed and does not deliver, so that nothing is removed. */
 static struct weir_outbox *hold(struct fixture *fixture, int32_t partitions)
@@ -115,7 +115,7 @@ static void deliver(struct fixture *fixture, struct weir_outbox *client,
     outbox_fixture_close(outbox);
 }
 
-/* ---- seeking -------------------------------------------------------------------------------- */
+/* ---- seeking ----------------------------------------------------------------------- */
 
 struct told {
     size_t count;
@@ -474,8 +474,8 @@ OUTBOX_TEST(seek, to_a_time_since_which_all_is_there_is_allowed)
     weir_outbox_destroy(client);
 }
 
-/* What it has not passed is kept for it, however much was removed beside it: its own place is the
- * oldest there is, and "beginning" leaves nothing out. */
+/* What it has not passed is kept for it, however much was removed beside it: its own
+ * place is the oldest there is, and "beginning" leaves nothing out. */
 OUTBOX_TEST(seek, of_the_slowest_begins_where_it_stands)
 {
     struct weir_handler_options slow = outbox_fixture_handler("orders", recorder_new());
@@ -502,7 +502,8 @@ OUTBOX_TEST(seek, of_the_slowest_begins_where_it_stands)
     weir_outbox_destroy(idle);
 }
 
-/* A relay that runs meanwhile: what it has in hand counts no more, and no crash is counted. */
+/* A relay that runs meanwhile: what it has in hand counts no more, and no crash is
+ * counted. */
 OUTBOX_TEST(seek, takes_partitions_from_who_serves_them)
 {
     struct reader *reader = reader_new();
@@ -532,7 +533,8 @@ OUTBOX_TEST(seek, takes_partitions_from_who_serves_them)
     weir_outbox_destroy(client);
 }
 
-/* Nothing is under way, so nobody is refused: the process finds out when it looks for its share. */
+/* Nothing is under way, so nobody is refused: the process finds out when it looks for
+ * its share. */
 OUTBOX_TEST(seek, is_noticed_by_a_process_that_has_nothing_to_do)
 {
     struct reader *reader = reader_new();
@@ -594,7 +596,8 @@ OUTBOX_SERVER_TEST(seek, undoes_a_transactional_call)
     weir_outbox_destroy(client);
 }
 
-/* Attempts, the wait for the next one and its reason belong to the message at the head. */
+/* Attempts, the wait for the next one and its reason belong to the message at the
+ * head. */
 OUTBOX_TEST(seek, over_a_failing_head_forgets_how_it_failed)
 {
     struct reader *reader = reader_new();
@@ -675,7 +678,7 @@ OUTBOX_POSTGRESQL_TEST(seek, counts_rows_in_two_places_once)
     weir_outbox_destroy(client);
 }
 
-/* ---- beside others -------------------------------------------------------------------------- */
+/* ---- beside others ----------------------------------------------------------------- */
 
 struct intruder {
     struct fixture *fixture;
@@ -711,7 +714,8 @@ OUTBOX_TEST(seek, whose_messages_are_removed_meanwhile_is_found_anew)
     weir_outbox_destroy(client);
 }
 
-/* Whenever it has counted: the last time nothing can be removed, since it has the lock. */
+/* Whenever it has counted: the last time nothing can be removed, since it has the
+ * lock. */
 OUTBOX_TEST(seek, whose_messages_are_removed_all_the_time_is_done_under_the_lock)
 {
     struct reader *reader = reader_new();
@@ -745,7 +749,8 @@ static void seek_back(void *argument)
     weir_outbox_destroy(other);
 }
 
-/* The second finds the position where the first has put it; numbers are those of the log. */
+/* The second finds the position where the first has put it; numbers are those of the
+ * log. */
 OUTBOX_TEST(seek, beside_another_seek_keeps_the_numbers)
 {
     struct reader *reader = reader_new();
@@ -771,7 +776,8 @@ OUTBOX_TEST(seek, beside_another_seek_keeps_the_numbers)
     weir_outbox_destroy(client);
 }
 
-/* A process that dies in the middle of it has moved nothing: no partition, and no lease. */
+/* A process that dies in the middle of it has moved nothing: no partition, and no
+ * lease. */
 OUTBOX_POSTGRESQL_TEST(seek, that_ends_in_the_middle_has_moved_nothing)
 {
     struct reader *reader = reader_new();

@@ -30,7 +30,8 @@ static int64_t enqueued(const struct process_pool *process_pool)
     return sum;
 }
 
-/* Nobody died, so nobody was told of a failed attempt; and no two were at one partition. */
+/* Nobody died, so nobody was told of a failed attempt; and no two were at one
+ * partition. */
 static void check_quiet(const struct process_pool *process_pool)
 {
     for (int32_t p = 0; p < process_pool->ledger->options.partitions; p++) {
@@ -77,7 +78,7 @@ OUTBOX_TEST(shares, are_equal_and_follow_who_comes_and_goes)
     process_pool_close(&process_pool);
 }
 
-/* ---- to within one --------------------------------------------------------------------------- */
+/* ---- to within one ----------------------------------------------------------------- */
 
 enum { MEMBERS_MAX = 3 };
 
@@ -252,7 +253,8 @@ OUTBOX_TEST(shares, leave_a_process_waiting_when_there_are_too_few_partitions)
     process_pool_close(&process_pool);
 }
 
-/* The call that began first may last for ever: it is not what a newcomer is made to wait for. */
+/* The call that began first may last for ever: it is not what a newcomer is made to
+ * wait for. */
 OUTBOX_TEST(shares, of_a_newcomer_do_not_wait_for_a_long_call)
 {
     struct weir_fault_points points;

@@ -1,9 +1,9 @@
 /*
- * Tests of the folder for signals (`signal=` in a URL of MariaDB): messages of another process of
- * the same host are delivered at once.
+ * Tests of the folder for signals (`signal=` in a URL of MariaDB): messages of another
+ * process of the same host are delivered at once.
  *
- * One that has nothing to do looks once a second. A message that comes just after such a look would
- * wait for the next one, if nobody told.
+ * One that has nothing to do looks once a second. A message that comes just after such
+ * a look would wait for the next one, if nobody told.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void consumer_close(struct consumer *self);
 static void send_one(struct consumer *self);
 static struct weir_wake_info info(struct consumer *self);
 
-/* ---- the claims --------------------------------------------------------------------------- */
+/* ---- the claims -------------------------------------------------------------------- */
 
 OUTBOX_MARIADB_TEST(signal, has_a_message_of_another_process_delivered_at_once)
 {
@@ -92,8 +92,8 @@ OUTBOX_MARIADB_TEST(signal, is_not_needed_to_have_messages_delivered)
     consumer_close(&consumer);
 }
 
-/* What is found makes it look again soon: messages that nobody tells of come in quick succession
- * all the same. Ten by looks of once a second would take ten seconds. */
+/* What is found makes it look again soon: messages that nobody tells of come in quick
+ * succession all the same. Ten by looks of once a second would take ten seconds. */
 OUTBOX_MARIADB_TEST(poll, is_faster_while_messages_come)
 {
     struct recorder *recorder = recorder_new();
@@ -117,7 +117,7 @@ OUTBOX_MARIADB_TEST(poll, is_faster_while_messages_come)
     outbox_fixture_close(outbox);
 }
 
-/* ---- helpers ------------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 static struct weir_outbox *open_outbox(struct fixture *fixture, struct weir_db *db,
                                        const char *name)

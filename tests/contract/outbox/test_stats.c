@@ -1,5 +1,6 @@
 /*
- * Statistics in the pipeline: what each kind of worker counts, and what the reporter writes.
+ * Statistics in the pipeline: what each kind of worker counts, and what the reporter
+ * writes.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 enum { MESSAGES = 6, LINE_SIZE = 256 };
 
-/* ---- counts -------------------------------------------------------------------------------- */
+/* ---- counts ------------------------------------------------------------------------ */
 
 static struct weir_stats_row row_of(struct weir_outbox *outbox, const char *category)
 {
@@ -132,7 +133,7 @@ OUTBOX_TEST(statistics, of_the_sweep_count_rows_that_are_removed)
     outbox_fixture_close(outbox);
 }
 
-/* ---- reports ------------------------------------------------------------------------------- */
+/* ---- reports ----------------------------------------------------------------------- */
 
 /* What the lines of the reporter say, summed up. */
 struct paper {

@@ -33,8 +33,8 @@ OUTBOX_TEST(stop, without_a_start_and_twice_is_nothing)
     weir_outbox_destroy(outbox);
 }
 
-/* In the middle of 600 messages: what was done before the stop stays done, and the next process
- * does the rest. */
+/* In the middle of 600 messages: what was done before the stop stays done, and the next
+ * process does the rest. */
 OUTBOX_TEST(stop, ends_in_time_and_delivers_nothing_afterwards)
 {
     struct recorder *first = recorder_new();
@@ -152,7 +152,7 @@ OUTBOX_TEST(start, without_queues_works_and_enqueueing_does_not)
     outbox_fixture_close(outbox);
 }
 
-/* ---- a handler that hangs ------------------------------------------------------------------ */
+/* ---- a handler that hangs ---------------------------------------------------------- */
 
 static size_t threads(void)
 {

@@ -62,7 +62,7 @@ static enum weir_status remove_mail(struct fixture *fixture, struct weir_outbox 
                                            &fixture->error);
 }
 
-/* ---- listing ------------------------------------------------------------------------------ */
+/* ---- listing ----------------------------------------------------------------------- */
 
 struct listed {
     size_t count;
@@ -144,7 +144,7 @@ OUTBOX_TEST(subscription_list, is_of_one_queue_or_of_all)
     outbox_fixture_close(outbox);
 }
 
-/* ---- pausing ------------------------------------------------------------------------------ */
+/* ---- pausing ----------------------------------------------------------------------- */
 
 OUTBOX_TEST(subscription_pause, holds_one_and_not_the_others)
 {
@@ -236,7 +236,7 @@ OUTBOX_TEST(subscription_pause, of_what_is_not_there_is_refused)
     weir_outbox_destroy(outbox);
 }
 
-/* ---- removing ----------------------------------------------------------------------------- */
+/* ---- removing ---------------------------------------------------------------------- */
 
 OUTBOX_TEST(subscription_remove, is_refused_while_a_live_process_serves_it)
 {

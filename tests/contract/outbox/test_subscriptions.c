@@ -1,5 +1,6 @@
 /*
- * Who gets what: several purposes get everything each, several processes share one purpose.
+ * Who gets what: several purposes get everything each, several processes share one
+ * purpose.
  */
 #include <string.h>
 
@@ -169,7 +170,7 @@ OUTBOX_TEST(subscription, goes_to_those_who_stay_when_a_process_stops)
     outbox_fixture_close(bert);
 }
 
-/* ---- newcomers --------------------------------------------------------------------------- */
+/* ---- newcomers --------------------------------------------------------------------- */
 
 OUTBOX_TEST(subscription, that_is_new_gets_everything_from_the_beginning)
 {

@@ -1,9 +1,9 @@
 /*
- * What is removed from the log, seen from outside: by a newcomer who wants everything from the
- * beginning, and by those who are slow.
+ * What is removed from the log, seen from outside: by a newcomer who wants everything
+ * from the beginning, and by those who are slow.
  *
- * When the sweep has come by is read off the tables, since nobody else can see it; what is left
- * is asked through the API.
+ * When the sweep has come by is read off the tables, since nobody else can see it; what
+ * is left is asked through the API.
  */
 #include <stdio.h>
 
@@ -23,7 +23,8 @@ static int64_t kept_rows(struct fixture *fixture)
     return fixture_ask(fixture, text);
 }
 
-/* Segments are emptied when others are being filled and most of what is in them is passed. */
+/* Segments are emptied when others are being filled and most of what is in them is
+ * passed. */
 static void make_noise(struct fixture *fixture, struct weir_outbox *outbox,
                        struct recorder *noise)
 {
@@ -239,7 +240,8 @@ OUTBOX_TEST(sweeping, removes_what_is_left_of_a_removed_queue)
     outbox_fixture_close(outbox);
 }
 
-/* Two processes sweep while messages flow: nothing is lost, and in the end nothing is left. */
+/* Two processes sweep while messages flow: nothing is lost, and in the end nothing is
+ * left. */
 OUTBOX_TEST(sweeping, by_two_processes_at_once_loses_nothing)
 {
     struct recorder *recorders[2] = {recorder_new(), recorder_new()};
@@ -259,7 +261,8 @@ OUTBOX_TEST(sweeping, by_two_processes_at_once_loses_nothing)
     for (int32_t i = 0; i < 4; i++)
         wait_until(outbox_fixture_seq(fixture, outboxes[0], "orders", i) == 400);
 
-    /* PostgreSQL: the segment that is being filled stays, with what it has from earlier rounds */
+    /* PostgreSQL: the segment that is being filled stays, with what it has from earlier
+     * rounds */
     wait_until(kept_rows(fixture) <=
                (fixture->engine == WEIR_POSTGRESQL ? 1600 / 8 + 16 : 0));
 

@@ -1,6 +1,7 @@
 /*
- * What is special about the sweep on MariaDB: where the log begins is a counter, which may pass
- * nothing that is kept; a lock keeps subscriptions away; and others may sweep at the same time.
+ * What is special about the sweep on MariaDB: where the log begins is a counter, which
+ * may pass nothing that is kept; a lock keeps subscriptions away; and others may sweep
+ * at the same time.
  */
 #include "base/fault_point.h"
 #include "contract/outbox/log_fixture.h"
@@ -60,10 +61,10 @@ static struct weir_sweep_report step_with(struct log_fixture *log_fixture,
     return report;
 }
 
-/* ---- where the log begins ----------------------------------------------------------------- */
+/* ---- where the log begins ---------------------------------------------------------- */
 
-/* Somebody who looks at an old state keeps all of it in the index, so that it must not be walked
- * over again. */
+/* Somebody who looks at an old state keeps all of it in the index, so that it must not
+ * be walked over again. */
 OUTBOX_MARIADB_TEST(sweep, begins_behind_what_is_gone_while_an_old_state_is_looked_at)
 {
     struct log_fixture log_fixture = open_swept(fixture);
@@ -210,7 +211,7 @@ OUTBOX_MARIADB_TEST(sweep, sets_rows_aside_as_they_are)
     log_fixture_close(&log_fixture);
 }
 
-/* ---- subscribing -------------------------------------------------------------------------- */
+/* ---- subscribing ------------------------------------------------------------------- */
 
 static void subscribe(void *argument)
 {
@@ -308,7 +309,7 @@ OUTBOX_MARIADB_TEST(sweep, leaves_everything_while_a_subscription_is_being_made)
     log_fixture_close(&log_fixture);
 }
 
-/* ---- others ------------------------------------------------------------------------------- */
+/* ---- others ------------------------------------------------------------------------ */
 
 static void sweep_all(void *argument)
 {
@@ -347,8 +348,9 @@ OUTBOX_MARIADB_TEST(sweep, is_harmless_when_another_has_swept_since_it_looked)
     check_two_sweeps(fixture, "sweep lock", 1);
 }
 
-/* A read view may show a move and not the one before it (mariadb/log.h, M2). What comes while it is
- * made is left alone, or rows between would be deleted that nobody has looked at. */
+/* A read view may show a move and not the one before it (mariadb/log.h, M2). What comes
+ * while it is made is left alone, or rows between would be deleted that nobody has
+ * looked at. */
 static void append_and_pass(void *argument)
 {
     pass(argument, append(argument, 100));

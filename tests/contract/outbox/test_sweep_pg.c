@@ -1,8 +1,9 @@
 /*
  * The sweep on PostgreSQL: what all have passed goes, and nothing else.
  *
- * Segments hold 64 ids here: leaf 0 the ids 1 to 63, leaf 1 those from 64 to 127, and so on. What a
- * reader would get is found from the definition of the order (pg_outbox.h), before and after.
+ * Segments hold 64 ids here: leaf 0 the ids 1 to 63, leaf 1 those from 64 to 127, and
+ * so on. What a reader would get is found from the definition of the order
+ * (pg_outbox.h), before and after.
  */
 #include <stdio.h>
 #include <string.h>
@@ -94,7 +95,7 @@ static void check_removed_place(struct setup *self, int64_t cut, int64_t id)
               id);
 }
 
-/* ---- what goes ----------------------------------------------------------------------------- */
+/* ---- what goes --------------------------------------------------------------------- */
 
 OUTBOX_POSTGRESQL_TEST(sweep, removes_a_leaf_that_all_have_passed)
 {
@@ -181,7 +182,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, removes_what_nobody_reads_if_the_queue_says_so)
     setup_close(&setup);
 }
 
-/* ---- what stays ---------------------------------------------------------------------------- */
+/* ---- what stays -------------------------------------------------------------------- */
 
 OUTBOX_POSTGRESQL_TEST(sweep, leaves_a_small_leaf_that_is_being_filled)
 {
@@ -196,7 +197,8 @@ OUTBOX_POSTGRESQL_TEST(sweep, leaves_a_small_leaf_that_is_being_filled)
     setup_close(&setup);
 }
 
-/* Running, then committed, then in a cut: only then may its leaf go, and it is set aside. */
+/* Running, then committed, then in a cut: only then may its leaf go, and it is set
+ * aside. */
 OUTBOX_POSTGRESQL_TEST(sweep, waits_for_the_cut_of_every_row)
 {
     struct setup setup;
@@ -298,7 +300,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, keeps_everything_when_an_ack_is_missing)
     setup_close(&setup);
 }
 
-/* ---- set aside ----------------------------------------------------------------------------- */
+/* ---- set aside --------------------------------------------------------------------- */
 
 /* Id 1 is the oldest by id and the newest by cut: it has not been passed. */
 OUTBOX_POSTGRESQL_TEST(sweep, judges_late_rows_by_their_cut)
@@ -359,7 +361,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, removes_rows_set_aside_once_all_have_passed_them)
     setup_close(&setup);
 }
 
-/* ---- a subscription that stands still -------------------------------------------------------- */
+/* ---- a subscription that stands still ---------------------------------------------- */
 
 /* As if everything in the log had been written that long ago. */
 static void make_older(struct setup *self, int minutes)
@@ -512,7 +514,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, copies_a_row_that_comes_late_below_what_was_copied
     setup_close(&setup);
 }
 
-/* ---- between a copy and the emptying ------------------------------------------------------- */
+/* ---- between a copy and the emptying ----------------------------------------------- */
 
 static void subscribe_late(void *argument)
 {
@@ -540,8 +542,8 @@ OUTBOX_POSTGRESQL_TEST(sweep, lets_a_new_subscription_begin_behind_what_was_copi
     setup_close(&setup);
 }
 
-/* A row that the copy has not seen, and that was passed since: a dump may see the copy and not yet
- * the ack, so the leaf stays until it is copied again. */
+/* A row that the copy has not seen, and that was passed since: a dump may see the copy
+ * and not yet the ack, so the leaf stays until it is copied again. */
 static void write_and_pass(void *argument)
 {
     struct setup *setup = argument;
@@ -613,7 +615,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, does_not_wait_for_a_long_transaction)
     setup_close(&setup);
 }
 
-/* ---- a step that fails ---------------------------------------------------------------------- */
+/* ---- a step that fails ------------------------------------------------------------- */
 
 OUTBOX_POSTGRESQL_TEST(sweep, goes_on_behind_a_step_that_fails)
 {
@@ -642,9 +644,10 @@ OUTBOX_POSTGRESQL_TEST(sweep, goes_on_behind_a_step_that_fails)
     setup_close(&setup);
 }
 
-/* ---- readers ------------------------------------------------------------------------------- */
+/* ---- readers ----------------------------------------------------------------------- */
 
-/* Writers that overlap, some rolled back, and cuts between them; the same for the same seed. */
+/* Writers that overlap, some rolled back, and cuts between them; the same for the same
+ * seed. */
 static void write_at_random(struct setup *self, struct weir_random *random, int rounds)
 {
     PGconn *writers[3];
@@ -723,7 +726,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, changes_nothing_for_readers_that_have_not_passed)
     setup_close(&setup);
 }
 
-/* ---- others at work ------------------------------------------------------------------------ */
+/* ---- others at work ---------------------------------------------------------------- */
 
 OUTBOX_POSTGRESQL_TEST(sweep, yields_to_another_sweep)
 {
@@ -767,7 +770,8 @@ static void stop_reading(void *argument)
     pg_run(argument, "COMMIT");
 }
 
-/* Refused while a reader has the leaf, had when it is done: tried again, never waited for. */
+/* Refused while a reader has the leaf, had when it is done: tried again, never waited
+ * for. */
 OUTBOX_POSTGRESQL_TEST(sweep, tries_again_when_a_reader_has_the_leaf)
 {
     struct weir_fault_points points;
@@ -834,7 +838,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, is_not_disturbed_by_a_leaf_that_is_filled_again)
     setup_close(&setup);
 }
 
-/* ---- acks ---------------------------------------------------------------------------------- */
+/* ---- acks -------------------------------------------------------------------------- */
 
 OUTBOX_POSTGRESQL_TEST(sweep, carries_the_newest_acks_to_another_leaf)
 {
@@ -917,7 +921,7 @@ OUTBOX_POSTGRESQL_TEST(sweep, loses_no_ack_when_the_sequence_comes_round)
     setup_close(&setup);
 }
 
-/* ---- cuts ---------------------------------------------------------------------------------- */
+/* ---- cuts -------------------------------------------------------------------------- */
 
 /* Cuts up to `last`, which see nothing. */
 static void make_cuts(struct setup *self, int64_t last)
@@ -960,7 +964,8 @@ OUTBOX_POSTGRESQL_TEST(sweep, keeps_the_cut_before_the_oldest_row)
     setup_close(&setup);
 }
 
-/* The position is older than every cut row that is left: nothing of the leaf is passed. */
+/* The position is older than every cut row that is left: nothing of the leaf is
+ * passed. */
 OUTBOX_POSTGRESQL_TEST(sweep, takes_rows_as_not_passed_when_the_cut_of_the_place_is_gone)
 {
     struct setup setup;
@@ -982,10 +987,10 @@ OUTBOX_POSTGRESQL_TEST(sweep, takes_rows_as_not_passed_when_the_cut_of_the_place
     setup_close(&setup);
 }
 
-/* ---- crashes ------------------------------------------------------------------------------- */
+/* ---- crashes ----------------------------------------------------------------------- */
 
-/* The steps that have something to do, and the nth statement of them loses its connection; false:
- * they have fewer. */
+/* The steps that have something to do, and the nth statement of them loses its
+ * connection; false: they have fewer. */
 static bool sweep_with_loss(struct setup *self, uint64_t at)
 {
     struct weir_db_options options = fixture_options(self->fixture);
@@ -1035,8 +1040,8 @@ OUTBOX_POSTGRESQL_TEST(sweep, survives_a_crash_at_every_statement)
 
         met = sweep_with_loss(&setup, at);
 
-        /* A session that was cut off is noticed by the server a moment later. Until then it
-         * counts as somebody else who sweeps. */
+        /* A session that was cut off is noticed by the server a moment later. Until
+         * then it counts as somebody else who sweeps. */
         wait_until(fixture_is_unlocked(fixture, "weir_log_0"));
         wait_until(fixture_ask(fixture,
                                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"

@@ -1,7 +1,7 @@
 /*
- * Processes that die, stop, or lose the session of their liveness lock, and how soon the others
- * know. Leases outlast the test's patience unless a test is about them: what is served before they end
- * was taken over by the lock.
+ * Processes that die, stop, or lose the session of their liveness lock, and how soon
+ * the others know. Leases outlast the test's patience unless a test is about them: what
+ * is served before they end was taken over by the lock.
  */
 #include <libpq-fe.h>
 #include <mysql.h>
@@ -88,8 +88,8 @@ static void end_session_on_mariadb(struct fixture *fixture)
     fixture_give(fixture, connection);
 }
 
-/* The server ends a session that holds a liveness lock in this database, or all of them; on SQLite the
- * file is removed. */
+/* The server ends a session that holds a liveness lock in this database, or all of
+ * them; on SQLite the file is removed. */
 static void end_liveness_sessions(struct process_pool *process_pool)
 {
     struct fixture *fixture = process_pool->fixture;
@@ -112,7 +112,7 @@ static void end_liveness_sessions(struct process_pool *process_pool)
     }
 }
 
-/* ---- death --------------------------------------------------------------------------------- */
+/* ---- death ------------------------------------------------------------------------- */
 
 OUTBOX_TEST(takeover, of_a_killed_process_does_not_wait_for_its_lease)
 {
@@ -245,9 +245,10 @@ OUTBOX_TEST(takeover, of_a_stopped_process_comes_with_the_end_of_its_lease)
     process_pool_close(&process_pool);
 }
 
-/* ---- ghosts: members that are rows and nothing else ----------------------------------------- */
+/* ---- ghosts: members that are rows and nothing else -------------------------------- */
 
-/* It holds all partitions for long, and nobody its lock. Before anybody else serves the queue. */
+/* It holds all partitions for long, and nobody its lock. Before anybody else serves the
+ * queue. */
 static void write_ghost(struct process_pool *process_pool, int alive_by)
 {
     char sql[400];
@@ -323,7 +324,8 @@ static void wait_for_pass(void *argument)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* One has found the dead, and waits at the grave until the other has evicted it and taken a share. */
+/* One has found the dead, and waits at the grave until the other has evicted it and
+ * taken a share. */
 OUTBOX_TEST(takeover, by_two_at_once_is_as_by_one)
 {
     enum { BURYING, EVICTED, TAKEN };
@@ -362,7 +364,7 @@ OUTBOX_TEST(takeover, by_two_at_once_is_as_by_one)
     process_pool_close(&process_pool);
 }
 
-/* ---- the own session ------------------------------------------------------------------------ */
+/* ---- the own session --------------------------------------------------------------- */
 
 struct obedient {
     _Atomic int calls;
@@ -462,7 +464,8 @@ OUTBOX_TEST(lost_session, under_load_loses_nothing_and_keeps_the_order)
     process_pool_close(&process_pool);
 }
 
-/* Everybody's session is lost at once. Each comes back by itself, and no lease is waited for. */
+/* Everybody's session is lost at once. Each comes back by itself, and no lease is
+ * waited for. */
 static void outlive_restart(struct fixture *fixture)
 {
     struct process_pool process_pool;
@@ -501,7 +504,7 @@ WEIR_TEST(lost_session, by_a_restart_of_the_server_is_a_pause_on_mariadb)
     outbox_fixture_run_own(WEIR_MARIADB, NULL, outlive_restart);
 }
 
-/* ---- connections that are not that session -------------------------------------------------- */
+/* ---- connections that are not that session ----------------------------------------- */
 
 /* The one connection that the test has of its own. */
 static int64_t session_of_test(struct fixture *fixture)
@@ -557,7 +560,8 @@ static void print_url(const struct fixture *fixture, char *out, size_t size)
         (void)snprintf(out, size, "%s", fixture->url);
 }
 
-/* They end for reasons of their own: an idle timeout, a handler that leaves one in disorder. */
+/* They end for reasons of their own: an idle timeout, a handler that leaves one in
+ * disorder. */
 OUTBOX_SERVER_TEST(lost_connections, cost_no_partition_while_the_session_is_there)
 {
     struct weir_db_options options = fixture_options(fixture);
@@ -594,7 +598,7 @@ OUTBOX_SERVER_TEST(lost_connections, cost_no_partition_while_the_session_is_ther
     process_pool_close(&process_pool);
 }
 
-/* ---- a switchover ---------------------------------------------------------------------------- */
+/* ---- a switchover ------------------------------------------------------------------ */
 
 /* What the other server has, while that is stopped. */
 static void copy_data(const struct process_options *log_position, void *argument)
@@ -654,9 +658,9 @@ static int64_t known_by_lock(struct fixture *fixture, int seen)
 }
 
 /*
- * One name for two servers. The old primary takes no writes any more, the name leads to the
- * new one, and who is connected to the old one stays there until it writes: the session never
- * does.
+ * One name for two servers. The old primary takes no writes any more, the name leads to
+ * the new one, and who is connected to the old one stays there until it writes: the
+ * session never does.
  */
 static void switch_over(struct fixture *fixture)
 {
@@ -704,7 +708,7 @@ WEIR_TEST(lost_session, on_the_server_of_before_a_switchover_is_left_on_mariadb)
     outbox_fixture_run_own(WEIR_MARIADB, NULL, switch_over);
 }
 
-/* ---- after it -------------------------------------------------------------------------------- */
+/* ---- after it ---------------------------------------------------------------------- */
 
 struct moments {
     _Atomic int64_t entered_ns;
@@ -753,7 +757,7 @@ OUTBOX_TEST(lost_session, is_followed_by_two_seconds_in_which_nobody_is_judged)
     process_pool_close(&process_pool);
 }
 
-/* ---- silence -------------------------------------------------------------------------------- */
+/* ---- silence ----------------------------------------------------------------------- */
 
 OUTBOX_TEST(presence, of_a_process_alone_costs_no_statement)
 {

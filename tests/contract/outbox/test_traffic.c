@@ -1,5 +1,6 @@
 /*
- * Rates: how many messages per second go into a queue and come out of it, as an operator sees it.
+ * Rates: how many messages per second go into a queue and come out of it, as an
+ * operator sees it.
  */
 #include <string.h>
 
@@ -60,7 +61,7 @@ static struct weir_outbox *two_queues(struct fixture *fixture)
     " (ORDER BY era DESC, id DESC) AS n FROM {p}_incoming) r USING (era, id)"            \
     " SET i.created_us = i.created_us - 10000 * (r.n - 1)"
 
-/* ---- in ------------------------------------------------------------------------------------- */
+/* ---- in ---------------------------------------------------------------------------- */
 
 OUTBOX_TEST(rate_in, of_a_queue_without_messages_is_0)
 {
@@ -120,7 +121,7 @@ OUTBOX_TEST(rate_in, looks_at_the_newest_messages_only)
     weir_outbox_destroy(outbox);
 }
 
-/* ---- out ------------------------------------------------------------------------------------ */
+/* ---- out --------------------------------------------------------------------------- */
 
 static int64_t subscribe(struct fixture *fixture, struct weir_outbox *outbox,
                          const char *name)

@@ -1,6 +1,6 @@
 /*
- * Handlers inside the transaction that moves their position: what their answers do to what they
- * wrote, and what happens when their own statements fail.
+ * Handlers inside the transaction that moves their position: what their answers do to
+ * what they wrote, and what happens when their own statements fail.
  */
 #include <libpq-fe.h>
 #include <mysql.h>
@@ -13,8 +13,9 @@
 #include "lib/outbox_fixture.h"
 #include "weir/context.h"
 
-/* Writes an effect for each message, runs statements of the test's, then answers as the recorder
- * says. Static, as recorders are: a test that fails leaves its handlers behind. */
+/* Writes an effect for each message, runs statements of the test's, then answers as the
+ * recorder says. Static, as recorders are: a test that fails leaves its handlers
+ * behind. */
 struct client {
     struct recorder *recorder;
     struct weir_outbox *outbox;
@@ -132,7 +133,7 @@ static void check_once(struct fixture *fixture, int64_t count)
     check_int(effects_repeated(fixture), 0);
 }
 
-/* ---- answers ----------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------- */
 
 OUTBOX_TEST(transactional, done_moves_the_position_and_keeps_what_was_written)
 {
@@ -293,7 +294,7 @@ OUTBOX_TEST(transactional, call_has_at_most_60_messages)
     outbox_fixture_close(outbox);
 }
 
-/* ---- statements that fail ------------------------------------------------------------------ */
+/* ---- statements that fail ---------------------------------------------------------- */
 
 static const char *const BAD_SQL = "INSERT INTO there_is_no_such_table VALUES (1)";
 
@@ -391,9 +392,10 @@ OUTBOX_DEFERRED_TEST(transactional,
     outbox_fixture_close(outbox);
 }
 
-/* ---- the transaction is weir's -------------------------------------------------------------- */
+/* ---- the transaction is weir's ----------------------------------------------------- */
 
-/* `sql` at message 2 of 3, once: everything comes again, and happens once all the same. */
+/* `sql` at message 2 of 3, once: everything comes again, and happens once all the
+ * same. */
 static void end_transaction(struct fixture *fixture, const char *sql)
 {
     struct client *client = client_new();
@@ -431,8 +433,8 @@ OUTBOX_SQLITE_TEST(transactional, write_after_a_rollback_is_refused)
     end_transaction(fixture, "ROLLBACK; INSERT INTO effect VALUES (0, 2)");
 }
 
-/* Also when it is the server who gives the transaction up, to end a deadlock: whoever goes on
- * all the same commits nothing. */
+/* Also when it is the server who gives the transaction up, to end a deadlock: whoever
+ * goes on all the same commits nothing. */
 OUTBOX_MARIADB_TEST(transactional, write_after_a_rollback_is_undone)
 {
     end_transaction(fixture, "ROLLBACK; INSERT INTO effect VALUES (0, 2)");
@@ -490,7 +492,7 @@ OUTBOX_TEST(transactional, savepoints_of_the_handler_are_its_own)
     outbox_fixture_close(outbox);
 }
 
-/* ---- what a handler leaves behind ----------------------------------------------------------- */
+/* ---- what a handler leaves behind -------------------------------------------------- */
 
 /* A statement that nobody reads to its end, at the first message, once. */
 static enum weir_outcome leave_rows(struct weir_context *context, void *state,
@@ -554,7 +556,7 @@ OUTBOX_SQLITE_TEST(transactional, rows_that_were_not_read_are_given_up)
     weir_outbox_destroy(outbox);
 }
 
-/* ---- batches ------------------------------------------------------------------------------ */
+/* ---- batches ----------------------------------------------------------------------- */
 
 /* Takes all, writes for each, acks each; at the end it answers as told. */
 static enum weir_outcome on_batch(struct weir_context *context, void *state,
@@ -736,7 +738,7 @@ OUTBOX_TEST(transactional, batch_ack_of_more_than_was_taken_is_refused)
     outbox_fixture_close(outbox);
 }
 
-/* ---- enqueueing ---------------------------------------------------------------------------- */
+/* ---- enqueueing -------------------------------------------------------------------- */
 
 /* Each order makes a letter, in the same transaction. */
 static enum weir_outcome forward(struct weir_context *context, void *state,
@@ -782,7 +784,7 @@ OUTBOX_TEST(transactional, enqueue_happens_with_the_rest_and_wakes_the_next)
     outbox_fixture_close(outbox);
 }
 
-/* ---- with others ---------------------------------------------------------------------------- */
+/* ---- with others ------------------------------------------------------------------- */
 
 OUTBOX_TEST(transactional, handler_and_a_leased_one_may_follow_each_other)
 {

@@ -15,7 +15,7 @@
 
 enum { PARTITIONS = 4 };
 
-/* ---- faults of the driver ------------------------------------------------------------------ */
+/* ---- faults of the driver ---------------------------------------------------------- */
 
 static struct weir_db *open_with(struct fixture *fixture,
                                  struct weir_fault_points *points)
@@ -27,7 +27,8 @@ static struct weir_db *open_with(struct fixture *fixture,
     return db;
 }
 
-/* Two processes whose every `every`th pass of a point fails, until that has happened often. */
+/* Two processes whose every `every`th pass of a point fails, until that has happened
+ * often. */
 static void deliver_with(struct fixture *fixture, const char *point, uint64_t every)
 {
     enum { WAVES_MIN = 6, FAILURES_MIN = 10, WAVE = 40 };
@@ -82,7 +83,7 @@ OUTBOX_TEST(transactional_faults, failing_calls_repeat_nothing)
     deliver_with(fixture, "db.fail", 97);
 }
 
-/* ---- one message that fails in its own way --------------------------------------------------- */
+/* ---- one message that fails in its own way ----------------------------------------- */
 
 struct client {
     struct recorder *recorder;
@@ -196,7 +197,7 @@ OUTBOX_TEST(transactional_faults, statement_is_cancelled_when_the_budget_is_over
     fixture->db = db;
 }
 
-/* ---- those who are late --------------------------------------------------------------------- */
+/* ---- those who are late ------------------------------------------------------------ */
 
 /* Its first message blocks until its recorder is released, and its lease is short. */
 static struct weir_outbox *open_late(struct fixture *fixture, struct client *client)
@@ -229,7 +230,8 @@ OUTBOX_TEST(transactional_faults, answer_after_the_budget_counts_for_nothing)
     outbox_fixture_close(outbox);
 }
 
-/* On SQLite nobody else can write before it is over, so there is nobody to be late for. */
+/* On SQLite nobody else can write before it is over, so there is nobody to be late
+ * for. */
 OUTBOX_SERVER_TEST(transactional_faults, late_handler_loses_its_partition)
 {
     struct client *late = client_new(NULL);
@@ -294,8 +296,8 @@ static void hold(void *argument)
         weir_clock_sleep(WEIR_MILLISECONDS(1));
 }
 
-/* Its handler answered in time, but nobody renews its lease any more: the comparison that counts is
- * the one behind the lock. */
+/* Its handler answered in time, but nobody renews its lease any more: the comparison
+ * that counts is the one behind the lock. */
 OUTBOX_SERVER_TEST(transactional_faults,
                    commit_of_an_owner_that_lost_the_lease_is_refused)
 {
@@ -332,7 +334,7 @@ OUTBOX_SERVER_TEST(transactional_faults,
     outbox_fixture_close(bert);
 }
 
-/* ---- stopping -------------------------------------------------------------------------------- */
+/* ---- stopping ---------------------------------------------------------------------- */
 
 OUTBOX_TEST(transactional_faults,
             stop_with_a_handler_that_hangs_may_be_followed_by_the_end)

@@ -1,8 +1,9 @@
 /*
  * Whose turn it is: lanes of several queues in one process with one permit.
  *
- * A queue of its own, the gate, has the permit while a test makes other lanes ready, one after
- * the other. Then the gate opens, and the order of calls is the order of turns.
+ * A queue of its own, the gate, has the permit while a test makes other lanes ready,
+ * one after the other. Then the gate opens, and the order of calls is the order of
+ * turns.
  */
 #include <string.h>
 
@@ -54,8 +55,8 @@ static void open_setup(struct setup *self, struct fixture *fixture)
     recorder_answer(self->gate, 0, ALWAYS, ANSWER_BLOCK);
 }
 
-/* Every lane is there and has read everything: from now on they get ready in the order of the
- * log. */
+/* Every lane is there and has read everything: from now on they get ready in the order
+ * of the log. */
 static void start(struct setup *self)
 {
     outbox_fixture_start(self->fixture, self->outbox);
@@ -271,10 +272,10 @@ OUTBOX_TEST(turn, of_a_lane_that_failed_comes_though_the_others_never_rest)
     outbox_fixture_close(setup.outbox);
 }
 
-/* ---- no spinning --------------------------------------------------------------------------- */
+/* ---- no spinning ------------------------------------------------------------------- */
 
-/* Whatever else waits: 20 messages, one after the other, cost a few looks each. One that spins
- * looks thousands of times while the next message is written. */
+/* Whatever else waits: 20 messages, one after the other, cost a few looks each. One
+ * that spins looks thousands of times while the next message is written. */
 static void check_nobody_spins(struct setup *self)
 {
     enum { MESSAGES = 20, LOOKS_MAX = 10 };
@@ -320,8 +321,8 @@ OUTBOX_TEST(turn, of_nobody_is_waited_for_without_spinning_while_a_lane_is_pause
     outbox_fixture_close(setup.outbox);
 }
 
-/* Two permits, one of which the gate's handler may have: its second partition is ready and may
- * not run. */
+/* Two permits, one of which the gate's handler may have: its second partition is ready
+ * and may not run. */
 OUTBOX_TEST(turn, of_nobody_is_waited_for_without_spinning_while_a_lane_has_no_permit)
 {
     struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");

@@ -1,6 +1,7 @@
 /*
- * Transactions of the application that enqueue and are prepared for two-phase commit, on PostgreSQL:
- * after SET LOCAL weir.notify = off always, however long ago a process watched the log.
+ * Transactions of the application that enqueue and are prepared for two-phase commit,
+ * on PostgreSQL: after SET LOCAL weir.notify = off always, however long ago a process
+ * watched the log.
  */
 #include <string.h>
 
@@ -17,7 +18,8 @@ struct setup {
     struct application application;
 };
 
-/* From now on, as far as producers know, no process watches: each of them would notify. */
+/* From now on, as far as producers know, no process watches: each of them would
+ * notify. */
 static void let_everybody_sleep(struct setup *self)
 {
     application_run(&self->application, "SELECT setval('weir_asleep', 2)");
@@ -48,7 +50,7 @@ static void enqueue(struct setup *self, struct weir_connection *connection)
         WEIR_OK);
 }
 
-/* ---- who enqueues -------------------------------------------------------------------------- */
+/* ---- who enqueues ------------------------------------------------------------------ */
 
 static void prepare_adopted(struct setup *self)
 {
@@ -96,7 +98,7 @@ static void prepare_own(struct setup *self)
     fixture_give(fixture, connection);
 }
 
-/* ---- what becomes of it -------------------------------------------------------------------- */
+/* ---- what becomes of it ------------------------------------------------------------ */
 
 static void check_that_commit_delivers(struct setup *self)
 {

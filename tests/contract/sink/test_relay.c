@@ -123,7 +123,7 @@ static bool is_drained(struct consumer *self)
     return drained;
 }
 
-/* ---- what came ------------------------------------------------------------------------- */
+/* ---- what came --------------------------------------------------------------------- */
 
 /* How many lines; each partition must be there from 1 on, in order and without a gap. */
 static int read_lines(const char *path, int *highest)
@@ -169,7 +169,7 @@ static int count_lines(const char *path)
     return count;
 }
 
-/* ---- to a file ------------------------------------------------------------------------- */
+/* ---- to a file --------------------------------------------------------------------- */
 
 OUTBOX_TEST(relay, writes_a_queue_to_a_file_in_order)
 {
@@ -275,7 +275,7 @@ OUTBOX_TEST(relay, loses_nothing_when_stopped_in_the_middle)
     consumer_close(&consumer);
 }
 
-/* ---- names ----------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------- */
 
 OUTBOX_TEST(relay, shares_the_partitions_with_others_of_its_name)
 {
@@ -392,7 +392,7 @@ OUTBOX_TEST(relay, refuses_what_is_not_there)
     consumer_close(&consumer);
 }
 
-/* ---- to processes ---------------------------------------------------------------------- */
+/* ---- to processes ------------------------------------------------------------------ */
 
 OUTBOX_TEST(relay, runs_a_process_for_each_message)
 {
@@ -514,7 +514,7 @@ OUTBOX_TEST(relay, stops_in_time_when_a_process_hangs)
     consumer_close(&consumer);
 }
 
-/* ---- what cannot be stored --------------------------------------------------------------- */
+/* ---- what cannot be stored --------------------------------------------------------- */
 
 static bool is_full(void *full, const char *name)
 {
@@ -566,7 +566,7 @@ OUTBOX_TEST(relay, counts_what_failed_as_often_as_it_may)
     consumer_close(&consumer);
 }
 
-/* ---- exactness ------------------------------------------------------------------------- */
+/* ---- exactness --------------------------------------------------------------------- */
 
 /* What waits behind a long backlog of another queue is not overlooked. */
 OUTBOX_TEST(relay, is_not_drained_behind_the_backlog_of_others)

@@ -3,9 +3,9 @@
  *
  *   expand sqlite|postgresql|mariadb <RECORDS >ENTRIES
  *
- * A record is three fields, each ended by a zero byte: name, parameters, text. An entry is the text
- * after weir_sql_expand(), with the prefix "weir", and below it name and parameters; it is ended by a
- * zero byte too, for sort -z.
+ * A record is three fields, each ended by a zero byte: name, parameters, text. An entry
+ * is the text after weir_sql_expand(), with the prefix "weir", and below it name and
+ * parameters; it is ended by a zero byte too, for sort -z.
  */
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /*
- * metrics.c - every metric of an outbox that runs: name, kind, help and the names of its labels.
+ * metrics.c - every metric of an outbox that runs: name, kind, help and the names of
+ * its labels.
  *
  *   metrics URL
  *

@@ -312,7 +312,8 @@ WEIR_TEST(arena, grows_an_array_one_by_one)
     weir_arena_fini(&arena);
 }
 
-/* Take small pieces until `size` bytes are used or the arena refuses; how many it gave. */
+/* Take small pieces until `size` bytes are used or the arena refuses; how many it
+ * gave. */
 static size_t fill(struct weir_arena *arena, size_t size)
 {
     size_t count = 0;

@@ -72,9 +72,9 @@ WEIR_TEST(assert, lets_pass_what_holds)
 }
 
 /*
- * Run it in a child and collect how it ended. The test program's own signal handlers would
- * report a failed test, and a core file would be litter: the child has neither. A child that
- * does not end is killed by its alarm.
+ * Run it in a child and collect how it ended. The test program's own signal handlers
+ * would report a failed test, and a core file would be litter: the child has neither. A
+ * child that does not end is killed by its alarm.
  */
 static struct death watch_child(void (*run)(void))
 {

@@ -1,6 +1,6 @@
 /*
- * Tests of base/fault_point.c. The function is there in every build; only the macro depends on
- * WEIR_POINTS, and its test knows both answers.
+ * Tests of base/fault_point.c. The function is there in every build; only the macro
+ * depends on WEIR_POINTS, and its test knows both answers.
  */
 #include "base/fault_point.h"
 

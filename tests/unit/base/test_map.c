@@ -14,8 +14,8 @@
 enum { KEY_COUNT = 400 };
 
 /*
- * The map, and beside it an array that is too simple to be wrong: the value of key number i,
- * or NULL. Values are addresses inside `things`.
+ * The map, and beside it an array that is too simple to be wrong: the value of key
+ * number i, or NULL. Values are addresses inside `things`.
  */
 struct model {
     struct weir_map map;
@@ -245,8 +245,8 @@ WEIR_TEST(map, walks_over_nothing)
     weir_map_fini(&map);
 }
 
-/* Thousands of random steps from a few seeds, at every filling of the table; the walk that
- * removes has to meet each element exactly once. */
+/* Thousands of random steps from a few seeds, at every filling of the table; the walk
+ * that removes has to meet each element exactly once. */
 WEIR_TEST(map, behaves_like_a_plain_array)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {

@@ -16,8 +16,8 @@ WEIR_TEST(random, repeats_itself_from_its_seed)
         check(weir_random_next(&a) == weir_random_next(&b));
 }
 
-/* The published first outputs of splitmix64 from seed 0. A seed that somebody noted has to
- * mean the same in the next version. */
+/* The published first outputs of splitmix64 from seed 0. A seed that somebody noted has
+ * to mean the same in the next version. */
 WEIR_TEST(random, is_splitmix64)
 {
     struct weir_random random;

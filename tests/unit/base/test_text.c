@@ -32,7 +32,8 @@ WEIR_TEST(text, is_only_dots_in_the_smallest_buffer)
     check_str(out, "...");
 }
 
-/* "aä€" is 1 + 2 + 3 bytes. The dots of a buffer of 8 would begin inside the euro sign. */
+/* "aä€" is 1 + 2 + 3 bytes. The dots of a buffer of 8 would begin inside the euro
+ * sign. */
 WEIR_TEST(text, is_not_cut_inside_a_character)
 {
     char out[8];

@@ -1,4 +1,5 @@
-/* Tests of base/utf8.c. The contract test of values runs all edges through the databases too. */
+/* Tests of base/utf8.c. The contract test of values runs all edges through the
+ * databases too. */
 #include "base/utf8.h"
 
 #include "lib/test.h"

@@ -1,6 +1,6 @@
 /*
- * Tests of cli/demo/demo_book.c: what the demo makes of its database, and that the audit finds each kind of
- * thing that must not be.
+ * Tests of cli/demo/demo_book.c: what the demo makes of its database, and that the
+ * audit finds each kind of thing that must not be.
  */
 #include "cli/demo/demo_book.h"
 

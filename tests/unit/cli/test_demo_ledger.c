@@ -1,6 +1,6 @@
 /*
- * test_demo_ledger.c - the verdict of the demo: good when all is well, and bad for each way in
- * which it can be broken.
+ * test_demo_ledger.c - the verdict of the demo: good when all is well, and bad for each
+ * way in which it can be broken.
  */
 #include "cli/demo/demo_ledger.h"
 
@@ -355,7 +355,8 @@ WEIR_TEST(demo_ledger, tells_since_when_the_oldest_order_is_on_the_way)
     setup_close(&setup);
 }
 
-/* So many orders are on the way, and the first of them has not arrived: the shop must wait. */
+/* So many orders are on the way, and the first of them has not arrived: the shop must
+ * wait. */
 WEIR_TEST(demo_ledger, has_no_room_while_the_oldest_of_a_window_is_on_the_way)
 {
     struct setup setup;

@@ -1,7 +1,9 @@
 /*
- * Tests of cli/flow/flow_chart.c and cli/flow/flow_chart_text.c: why members wait, and a flow for people.
+ * Tests of cli/flow/flow_chart.c and cli/flow/flow_chart_text.c: why members wait, and
+ * a flow for people.
  *
- * Charts are made by hand here; that they are read from a database is in tests/cli/test_flow_graph.sh.
+ * Charts are made by hand here; that they are read from a database is in
+ * tests/cli/test_flow_graph.sh.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +95,7 @@ static void says(size_t member, const char *want)
     check_str(weir_flow_chart_why(&setup.chart, member, why), want);
 }
 
-/* ---- why ---------------------------------------------------------------------------------- */
+/* ---- why --------------------------------------------------------------------------- */
 
 WEIR_TEST(why, is_what_is_missing_and_how_many_are_needed)
 {
@@ -166,7 +168,7 @@ WEIR_TEST(why, is_the_note_where_there_is_one)
     close_setup();
 }
 
-/* ---- for people --------------------------------------------------------------------------- */
+/* ---- for people -------------------------------------------------------------------- */
 
 static const char *show(size_t width, size_t fold)
 {

@@ -1,5 +1,6 @@
 /*
- * Tests of cli/flow/flow_draw.c and cli/flow/flow_draw_layers.c: flows, and what is drawn of them.
+ * Tests of cli/flow/flow_draw.c and cli/flow/flow_draw_layers.c: flows, and what is
+ * drawn of them.
  */
 #include "cli/flow/flow_draw.h"
 
@@ -31,7 +32,8 @@ static void add_edges(struct sketch *self, const char *text)
     }
 }
 
-/* Lines as they are, with the letter of its node behind each item, and of many how many. */
+/* Lines as they are, with the letter of its node behind each item, and of many how
+ * many. */
 static void compose(struct sketch *self)
 {
     size_t used = 0;
@@ -98,7 +100,7 @@ static void draws(size_t node_count, const char *edges, const char *want)
     forget(&sketch);
 }
 
-/* ---- layers ------------------------------------------------------------------------------- */
+/* ---- layers ------------------------------------------------------------------------ */
 
 WEIR_TEST(layers, are_one_below_the_lowest_that_leads_there)
 {
@@ -144,7 +146,7 @@ WEIR_TEST(layers, end_where_there_is_a_circle)
     weir_draw_layers_fini(&layers);
 }
 
-/* ---- drawing ------------------------------------------------------------------------------ */
+/* ---- drawing ----------------------------------------------------------------------- */
 
 WEIR_TEST(drawing, of_nothing_is_nothing)
 {
@@ -250,7 +252,7 @@ WEIR_TEST(drawing, refuses_more_columns_than_there_is_room_for)
     forget(&sketch);
 }
 
-/* ---- all sorts of flows ------------------------------------------------------------------ */
+/* ---- all sorts of flows ------------------------------------------------------------ */
 
 /* Somebody who has only the picture: which items the line in each column comes from. */
 struct reader {
@@ -276,7 +278,8 @@ static bool is_one_of(const char *at, const char *glyphs)
     return *at != '\0' && *at != ' ' && strstr(glyphs, glyph) != NULL;
 }
 
-/* Lines that end there come from the left or the right; those that end from above meet. */
+/* Lines that end there come from the left or the right; those that end from above
+ * meet. */
 static void read_links(struct reader *self, const char *text)
 {
     size_t first = WEIR_DRAW_COLUMNS_MAX;
@@ -367,7 +370,7 @@ WEIR_TEST(drawing, has_every_item_and_every_edge_once)
         check_random(seed);
 }
 
-/* ---- where it is shown -------------------------------------------------------------------- */
+/* ---- where it is shown ------------------------------------------------------------- */
 
 static enum weir_draw_style style_for(const char *all, const char *lang, const char *term)
 {

@@ -1,5 +1,6 @@
 /*
- * Tests of cli/execution/execution_words.c: the token of a claim. What is none is in tests/cli/test_flow.sh.
+ * Tests of cli/execution/execution_words.c: the token of a claim. What is none is in
+ * tests/cli/test_flow.sh.
  */
 #include <inttypes.h>
 #include <stdint.h>

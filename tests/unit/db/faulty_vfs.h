@@ -1,5 +1,6 @@
 /*
- * faulty_vfs.h - a file system for SQLite whose flushes and writes fail when a test says so.
+ * faulty_vfs.h - a file system for SQLite whose flushes and writes fail when a test
+ * says so.
  *
  *   faulty_vfs_install();          the default from here on, for connections opened now
  *   faulty_vfs.fail_sync = true;   each flush fails

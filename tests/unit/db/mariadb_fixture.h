@@ -4,12 +4,14 @@
  *   struct mariadb_fixture jetty;
  *   struct weir_link *link;
  *
- *   mariadb_fixture_open(&jetty, server_shared(WEIR_MARIADB));   change jetty.config if need be
+ *   mariadb_fixture_open(&jetty, server_shared(WEIR_MARIADB));   change jetty.config if
+ *                                                                need be
  *   link = mariadb_fixture_link(&jetty);
  *   mariadb_fixture_exec(&jetty, link, "CREATE TABLE t (a BIGINT)");
  *   check_int(mariadb_fixture_ask(&jetty, link, "SELECT count(*) FROM t"), 0);
  *   mariadb_fixture_unlink(link);
- *   mariadb_fixture_close(&jetty);                               fails when memory of a link is left
+ *   mariadb_fixture_close(&jetty);                               fails when memory of a
+ *                                                                link is left
  */
 #ifndef WEIR_TEST_MARIADB_FIXTURE_H
 #define WEIR_TEST_MARIADB_FIXTURE_H

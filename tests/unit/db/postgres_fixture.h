@@ -178,8 +178,8 @@ static inline enum weir_status postgres_fixture_run(struct postgres_fixture *sel
     return status;
 }
 
-/* Run a statement and read the first column of its first row. Text lives until the next call;
- * a value that does not fit, or no row, is a null. */
+/* Run a statement and read the first column of its first row. Text lives until the next
+ * call; a value that does not fit, or no row, is a null. */
 static inline enum weir_status
 postgres_fixture_try_read(struct postgres_fixture *self, struct weir_link *link,
                           void *prepared, const struct weir_value *values,

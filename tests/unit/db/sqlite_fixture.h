@@ -121,7 +121,8 @@ static inline void sqlite_fixture_exec(struct sqlite_fixture *self,
     check_status(sqlite_fixture_try(self, link, text), WEIR_OK);
 }
 
-/* Prepare and run a statement and read one integer of its first row; -1: there is no row. */
+/* Prepare and run a statement and read one integer of its first row; -1: there is no
+ * row. */
 static inline enum weir_status sqlite_fixture_try_ask(struct sqlite_fixture *self,
                                                       struct weir_link *link,
                                                       const char *text, int64_t *out)

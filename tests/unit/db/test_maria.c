@@ -81,7 +81,7 @@ static void kill_connection(struct mariadb_fixture *mariadb_fixture,
     server_execute(mariadb_fixture->server, NULL, sql);
 }
 
-/* ---- the session -------------------------------------------------------------------------- */
+/* ---- the session ------------------------------------------------------------------- */
 
 WEIR_TEST(maria, sets_its_session_up)
 {
@@ -114,7 +114,8 @@ WEIR_TEST(maria, sets_its_session_up)
     mariadb_fixture_close(&mariadb_fixture);
 }
 
-/* Or a statement that locks would fail when another transaction has changed the row (1020). */
+/* Or a statement that locks would fail when another transaction has changed the row
+ * (1020). */
 WEIR_TEST(maria, locks_rows_that_are_newer_than_its_snapshot)
 {
     struct mariadb_fixture mariadb_fixture;
@@ -183,7 +184,8 @@ WEIR_TEST(maria, is_strict)
     mariadb_fixture_close(&mariadb_fixture);
 }
 
-/* "localhost" means the socket to the client library; a port in the URL means that port. */
+/* "localhost" means the socket to the client library; a port in the URL means that
+ * port. */
 WEIR_TEST(maria, connects_by_port_and_by_socket)
 {
     struct mariadb_fixture mariadb_fixture;
@@ -232,9 +234,10 @@ WEIR_TEST(maria, tells_the_database_clock)
     mariadb_fixture_close(&mariadb_fixture);
 }
 
-/* ---- transactions ------------------------------------------------------------------------- */
+/* ---- transactions ------------------------------------------------------------------ */
 
-/* Two links, each with a row locked that the other one wants; the last one to ask waits. */
+/* Two links, each with a row locked that the other one wants; the last one to ask
+ * waits. */
 static void cross(struct mariadb_fixture *mariadb_fixture, struct weir_link *first,
                   struct weir_link *second, struct runner *runner)
 {
@@ -461,7 +464,7 @@ WEIR_TEST(maria, refuses_to_write_in_a_transaction_for_reading)
     mariadb_fixture_close(&mariadb_fixture);
 }
 
-/* ---- losing the connection ---------------------------------------------------------------- */
+/* ---- losing the connection --------------------------------------------------------- */
 
 WEIR_TEST(maria, is_lost_when_somebody_kills_the_connection)
 {
@@ -568,7 +571,7 @@ WEIR_TEST(maria, leaves_no_transaction_behind_when_it_is_lost)
     mariadb_fixture_close(&mariadb_fixture);
 }
 
-/* ---- cancel ------------------------------------------------------------------------------- */
+/* ---- cancel ------------------------------------------------------------------------ */
 
 WEIR_TEST(maria, ends_a_statement_that_is_cancelled)
 {
@@ -675,7 +678,7 @@ WEIR_TEST(maria, gives_up_a_statement_that_takes_too_long)
     mariadb_fixture_close(&mariadb_fixture);
 }
 
-/* ---- adoption ----------------------------------------------------------------------------- */
+/* ---- adoption ---------------------------------------------------------------------- */
 
 WEIR_TEST(maria, refuses_handles_that_it_could_not_use)
 {
@@ -814,7 +817,8 @@ WEIR_TEST(maria, writes_times_in_utc_whatever_the_zone_of_the_session)
     mariadb_fixture_close(&mariadb_fixture);
 }
 
-/* Without autocommit everything is inside a transaction, also before its first statement. */
+/* Without autocommit everything is inside a transaction, also before its first
+ * statement. */
 WEIR_TEST(maria, commits_nothing_of_an_application_without_autocommit)
 {
     struct mariadb_fixture mariadb_fixture;
@@ -850,7 +854,7 @@ WEIR_TEST(maria, commits_nothing_of_an_application_without_autocommit)
     mariadb_fixture_close(&mariadb_fixture);
 }
 
-/* ---- faults ------------------------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------------------ */
 
 static enum weir_status insert_many(struct weir_link *link, const char *text,
                                     const struct weir_value *rows, size_t count,

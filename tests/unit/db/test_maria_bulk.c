@@ -172,7 +172,8 @@ WEIR_TEST(maria_bulk, writes_all_rows_or_none)
     free(payload);
 }
 
-/* What fits one packet is one statement to the server: undone as one, without a savepoint. */
+/* What fits one packet is one statement to the server: undone as one, without a
+ * savepoint. */
 WEIR_TEST(maria_bulk, needs_no_savepoint_for_one_packet_of_inserts)
 {
     enum { COUNT = 1000 };

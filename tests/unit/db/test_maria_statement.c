@@ -10,7 +10,8 @@ static const struct weir_driver *const DRIVER = &weir_driver_mariadb;
 
 enum { MIB = 1024 * 1024 };
 
-/* Servers with other limits than the shared one's 64 MiB. Started when first asked for. */
+/* Servers with other limits than the shared one's 64 MiB. Started when first asked
+ * for. */
 static struct server *server_with(const char *setting, struct server **server)
 {
     const char *const settings[] = {setting, NULL};
@@ -45,7 +46,7 @@ static char *many_bytes(size_t size)
     return bytes;
 }
 
-/* ---- rows --------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------- */
 
 /* All in one row, so that each column is also found behind all others. */
 WEIR_TEST(maria_statement, reads_every_type_of_column)
@@ -326,7 +327,7 @@ WEIR_TEST(maria_statement, can_be_run_again_after_its_rows_ended_in_an_error)
     mariadb_fixture_close(&mariadb_fixture);
 }
 
-/* ---- rows changed ------------------------------------------------------------------------- */
+/* ---- rows changed ------------------------------------------------------------------ */
 
 /* As on the other engines: what an UPDATE found counts, also when it was so already. */
 WEIR_TEST(maria_statement, counts_rows_that_it_matched)
@@ -370,7 +371,7 @@ WEIR_TEST(maria_statement, counts_rows_that_it_matched)
     mariadb_fixture_close(&mariadb_fixture);
 }
 
-/* ---- parameters --------------------------------------------------------------------------- */
+/* ---- parameters -------------------------------------------------------------------- */
 
 WEIR_TEST(maria_statement, refuses_values_that_no_column_holds_before_sending)
 {
@@ -429,7 +430,7 @@ WEIR_TEST(maria_statement, refuses_a_wrong_number_of_letters)
     mariadb_fixture_close(&mariadb_fixture);
 }
 
-/* ---- large values ------------------------------------------------------------------------- */
+/* ---- large values ------------------------------------------------------------------ */
 
 /* The server's largest packet is 16 MiB by default, and these do not fit one together. */
 WEIR_TEST(maria_statement, sends_values_of_16_mib_in_pieces)

@@ -1,4 +1,5 @@
-/* Tests of db/postgres/driver.c: transactions, the clock, durability, many rows that come back. */
+/* Tests of db/postgres/driver.c: transactions, the clock, durability, many rows that
+ * come back. */
 #include "unit/db/postgres_fixture.h"
 #include "ward/system.h"
 
@@ -295,7 +296,8 @@ WEIR_TEST(pg, finds_commits_that_do_not_wait)
     postgres_fixture_close(&postgres_fixture);
 }
 
-/* Standbys that are never there would stop every commit: only local ones are made here. */
+/* Standbys that are never there would stop every commit: only local ones are made
+ * here. */
 WEIR_TEST(pg, finds_every_setting_that_loses_commits)
 {
     static const char *const settings[] = {"fsync=off", "full_page_writes=off",
@@ -352,7 +354,8 @@ static enum weir_status do_everything(struct postgres_fixture *postgres_fixture,
     return status != WEIR_OK ? status : pg->commit(link, &postgres_fixture->error);
 }
 
-/* The nth call fails, for n until all goes well: nothing leaks, no transaction stays open. */
+/* The nth call fails, for n until all goes well: nothing leaks, no transaction stays
+ * open. */
 static void sweep(const char *point, enum weir_status want, enum weir_status at_commit)
 {
     struct postgres_fixture postgres_fixture;

@@ -1,4 +1,5 @@
-/* Tests of adoption in db/postgres/open.c and db/postgres/link.c: the application's own PGconn. */
+/* Tests of adoption in db/postgres/open.c and db/postgres/link.c: the application's own
+ * PGconn. */
 #include "unit/db/postgres_fixture.h"
 
 /* Adopting must be refused, with these words. */

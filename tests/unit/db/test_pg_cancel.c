@@ -168,7 +168,8 @@ WEIR_TEST(pg_cancel, may_come_at_any_time)
     postgres_fixture_close(&postgres_fixture);
 }
 
-/* The flag rises under the lock that close() needs: whoever sees it closes after the cancel. */
+/* The flag rises under the lock that close() needs: whoever sees it closes after the
+ * cancel. */
 WEIR_TEST(pg_cancel, under_way_is_waited_for_by_close)
 {
     struct postgres_fixture postgres_fixture;

@@ -1,4 +1,5 @@
-/* Tests of db/postgres/link.c: connections that end, fall silent or are left in a mess. */
+/* Tests of db/postgres/link.c: connections that end, fall silent or are left in a
+ * mess. */
 #include "db/postgres/link.h"
 
 #include <pthread.h>

@@ -188,7 +188,8 @@ WEIR_TEST(pg_pipeline, drops_rows_that_come_back)
     close_setup();
 }
 
-/* Both sides have more to say than all buffers hold: whoever only talks is stuck for ever. */
+/* Both sides have more to say than all buffers hold: whoever only talks is stuck for
+ * ever. */
 static void exchange_much(void)
 {
     enum { COUNT = 24, SIZE = 1024 * 1024 };

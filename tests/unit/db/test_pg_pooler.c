@@ -1,4 +1,5 @@
-/* Tests of pooler=transaction, behind a real PgBouncer with one server connection for all. */
+/* Tests of pooler=transaction, behind a real PgBouncer with one server connection for
+ * all. */
 #include <signal.h>
 #include <unistd.h>
 
@@ -15,7 +16,8 @@ struct pooled {
     char url[SERVER_URL_SIZE];
 };
 
-/* The pooler wants a port that is free; this one was a moment ago, or another is tried. */
+/* The pooler wants a port that is free; this one was a moment ago, or another is
+ * tried. */
 static void open_pooled(struct pooled *self)
 {
     static unsigned number;

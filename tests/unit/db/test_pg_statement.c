@@ -1,5 +1,5 @@
-/* Tests of db/postgres/statement.c: what the session keeps, and what happens when it does not; and of
- * every type on its way to the server and back. */
+/* Tests of db/postgres/statement.c: what the session keeps, and what happens when it
+ * does not; and of every type on its way to the server and back. */
 #include "db/postgres/statement.h"
 
 #include <float.h>
@@ -211,7 +211,8 @@ WEIR_TEST(pg_statement, is_a_conflict_when_forgotten_inside_a_transaction)
     postgres_fixture_close(&postgres_fixture);
 }
 
-/* Where one is gone all are: the others do not find out one failed transaction at a time. */
+/* Where one is gone all are: the others do not find out one failed transaction at a
+ * time. */
 WEIR_TEST(pg_statement, is_prepared_again_with_all_others)
 {
     struct postgres_fixture postgres_fixture;

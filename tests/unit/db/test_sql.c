@@ -26,7 +26,7 @@ static void refuses_everywhere(const char *text, const char *parameters, const c
 static void accepts_prefix(const char *prefix);
 static void refuses_prefix(const char *prefix, const char *why);
 
-/* ---- expansion ---------------------------------------------------------------------------- */
+/* ---- expansion --------------------------------------------------------------------- */
 
 WEIR_TEST(sql, has_the_engines_own_placeholders)
 {
@@ -70,7 +70,8 @@ WEIR_TEST(sql, has_the_databases_clock_as_an_expression)
         "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED) < ?2"});
 }
 
-/* Names are composed, never replaced: a prefix may contain anything that it may contain. */
+/* Names are composed, never replaced: a prefix may contain anything that it may
+ * contain. */
 WEIR_TEST(sql, does_not_look_into_the_prefix)
 {
     const struct weir_sql sql = {.name = "a", .text = "FROM {p}_log", .parameters = ""};
@@ -214,7 +215,7 @@ WEIR_TEST(sql, survives_any_failing_allocation)
     check_alloc_failures(expand_one);
 }
 
-/* ---- where tables are --------------------------------------------------------------------- */
+/* ---- where tables are -------------------------------------------------------------- */
 
 static void expands_at(const char *home, const char *text, const char *want)
 {
@@ -285,7 +286,7 @@ WEIR_TEST(sql, has_bare_names_where_no_home_is_given)
     weir_buf_fini(&out);
 }
 
-/* ---- types -------------------------------------------------------------------------------- */
+/* ---- types ------------------------------------------------------------------------- */
 
 WEIR_TEST(sql, has_a_letter_for_each_type_and_its_capital_for_an_array)
 {
@@ -312,7 +313,7 @@ WEIR_TEST(sql, has_no_other_letters)
     }
 }
 
-/* ---- the prefix --------------------------------------------------------------------------- */
+/* ---- the prefix -------------------------------------------------------------------- */
 
 #define LETTERS_36 "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -380,7 +381,7 @@ WEIR_TEST(prefix, is_every_byte_but_letters_digits_and_underscore_refused)
     }
 }
 
-/* ---- helpers ------------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 static void expands(const struct expansion *expansion)
 {

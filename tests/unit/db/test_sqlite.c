@@ -329,7 +329,8 @@ WEIR_TEST(sqlite, takes_a_path_for_a_path_and_not_for_a_uri)
     sqlite_fixture_close(&sqlite_fixture);
 }
 
-/* Each of them wants to switch the new file to WAL. They start when the pipe is closed. */
+/* Each of them wants to switch the new file to WAL. They start when the pipe is
+ * closed. */
 WEIR_TEST(sqlite, is_opened_first_by_many_processes_at_once)
 {
     enum { PROCESSES = 8, ROUNDS = 10 };
@@ -511,7 +512,8 @@ WEIR_TEST(sqlite_adopted, asks_the_applications_handlers_and_not_ours)
     sqlite_fixture_close(&sqlite_fixture);
 }
 
-/* The third row violates the constraint: the first two go too, what the application did stays. */
+/* The third row violates the constraint: the first two go too, what the application did
+ * stays. */
 WEIR_TEST(sqlite_adopted, takes_back_a_failed_batch_and_nothing_else)
 {
     struct sqlite_fixture sqlite_fixture;

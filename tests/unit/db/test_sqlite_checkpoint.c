@@ -229,7 +229,8 @@ WEIR_TEST(sqlite_writer, without_a_transaction_moves_the_log_as_well)
     sqlite_fixture_close(&sqlite_fixture);
 }
 
-/* A writer that comes upon a reader leaves the log as it is and has committed all the same. */
+/* A writer that comes upon a reader leaves the log as it is and has committed all the
+ * same. */
 WEIR_TEST(sqlite_writer, commits_although_the_log_cannot_be_moved)
 {
     struct sqlite_fixture sqlite_fixture;
@@ -258,9 +259,9 @@ WEIR_TEST(sqlite_writer, commits_although_the_log_cannot_be_moved)
 
 enum { PROCESSES = 2, ROUNDS = 100, ANEW_MIN = 5, ROWS_MAX = 100 };
 
-/* In memory that all processes see. There is no queue for SQLite's lock, and who asks for it
- * rarely may not get it from those who ask all the time; so these do no more than ROWS_MAX rows
- * in a round. */
+/* In memory that all processes see. There is no queue for SQLite's lock, and who asks
+ * for it rarely may not get it from those who ask all the time; so these do no more
+ * than ROWS_MAX rows in a round. */
 struct board {
     struct sqlite_fixture *sqlite_fixture;
     _Atomic bool over;
@@ -287,8 +288,8 @@ static int insert_until_over(void *argument)
     return 0;
 }
 
-/* The log counts that itself, in the bytes 12 to 15. No lock is on this file, so it may be
- * opened. */
+/* The log counts that itself, in the bytes 12 to 15. No lock is on this file, so it may
+ * be opened. */
 static unsigned times_started_anew(const struct sqlite_fixture *sqlite_fixture)
 {
     unsigned char count[4];
@@ -302,9 +303,9 @@ static unsigned times_started_anew(const struct sqlite_fixture *sqlite_fixture)
     return (unsigned)count[2] << 8 | count[3];
 }
 
-/* Two processes write while this one checkpoints, each time as soon as something was written:
- * nothing is lost, nothing damaged, and the log is started anew again and again. In how many
- * rounds it can be is a matter of luck, so they go on until it was. */
+/* Two processes write while this one checkpoints, each time as soon as something was
+ * written: nothing is lost, nothing damaged, and the log is started anew again and
+ * again. In how many rounds it can be is a matter of luck, so they go on until it was. */
 WEIR_TEST(sqlite_checkpoint, works_beside_writers_in_other_processes)
 {
     struct sqlite_fixture sqlite_fixture;

@@ -1,4 +1,5 @@
-/* Tests of db/sqlite/close_last.c: what the end of a process leaves of a database file. */
+/* Tests of db/sqlite/close_last.c: what the end of a process leaves of a database
+ * file. */
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -38,8 +39,8 @@ static void execute(struct weir_db *db, const char *text)
     weir_db_release(db, connection);
 }
 
-/* What somebody has who copies the database file and nothing else: rows of t, -1 if it is not
- * even a table. */
+/* What somebody has who copies the database file and nothing else: rows of t, -1 if it
+ * is not even a table. */
 static int64_t rows_of_a_copy(const struct sqlite_fixture *sqlite_fixture)
 {
     char command[2 * PATH_SIZE];

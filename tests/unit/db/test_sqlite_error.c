@@ -116,7 +116,8 @@ WEIR_TEST(sqlite_error, is_the_status_of_each_failure)
     sqlite_fixture_close(&sqlite_fixture);
 }
 
-/* The reader's snapshot is older than what somebody else has written: it can never write. */
+/* The reader's snapshot is older than what somebody else has written: it can never
+ * write. */
 WEIR_TEST(sqlite_error, is_a_conflict_when_a_reader_wants_to_write_too_late)
 {
     struct sqlite_fixture sqlite_fixture;

@@ -69,8 +69,8 @@ WEIR_TEST(sqlite_link, refuses_to_begin_twice_and_to_commit_nothing)
     sqlite_fixture_close(&sqlite_fixture);
 }
 
-/* SQLite gives the transaction up with a write that is interrupted. What follows would commit
- * by itself; it must not. */
+/* SQLite gives the transaction up with a write that is interrupted. What follows would
+ * commit by itself; it must not. */
 WEIR_TEST(sqlite_link, refuses_statements_after_sqlite_rolled_back)
 {
     struct sqlite_fixture sqlite_fixture;
@@ -347,7 +347,8 @@ static bool is_expected(const char *point, enum weir_status status)
     return status == WEIR_LOST || status == WEIR_IN_DOUBT;
 }
 
-/* The n-th call into SQLite fails, for every n: no lock is left, no memory, no part of a batch. */
+/* The n-th call into SQLite fails, for every n: no lock is left, no memory, no part of
+ * a batch. */
 static void sweep(const char *point)
 {
     struct sqlite_fixture sqlite_fixture;

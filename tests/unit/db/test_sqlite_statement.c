@@ -172,7 +172,8 @@ WEIR_TEST(sqlite_statement, refuses_what_not_every_engine_can_store)
     sqlite_fixture_close(&sqlite_fixture);
 }
 
-/* Which columns can be had as what: rows of the table, columns of the letters n i r t b f m. */
+/* Which columns can be had as what: rows of the table, columns of the letters n i r t b
+ * f m. */
 WEIR_TEST(sqlite_statement, reads_a_column_only_as_what_it_is)
 {
     static const enum weir_type wanted[] = {

@@ -24,7 +24,7 @@ static void place_make(struct place *self);
 static void place_remove(struct place *self);
 static int file_count(const char *folder);
 
-/* ---- the name ----------------------------------------------------------------------------- */
+/* ---- the name ---------------------------------------------------------------------- */
 
 /* printf app/weir_wake | md5sum: so a program without the library can signal too. */
 WEIR_TEST(signal, file_has_a_name_that_can_be_computed)
@@ -74,7 +74,7 @@ WEIR_TEST(signal, file_fits_behind_the_longest_folder)
     check_int(strlen(path), WEIR_TOUCH_FILE_FOLDER_MAX + 38);
 }
 
-/* ---- the folder --------------------------------------------------------------------------- */
+/* ---- the folder -------------------------------------------------------------------- */
 
 WEIR_TEST(signal, is_refused_without_a_folder)
 {
@@ -97,7 +97,7 @@ WEIR_TEST(signal, is_refused_without_a_folder)
     check(strstr(place.error.text, "1001 bytes") != NULL);
 }
 
-/* ---- the file ----------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------- */
 
 WEIR_TEST(signal, is_an_event_for_inotify)
 {
@@ -117,7 +117,8 @@ WEIR_TEST(signal, is_an_event_for_inotify)
     place_remove(&place);
 }
 
-/* Users of different groups share it, and the umask of whoever came first does not count. */
+/* Users of different groups share it, and the umask of whoever came first does not
+ * count. */
 WEIR_TEST(signal, file_can_be_opened_by_everybody)
 {
     mode_t before = umask(077);
@@ -202,7 +203,7 @@ WEIR_TEST(signal, fails_without_its_folder)
     check_status(weir_touch_file_touch(place.path, NULL, &place.error), WEIR_SYSTEM);
 }
 
-/* ---- helpers ------------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 static void place_make(struct place *self)
 {

@@ -19,7 +19,7 @@ static void gone(struct weir_url *url);
 static void refuses(const char *text, const char *part);
 static void describes(const char *text, const char *want);
 
-/* ---- SQLite ------------------------------------------------------------------------------- */
+/* ---- SQLite ------------------------------------------------------------------------ */
 
 WEIR_TEST(url, of_sqlite_is_a_path)
 {
@@ -79,7 +79,7 @@ WEIR_TEST(url, of_sqlite_needs_a_path_and_takes_no_other_options)
     refuses("sqlite:app.db?pooler=transaction", "option");
 }
 
-/* ---- percent escapes ---------------------------------------------------------------------- */
+/* ---- percent escapes --------------------------------------------------------------- */
 
 WEIR_TEST(url, with_a_bad_percent_escape_is_refused_by_the_name_of_its_part)
 {
@@ -96,7 +96,7 @@ WEIR_TEST(url, with_a_bad_percent_escape_is_refused_by_the_name_of_its_part)
     refuses("mariadb://a:" SECRET "@h/app?socket=%", "socket has a bad percent escape");
 }
 
-/* ---- PostgreSQL --------------------------------------------------------------------------- */
+/* ---- PostgreSQL -------------------------------------------------------------------- */
 
 /* libpq knows its own strings best: nothing of them is decoded or checked here. */
 WEIR_TEST(url, of_postgresql_goes_to_libpq_as_it_was_written)
@@ -202,7 +202,7 @@ WEIR_TEST(url, of_postgresql_takes_no_other_pooler)
     refuses("host=h password=" SECRET " pooler=none", "option pooler");
 }
 
-/* ---- MariaDB ------------------------------------------------------------------------------ */
+/* ---- MariaDB ----------------------------------------------------------------------- */
 
 WEIR_TEST(url, of_mariadb_is_taken_apart)
 {
@@ -336,8 +336,8 @@ WEIR_TEST(url, of_mariadb_with_a_password_that_is_not_escaped_is_refused)
     refuses("mariadb://u:" SECRET "@h/app/b", "database name");
 }
 
-/* Behind a password that is not escaped any word may stand where a name is expected, so none is
- * shown. */
+/* Behind a password that is not escaped any word may stand where a name is expected, so
+ * none is shown. */
 WEIR_TEST(url, that_is_refused_is_not_shown)
 {
     refuses("mariadb://u:2024/q?" SECRET "@h/app", "option is unknown");
@@ -351,7 +351,7 @@ WEIR_TEST(url, that_is_refused_is_not_shown)
     refuses("host=h password=p " SECRET "=q dbname=app", "option");
 }
 
-/* ---- none of these ------------------------------------------------------------------------ */
+/* ---- none of these ----------------------------------------------------------------- */
 
 WEIR_TEST(url, without_a_known_scheme_is_refused)
 {
@@ -370,7 +370,7 @@ WEIR_TEST(url, without_a_known_scheme_is_refused)
     refuses("http://u:" SECRET "@h/app?dbname=x", "scheme");
 }
 
-/* ---- for people --------------------------------------------------------------------------- */
+/* ---- for people -------------------------------------------------------------------- */
 
 WEIR_TEST(url, is_described_without_password)
 {
@@ -416,7 +416,7 @@ WEIR_TEST(url, is_cut_when_described_in_too_little_space)
     gone(&url);
 }
 
-/* ---- memory ------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------ */
 
 static enum weir_status parse_each(const struct weir_heap *heap)
 {
@@ -459,7 +459,7 @@ WEIR_TEST(url, that_is_refused_leaves_nothing_behind)
     weir_url_fini(&heap.heap, &url);
 }
 
-/* ---- helpers ------------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 static struct weir_url parse(const char *text)
 {

@@ -1,7 +1,8 @@
 /*
  * rules_fixture.h - rows in every state, made by the rules themselves.
  *
- * Texts are constants, times begin at NOW. Included by the tests of execution/rules.c only.
+ * Texts are constants, times begin at NOW. Included by the tests of execution/rules.c
+ * only.
  */
 #ifndef WEIR_TEST_RULES_FIXTURE_H
 #define WEIR_TEST_RULES_FIXTURE_H
@@ -28,8 +29,8 @@ static inline void check_whole(const struct weir_execution_row *row)
         weir_test_fail(__FILE__, __LINE__, "%s", complaint);
 }
 
-/* As submitted: two retries after 1 s and 2 s, ten seconds per attempt, two reclaims, two replays,
- * over in an hour. */
+/* As submitted: two retries after 1 s and 2 s, ten seconds per attempt, two reclaims,
+ * two replays, over in an hour. */
 static inline struct weir_execution_row submitted(void)
 {
     struct weir_execution_policy policy;

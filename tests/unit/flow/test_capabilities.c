@@ -1,5 +1,6 @@
 /*
- * Tests of execution/capabilities.c: what a token may be, the text of a set, and which set suffices.
+ * Tests of execution/capabilities.c: what a token may be, the text of a set, and which
+ * set suffices.
  */
 #include "execution/capabilities.h"
 
@@ -50,7 +51,7 @@ static const char *token_of(char c, size_t size)
     return text;
 }
 
-/* ---- tokens -------------------------------------------------------------------------------- */
+/* ---- tokens ------------------------------------------------------------------------ */
 
 WEIR_TEST(capabilities, may_be_any_text_without_comma_blank_and_control_character)
 {
@@ -94,7 +95,7 @@ WEIR_TEST(capabilities, may_have_4096_bytes_as_a_list_and_not_4097)
     accepts(TOKENS(token_of('a', 4094), "b"));
 }
 
-/* ---- sets ---------------------------------------------------------------------------------- */
+/* ---- sets -------------------------------------------------------------------------- */
 
 WEIR_TEST(capabilities, of_one_set_have_one_text)
 {

@@ -212,7 +212,7 @@ WEIR_TEST(check, needs_a_timeout_for_timeout)
     check_int(weir_condition_check(&condition, NULL, 0, true, NULL), WEIR_OK);
 }
 
-/* ---- in words --------------------------------------------------------------------------------- */
+/* ---- in words ---------------------------------------------------------------------- */
 
 /* All parts, and what is missing of them, as a suspension shows them. */
 static void check_words(const char *text, const struct weir_signal_seen *signals,

@@ -1,6 +1,6 @@
 /*
- * Tests of execution/draft.c: what may be submitted, what is refused with which status, that the text
- * names field, value and limit, and what an idempotency key stands for.
+ * Tests of execution/draft.c: what may be submitted, what is refused with which status,
+ * that the text names field, value and limit, and what an idempotency key stands for.
  */
 #include "execution/draft.h"
 
@@ -65,7 +65,7 @@ static const char *repeat(char c, size_t count)
     return text;
 }
 
-/* ---- names --------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------- */
 
 WEIR_TEST(draft, needs_lane_and_kind_only)
 {
@@ -149,7 +149,7 @@ WEIR_TEST(id, of_a_draft_has_a_partition_that_is_there)
     refuses(DRAFT(.id = &id), WEIR_INVALID, "id \"256-0000", "partition 256", "0 to 255");
 }
 
-/* ---- sizes and times ----------------------------------------------------------------------- */
+/* ---- sizes and times --------------------------------------------------------------- */
 
 WEIR_TEST(input, has_up_to_a_mebibyte)
 {
@@ -194,7 +194,7 @@ WEIR_TEST(delay_and_deadline, are_up_to_a_hundred_years)
             "deadline_ms", "3155760000001", "3155760000000");
 }
 
-/* ---- policy -------------------------------------------------------------------------------- */
+/* ---- policy ------------------------------------------------------------------------ */
 
 WEIR_TEST(policy, has_the_defaults_of_the_specification)
 {
@@ -226,7 +226,8 @@ WEIR_TEST(policy, limits_its_counts)
             "policy.replays_max", "1001", "at most 1000");
 }
 
-/* One life has an attempt more than retries and reclaims; there is one more than replays. */
+/* One life has an attempt more than retries and reclaims; there is one more than
+ * replays. */
 WEIR_TEST(policy, keeps_attempts_within_32_bits)
 {
     check((INT64_C(1) + WEIR_RETRIES_MAX_MAX + WEIR_RECLAIMS_MAX_MAX) *
@@ -290,7 +291,7 @@ WEIR_TEST(policy, of_zeros_is_refused_and_not_guessed)
             "from 1");
 }
 
-/* ---- capabilities -------------------------------------------------------------------------- */
+/* ---- capabilities ------------------------------------------------------------------ */
 
 WEIR_TEST(draft, has_capabilities_by_their_rules)
 {
@@ -304,7 +305,7 @@ WEIR_TEST(draft, has_capabilities_by_their_rules)
             "at most 256");
 }
 
-/* ---- tags ---------------------------------------------------------------------------------- */
+/* ---- tags -------------------------------------------------------------------------- */
 
 static bool is_tag_key(const char *key)
 {
@@ -398,7 +399,7 @@ WEIR_TEST(tags, are_up_to_64)
     refuses(DRAFT(.tag_count = 2), WEIR_INVALID, "tags", "NULL", "2 tags");
 }
 
-/* ---- idempotency --------------------------------------------------------------------------- */
+/* ---- idempotency ------------------------------------------------------------------- */
 
 WEIR_TEST(idempotency_key, has_1_to_256_bytes_of_text)
 {

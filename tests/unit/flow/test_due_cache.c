@@ -1,5 +1,6 @@
 /*
- * Tests of execution/reconcile/due_cache.c: what one has seen the others know, for a while.
+ * Tests of execution/reconcile/due_cache.c: what one has seen the others know, for a
+ * while.
  */
 #include "execution/reconcile/due_cache.h"
 

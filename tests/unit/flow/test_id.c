@@ -1,5 +1,6 @@
 /*
- * Tests of execution/id.c: what an id looks like, what is none, and which partition things have.
+ * Tests of execution/id.c: what an id looks like, what is none, and which partition
+ * things have.
  */
 #include "execution/id.h"
 
@@ -37,7 +38,7 @@ static void refuses(const char *text, const char *why)
     check_status(weir_execution_id_parse(text, &id, NULL), WEIR_INVALID);
 }
 
-/* ---- parsing ------------------------------------------------------------------------------- */
+/* ---- parsing ----------------------------------------------------------------------- */
 
 WEIR_TEST(execution_id, is_a_partition_and_a_uuid)
 {
@@ -180,7 +181,7 @@ WEIR_TEST(execution_id, is_shown_when_it_is_refused)
     refuses("-7-\n", "\"-7-?\"");
 }
 
-/* ---- formatting ---------------------------------------------------------------------------- */
+/* ---- formatting -------------------------------------------------------------------- */
 
 WEIR_TEST(execution_id, has_one_text)
 {
@@ -210,7 +211,7 @@ WEIR_TEST(execution_id, comes_back_from_its_text_with_every_partition)
     check_int(strlen(text), WEIR_EXECUTION_ID_TEXT_SIZE - 1);
 }
 
-/* ---- partitions ---------------------------------------------------------------------------- */
+/* ---- partitions -------------------------------------------------------------------- */
 
 static uint32_t crc_of(const char *text)
 {
@@ -236,7 +237,7 @@ WEIR_TEST(partition, is_below_the_number_of_partitions)
     check_int(weir_execution_partition("123456789", 9, 1000), 0x31c3 % 1000);
 }
 
-/* ---- uuids --------------------------------------------------------------------------------- */
+/* ---- uuids ------------------------------------------------------------------------- */
 
 WEIR_TEST(uuid, is_of_version_7_and_begins_with_the_time)
 {

@@ -43,7 +43,8 @@ WEIR_TEST(announcement, is_read_from_what_is_told)
     check_int(heard.kinds, 0);
 }
 
-/* Of another version, or of somebody else on the same channel: then anything may be new. */
+/* Of another version, or of somebody else on the same channel: then anything may be
+ * new. */
 WEIR_TEST(announcement, is_nothing_else)
 {
     static const char *const TEXTS[] = {"",      "1",     "1 3",   "1 3 5 7",

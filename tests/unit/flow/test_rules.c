@@ -1,7 +1,7 @@
 /*
- * Tests of execution/rules.c: what each rule makes of a row and what follows from it, one claim each.
- * Which rule is allowed in which state is in test_rules_table.c; what holds after any sequence of
- * them in test_rules_random.c.
+ * Tests of execution/rules.c: what each rule makes of a row and what follows from it,
+ * one claim each. Which rule is allowed in which state is in test_rules_table.c; what
+ * holds after any sequence of them in test_rules_random.c.
  */
 #include "execution/rules.h"
 
@@ -34,7 +34,7 @@ static void check_not_owned(const struct weir_execution_row *row)
     check_whole(row);
 }
 
-/* ---- submit -------------------------------------------------------------------------------- */
+/* ---- submit ------------------------------------------------------------------------ */
 
 static struct weir_execution_row from(const struct weir_execution_draft *draft)
 {
@@ -81,7 +81,7 @@ WEIR_TEST(submit, clamps_the_priority)
     check_int(from(&(struct weir_execution_draft){.priority = 10000}).priority, 9000);
 }
 
-/* ---- claim --------------------------------------------------------------------------------- */
+/* ---- claim ------------------------------------------------------------------------- */
 
 WEIR_TEST(claim, begins_the_first_attempt)
 {
@@ -225,7 +225,7 @@ WEIR_TEST(claim, has_a_lease_that_saturates)
     check_int(row.attempt_deadline_us, INT64_MAX);
 }
 
-/* ---- the fence ----------------------------------------------------------------------------- */
+/* ---- the fence --------------------------------------------------------------------- */
 
 WEIR_TEST(fence, lets_the_holder_pass_until_its_lease_is_over)
 {
@@ -246,7 +246,8 @@ WEIR_TEST(fence, asks_for_the_epoch_then_the_state_then_the_lease)
     check_ruling(weir_rule_fence(&row, 1, NOW + TTL), NOT_ACTIVE);
 }
 
-/* A claim that was never filled in has epoch 0, and so has a row that was never claimed. */
+/* A claim that was never filled in has epoch 0, and so has a row that was never
+ * claimed. */
 WEIR_TEST(fence, lets_nobody_pass_with_an_epoch_that_is_none)
 {
     struct weir_execution_row row = submitted();
@@ -289,7 +290,7 @@ WEIR_TEST(fence, keeps_the_owner_of_a_timed_out_attempt_from_the_next_one)
     check_ruling(weir_rule_complete(&row, 3, NOW + 12 * SECOND, &out), DONE);
 }
 
-/* ---- renew --------------------------------------------------------------------------------- */
+/* ---- renew ------------------------------------------------------------------------- */
 
 WEIR_TEST(renew, moves_the_lease_and_nothing_else)
 {
@@ -309,7 +310,7 @@ WEIR_TEST(renew, does_not_move_the_attempt_deadline)
     check_ruling(weir_rule_time_out(&row, NOW + 10 * SECOND, &out), DONE);
 }
 
-/* ---- complete ------------------------------------------------------------------------------ */
+/* ---- complete ---------------------------------------------------------------------- */
 
 WEIR_TEST(complete, ends_it_with_success)
 {
@@ -339,7 +340,7 @@ WEIR_TEST(complete, is_in_time_until_a_reconciler_has_come)
     check_int(row.state, WEIR_EXEC_SUCCEEDED);
 }
 
-/* ---- repeated calls ------------------------------------------------------------------------ */
+/* ---- repeated calls ---------------------------------------------------------------- */
 
 WEIR_TEST(repeated, complete_is_told_that_it_was_done)
 {
@@ -458,7 +459,7 @@ WEIR_TEST(repeated, is_not_what_comes_after_a_cancel_by_others)
     check_int(row.state, WEIR_EXEC_CANCELLED);
 }
 
-/* ---- fail ---------------------------------------------------------------------------------- */
+/* ---- fail -------------------------------------------------------------------------- */
 
 WEIR_TEST(fail, with_retries_left_waits_for_the_backoff)
 {
@@ -527,7 +528,7 @@ WEIR_TEST(fail, without_backoff_is_ready_at_once)
     check_whole(&row);
 }
 
-/* ---- backoff ------------------------------------------------------------------------------- */
+/* ---- backoff ----------------------------------------------------------------------- */
 
 static int64_t delay_ms(const struct weir_execution_policy *policy, uint32_t retries)
 {
@@ -586,7 +587,7 @@ WEIR_TEST(backoff, later_than_all_times_is_the_last_of_them)
     check_int(row.due_us, INT64_MAX);
 }
 
-/* ---- delay --------------------------------------------------------------------------------- */
+/* ---- delay ------------------------------------------------------------------------- */
 
 WEIR_TEST(delay, parks_the_attempt_without_ending_it)
 {
@@ -624,7 +625,7 @@ WEIR_TEST(delay, keeps_the_deadline_of_the_whole)
     check_int(row.deadline_us, NOW + 3600 * SECOND);
 }
 
-/* ---- cancel -------------------------------------------------------------------------------- */
+/* ---- cancel ------------------------------------------------------------------------ */
 
 WEIR_TEST(cancel, takes_a_running_one_from_its_worker)
 {
@@ -712,7 +713,7 @@ WEIR_TEST(abandon, is_a_cancel_by_the_worker)
     check_not_owned(&row);
 }
 
-/* ---- revoke -------------------------------------------------------------------------------- */
+/* ---- revoke ------------------------------------------------------------------------ */
 
 WEIR_TEST(revoke, makes_it_ready_for_another_worker)
 {
@@ -771,7 +772,7 @@ WEIR_TEST(revoke, leaves_a_lease_that_is_over_to_those_who_count_it)
     check_ruling(weir_rule_revoke(&row, weir_str(""), 0, NOW + TTL, &out), NOT_ACTIVE);
 }
 
-/* ---- priority ------------------------------------------------------------------------------ */
+/* ---- priority ---------------------------------------------------------------------- */
 
 WEIR_TEST(prioritise, changes_what_is_ready_and_tells_both)
 {
@@ -798,7 +799,7 @@ WEIR_TEST(prioritise, clamps)
     check_int(row.priority, 0);
 }
 
-/* ---- replay -------------------------------------------------------------------------------- */
+/* ---- replay ------------------------------------------------------------------------ */
 
 WEIR_TEST(replay, makes_what_has_ended_ready_again)
 {
@@ -884,7 +885,7 @@ WEIR_TEST(replay, of_a_member_that_had_begun_waits_for_nothing)
     check_int(row.state, WEIR_EXEC_READY);
 }
 
-/* ---- promote ------------------------------------------------------------------------------- */
+/* ---- promote ----------------------------------------------------------------------- */
 
 WEIR_TEST(promote, makes_it_ready_when_its_time_has_come)
 {
@@ -899,7 +900,7 @@ WEIR_TEST(promote, makes_it_ready_when_its_time_has_come)
     check_whole(&row);
 }
 
-/* ---- time_out ------------------------------------------------------------------------------ */
+/* ---- time_out ---------------------------------------------------------------------- */
 
 WEIR_TEST(time_out, with_retries_left_goes_back_with_backoff)
 {
@@ -946,7 +947,7 @@ WEIR_TEST(time_out, does_nothing_before_the_time_or_without_one)
     check_int(row.epoch, 1);
 }
 
-/* ---- lose_lease ---------------------------------------------------------------------------- */
+/* ---- lose_lease -------------------------------------------------------------------- */
 
 /* Without a limit for the attempt, so that only the lease counts. */
 static struct weir_execution_row unlimited(void)
@@ -1023,7 +1024,7 @@ WEIR_TEST(lose_lease, leaves_an_attempt_over_its_limit_to_time_out)
     check_ruling(weir_rule_lose_lease(&row, NOW + TTL, &out), NOTHING);
 }
 
-/* ---- expire -------------------------------------------------------------------------------- */
+/* ---- expire ------------------------------------------------------------------------ */
 
 WEIR_TEST(expire, ends_what_runs)
 {
@@ -1042,7 +1043,7 @@ WEIR_TEST(expire, ends_what_runs)
     check_not_owned(&row);
 }
 
-/* ---- refuse_input -------------------------------------------------------------------------- */
+/* ---- refuse_input ------------------------------------------------------------------ */
 
 WEIR_TEST(refuse_input, fails_what_waits_for_a_worker_without_an_attempt)
 {
@@ -1061,7 +1062,7 @@ WEIR_TEST(refuse_input, fails_what_waits_for_a_worker_without_an_attempt)
     check_not_owned(&row);
 }
 
-/* ---- expire -------------------------------------------------------------------------------- */
+/* ---- expire ------------------------------------------------------------------------ */
 
 WEIR_TEST(expire, ends_what_has_not_ended_in_whatever_state)
 {
@@ -1090,7 +1091,7 @@ WEIR_TEST(expire, does_nothing_without_a_deadline)
     check_ruling(weir_rule_expire(&row, INT64_MAX, &out), NOTHING);
 }
 
-/* ---- complaints ---------------------------------------------------------------------------- */
+/* ---- complaints -------------------------------------------------------------------- */
 
 static void complains(const struct weir_execution_row *row, const char *words)
 {

@@ -1,11 +1,13 @@
 /*
  * Random rules at random times, and what holds whatever came before.
  *
- * One row after the other lives through rules with right, old and invented epochs, at a time that
- * now and then jumps, also back. A second bookkeeping beside the row knows nothing but the answers:
- * which attempts have begun and ended, and which epochs were ever given out.
+ * One row after the other lives through rules with right, old and invented epochs, at a
+ * time that now and then jumps, also back. A second bookkeeping beside the row knows
+ * nothing but the answers: which attempts have begun and ended, and which epochs were
+ * ever given out.
  *
- * WEIR_SEED=n repeats a run; without it the seed is a constant. A failure prints seed and step.
+ * WEIR_SEED=n repeats a run; without it the seed is a constant. A failure prints seed
+ * and step.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -97,7 +99,7 @@ static bool chance(struct world *self, uint32_t percent)
     return draw(self, 100) < percent;
 }
 
-/* ---- a life -------------------------------------------------------------------------------- */
+/* ---- a life ------------------------------------------------------------------------ */
 
 static struct weir_execution_policy random_policy(struct world *self)
 {
@@ -287,7 +289,7 @@ static void apply(struct world *self, struct try *try)
     }
 }
 
-/* ---- what holds ---------------------------------------------------------------------------- */
+/* ---- what holds -------------------------------------------------------------------- */
 
 static bool is_workers(enum rule rule)
 {

@@ -1,8 +1,9 @@
 /*
- * Which rule is allowed in which state: all pairs, each tried with the epoch of the row and at a
- * time at which everything that it has is due, or nothing is.
+ * Which rule is allowed in which state: all pairs, each tried with the epoch of the row
+ * and at a time at which everything that it has is due, or nothing is.
  *
- * The table is the claim. A rule that is refused must leave every byte of the row as it was.
+ * The table is the claim. A rule that is refused must leave every byte of the row as it
+ * was.
  */
 #include <string.h>
 
@@ -95,7 +96,8 @@ static enum weir_ruling apply(enum rule rule, struct weir_execution_row *row,
     }
 }
 
-/* x done  . nothing  S stale  A not active  L lease over  O over  N not over  W wrong state */
+/* x done  . nothing  S stale  A not active  L lease over  O over  N not over  W wrong
+ * state */
 static char letter(enum weir_ruling ruling)
 {
     static const char LETTERS[WEIR_RULING_COUNT] = {
@@ -110,8 +112,8 @@ static char letter(enum weir_ruling ruling)
     return LETTERS[ruling];
 }
 
-/* What the rules say in this state, in their order: those of workers, of operators, of what it waits
- * for, of reconcilers. */
+/* What the rules say in this state, in their order: those of workers, of operators, of
+ * what it waits for, of reconcilers. */
 static void try_all(enum weir_exec_state state, int64_t now_us, char *out)
 {
     for (int rule = 0; rule < RULE_COUNT; rule++) {
@@ -167,7 +169,8 @@ WEIR_TEST(rules, of_reconcilers_do_what_is_due_in_these_states_and_no_others)
         ".SSSSSS xAxN Wx.x ...x.x", /* READY */
         "WAAAAAA xAWN Wx.x x..x..", /* DELAYED */
         "WSSSSSS xAWN WWxx ...x..", /* BLOCKED */
-        "WLLLLLL xAWN WW.x .x.x..", /* ACTIVE: time_out has it, and so lose_lease has not */
+        "WLLLLLL xAWN WW.x .x.x..", /* ACTIVE: time_out has it, and so lose_lease has not
+                                     */
         "WAAAAAA xAWN xW.x ...xx.", /* SUSPENDED */
         "OAAAAAA OAOx OO.. ......", /* SUCCEEDED */
         "OAAAAAA OAOx OO.. ......", /* FAILED */

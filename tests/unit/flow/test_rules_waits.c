@@ -47,7 +47,7 @@ static struct weir_execution_row blocked(enum weir_hold hold)
     return row;
 }
 
-/* ---- suspend and resume -------------------------------------------------------------------- */
+/* ---- suspend and resume ------------------------------------------------------------ */
 
 WEIR_TEST(suspend, parks_it_and_ends_the_claim_but_not_the_attempt)
 {
@@ -134,7 +134,7 @@ WEIR_TEST(whatever, ends_a_suspended_one_closes_its_wait)
     check_int(out.outcome, WEIR_OUTCOME_EXPIRED);
 }
 
-/* ---- a wait that takes too long ------------------------------------------------------------ */
+/* ---- a wait that takes too long ---------------------------------------------------- */
 
 WEIR_TEST(wait_too_long, ends_it_as_its_behaviour_says)
 {
@@ -210,7 +210,7 @@ WEIR_TEST(wait_too_long, does_nothing_to_what_does_not_wait)
     check_int(row.state, WEIR_EXEC_ACTIVE);
 }
 
-/* ---- dependencies and budgets -------------------------------------------------------------- */
+/* ---- dependencies and budgets ------------------------------------------------------ */
 
 WEIR_TEST(block, keeps_it_from_workers_until_the_same_reason_is_gone)
 {

@@ -1,6 +1,6 @@
 /*
- * Tests of outbox/delivery/batch.c: taking, acking and rejecting, the budget, and the loop over handlers
- * for single messages. Time is a simulation's.
+ * Tests of outbox/delivery/batch.c: taking, acking and rejecting, the budget, and the
+ * loop over handlers for single messages. Time is a simulation's.
  */
 #include "outbox/delivery/batch.h"
 
@@ -98,7 +98,7 @@ static enum weir_outcome each(struct setup *self)
     return weir_batch_each(&self->batch, NULL, follow_script, self, &self->reason);
 }
 
-/* ---- taking ------------------------------------------------------------------------------- */
+/* ---- taking ------------------------------------------------------------------------ */
 
 WEIR_TEST(batch, gives_its_messages_in_order)
 {
@@ -151,7 +151,7 @@ WEIR_TEST(batch, gives_chunks_of_any_size)
     setup_close(&setup);
 }
 
-/* ---- acking ------------------------------------------------------------------------------- */
+/* ---- acking ------------------------------------------------------------------------ */
 
 WEIR_TEST(batch, counts_acks_of_one_and_of_chunks)
 {
@@ -234,7 +234,7 @@ WEIR_TEST(batch, acks_nothing_on_request)
     setup_close(&setup);
 }
 
-/* ---- reasons ------------------------------------------------------------------------------ */
+/* ---- reasons ----------------------------------------------------------------------- */
 
 WEIR_TEST(reason, is_written_by_the_call_that_answers)
 {
@@ -314,7 +314,7 @@ WEIR_TEST(rejection, keeps_a_copy_of_its_reason)
     setup_close(&setup);
 }
 
-/* ---- effects ------------------------------------------------------------------------------ */
+/* ---- effects ----------------------------------------------------------------------- */
 
 /* What answers did to what was written: one letter each. */
 struct effects {
@@ -415,7 +415,7 @@ WEIR_TEST(each, retries_with_the_text_of_an_effect_that_fails)
     setup_close(&setup);
 }
 
-/* ---- the rest ----------------------------------------------------------------------------- */
+/* ---- the rest ---------------------------------------------------------------------- */
 
 WEIR_TEST(batch, acks_the_rest_at_once)
 {
@@ -455,7 +455,7 @@ WEIR_TEST(batch, rejects_the_rest_at_once)
     setup_close(&setup);
 }
 
-/* ---- the budget --------------------------------------------------------------------------- */
+/* ---- the budget -------------------------------------------------------------------- */
 
 WEIR_TEST(batch, tells_the_time_until_its_deadline)
 {
@@ -554,7 +554,7 @@ WEIR_TEST(batch, that_is_stopped_still_takes_acks)
     setup_close(&setup);
 }
 
-/* ---- one by one --------------------------------------------------------------------------- */
+/* ---- one by one -------------------------------------------------------------------- */
 
 WEIR_TEST(each, acks_what_is_done)
 {
@@ -722,7 +722,7 @@ WEIR_TEST(each, retries_when_there_is_no_memory_for_a_rejection)
     setup_close(&setup);
 }
 
-/* ---- memory ------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------ */
 
 static enum weir_status reject_some(const struct weir_heap *heap)
 {

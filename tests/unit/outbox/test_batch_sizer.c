@@ -23,7 +23,7 @@ static void move(struct weir_batch_sizer *mode, enum weir_outcome outcome,
     weir_batch_sizer_move(mode, outcome, configured, WEIR_PROCESSED_UNKNOWN, 1);
 }
 
-/* ---- size --------------------------------------------------------------------------------- */
+/* ---- size -------------------------------------------------------------------------- */
 
 WEIR_TEST(mode, normal_takes_the_configured_size)
 {
@@ -61,7 +61,7 @@ WEIR_TEST(mode, cornered_begins_with_one)
     check_int(mode.failures, 0);
 }
 
-/* ---- moves -------------------------------------------------------------------------------- */
+/* ---- moves ------------------------------------------------------------------------- */
 
 WEIR_TEST(mode, retry_at_the_threshold_degrades_to_one)
 {
@@ -237,7 +237,7 @@ WEIR_TEST(mode, does_not_overflow)
     check_int(weir_batch_sizer_size(&mode, 50), 50);
 }
 
-/* ---- backoff ------------------------------------------------------------------------------ */
+/* ---- backoff ----------------------------------------------------------------------- */
 
 static int64_t backoff_ms(uint32_t failures, int64_t base_ms, int64_t max_ms)
 {

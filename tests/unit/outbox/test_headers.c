@@ -1,6 +1,6 @@
 /*
- * Tests of outbox/headers.c: what our producers and others write, what is no JSON, and that no
- * bytes at all do any harm.
+ * Tests of outbox/headers.c: what our producers and others write, what is no JSON, and
+ * that no bytes at all do any harm.
  */
 #include "outbox/headers.h"
 
@@ -15,7 +15,8 @@
 #include "lib/test.h"
 #include "outbox/names.h"
 
-/* Read a text that is exactly as long as its memory, so that a sanitizer sees a byte too far. */
+/* Read a text that is exactly as long as its memory, so that a sanitizer sees a byte
+ * too far. */
 static enum weir_status read_exactly(const char *json, size_t size,
                                      struct weir_headers *out, struct weir_error *error)
 {
@@ -68,7 +69,7 @@ static void refuses(const char *json, const char *why)
     refuses_bytes(json, strlen(json), why);
 }
 
-/* ---- what is read ------------------------------------------------------------------------- */
+/* ---- what is read ------------------------------------------------------------------ */
 
 WEIR_TEST(headers, are_read_in_their_order)
 {
@@ -166,7 +167,7 @@ WEIR_TEST(headers, may_be_more_than_we_would_write)
     weir_buf_fini(&json);
 }
 
-/* ---- what is refused ---------------------------------------------------------------------- */
+/* ---- what is refused --------------------------------------------------------------- */
 
 WEIR_TEST(headers, must_be_an_object)
 {
@@ -280,7 +281,7 @@ WEIR_TEST(headers, of_a_million_levels_are_just_refused)
     free(json);
 }
 
-/* ---- memory ------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------ */
 
 WEIR_TEST(headers, fit_exactly_what_was_measured)
 {
@@ -322,7 +323,7 @@ WEIR_TEST(headers, survive_any_failing_allocation)
     check_alloc_failures(read_some);
 }
 
-/* ---- anything at all ---------------------------------------------------------------------- */
+/* ---- anything at all --------------------------------------------------------------- */
 
 static void check_sound(const struct weir_headers *headers)
 {
@@ -432,7 +433,7 @@ WEIR_TEST(headers, come_back_as_they_were_written)
     }
 }
 
-/* ---- replacing ----------------------------------------------------------------------------- */
+/* ---- replacing --------------------------------------------------------------------- */
 
 static void replaces(const char *json, const char *want)
 {
@@ -471,7 +472,7 @@ WEIR_TEST(headers, of_nothing_and_of_no_object_begin_anew)
     replaces("{\"a\":", "{" OURS);
 }
 
-/* ---- the word null ------------------------------------------------------------------------ */
+/* ---- the word null ----------------------------------------------------------------- */
 
 static void has_null_at(const char *json, size_t want)
 {

@@ -4,7 +4,8 @@
 #include "lib/test.h"
 #include "outbox/delivery/mark.h"
 
-/* The owner of epoch 9, behind owners that did not release from epoch 5 on, at message 4. */
+/* The owner of epoch 9, behind owners that did not release from epoch 5 on, at message
+ * 4. */
 static enum weir_mark find(int64_t epoch, int64_t trying)
 {
     struct weir_stored_position position = {.seq = 3, .epoch = epoch, .trying = trying};

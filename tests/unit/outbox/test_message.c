@@ -1,6 +1,6 @@
 /*
- * Tests of outbox/message.c. What is expected of keys was computed with Python's hashlib and
- * md5sum(1), not with this code: producers in other languages do the same.
+ * Tests of outbox/message.c. What is expected of keys was computed with Python's
+ * hashlib and md5sum(1), not with this code: producers in other languages do the same.
  */
 #include "weir/message.h"
 
@@ -16,7 +16,8 @@ static void falls_to(const char *key, size_t key_size, int32_t partitions, int32
     check_int(weir_partition_of_key(key, key_size, partitions), want);
 }
 
-/* The same key with 64, 7 (no power of two) and as many partitions as can be asked for. */
+/* The same key with 64, 7 (no power of two) and as many partitions as can be asked
+ * for. */
 static void falls(const char *key, size_t key_size, int32_t of_64, int32_t of_7,
                   int32_t of_most)
 {

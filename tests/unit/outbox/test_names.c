@@ -1,6 +1,6 @@
 /*
- * Tests of outbox/names.c: what is accepted, what is refused, with which status, and that the
- * text names the thing, the value and the limit.
+ * Tests of outbox/names.c: what is accepted, what is refused, with which status, and
+ * that the text names the thing, the value and the limit.
  */
 #include "outbox/names.h"
 
@@ -32,7 +32,7 @@ static const char *repeat(char c, size_t count)
     return text;
 }
 
-/* ---- names of queues ---------------------------------------------------------------------- */
+/* ---- names of queues --------------------------------------------------------------- */
 
 static void accepts_name(const char *name)
 {
@@ -131,7 +131,7 @@ WEIR_TEST(queue_name, is_not_read_further_than_one_byte_beyond_its_limit)
     weir_heap_system()->resize(NULL, name, 0);
 }
 
-/* ---- drafts ------------------------------------------------------------------------------- */
+/* ---- drafts ------------------------------------------------------------------------ */
 
 static void accepts(const struct weir_draft *draft)
 {
@@ -235,7 +235,7 @@ WEIR_TEST(key, may_have_1024_bytes_and_not_1025)
             "key", "\"kkkk", "at most 1024 bytes");
 }
 
-/* ---- headers ------------------------------------------------------------------------------ */
+/* ---- headers ----------------------------------------------------------------------- */
 
 static void accepts_headers(const struct weir_header *headers, size_t count)
 {
@@ -362,7 +362,7 @@ WEIR_TEST(draft, is_checked_type_first_then_size_key_headers_and_route)
     accepts(&draft);
 }
 
-/* ---- partitions --------------------------------------------------------------------------- */
+/* ---- partitions -------------------------------------------------------------------- */
 
 WEIR_TEST(partitions, are_a_power_of_two_from_1_to_64)
 {
@@ -405,7 +405,7 @@ WEIR_TEST(partition, is_refused_with_queue_number_and_limit)
     check_str(error.text, "queue \"orders\": partition is 8, must be from 0 to 7");
 }
 
-/* ---- as they are stored ------------------------------------------------------------------- */
+/* ---- as they are stored ------------------------------------------------------------ */
 
 static void writes(const struct weir_header *headers, size_t count, const char *want)
 {

@@ -1,5 +1,6 @@
 /*
- * Leased partitions in memory, without a database: when a lease ends, and which leased partitions are asked about.
+ * Leased partitions in memory, without a database: when a lease ends, and which leased
+ * partitions are asked about.
  */
 #include "outbox/delivery/partition_table.h"
 
@@ -102,7 +103,7 @@ static bool can_take(struct setup *self)
     return taken;
 }
 
-/* ---- leases ------------------------------------------------------------------------------- */
+/* ---- leases ------------------------------------------------------------------------ */
 
 WEIR_TEST(lane, of_a_suspended_host_begins_no_call_until_its_lease_is_renewed)
 {
@@ -123,7 +124,7 @@ WEIR_TEST(lane, of_a_suspended_host_begins_no_call_until_its_lease_is_renewed)
     close_setup(&setup);
 }
 
-/* ---- questions ---------------------------------------------------------------------------- */
+/* ---- questions --------------------------------------------------------------------- */
 
 /* How many leased partitions are asked about when so much of their queue was removed. */
 static size_t doubted(struct setup *self, int64_t removed_id, int64_t count, bool kept)

@@ -39,7 +39,7 @@ static int64_t shift_run(struct shift *self, int64_t run_ns, uint64_t acks)
     return rest_ns;
 }
 
-/* ---- resting ------------------------------------------------------------------------------ */
+/* ---- resting ----------------------------------------------------------------------- */
 
 WEIR_TEST(duty, rests_twice_as_long_as_it_worked)
 {
@@ -73,7 +73,7 @@ WEIR_TEST(duty, of_no_time_needs_no_rest)
     check_int(shift_run(&shift, 0, 1), 0);
 }
 
-/* ---- a lull ------------------------------------------------------------------------------- */
+/* ---- a lull ------------------------------------------------------------------------ */
 
 /* Acks that wait for the sweep's lock are not heard during its run. */
 WEIR_TEST(duty, takes_one_run_without_acks_for_no_lull)
@@ -104,7 +104,7 @@ WEIR_TEST(duty, rests_again_when_acks_come_again)
     check_int(shift_run(&shift, RUN_NS, 1), 2 * RUN_NS);
 }
 
-/* ---- an old round ------------------------------------------------------------------------- */
+/* ---- an old round ------------------------------------------------------------------ */
 
 WEIR_TEST(duty, goes_on_at_once_when_its_round_is_old)
 {

@@ -1,6 +1,6 @@
 /*
- * Tests of outbox/tuning.c: the numbers of every profile, the defaults, and every rule, with the
- * words of its refusal.
+ * Tests of outbox/tuning.c: the numbers of every profile, the defaults, and every rule,
+ * with the words of its refusal.
  */
 #include "outbox/tuning.h"
 
@@ -31,7 +31,7 @@ static void has(enum weir_profile profile, enum weir_worker_kind kind, uint32_t 
     check_status(weir_tuning_check(&tuning, "profile", NULL), WEIR_OK);
 }
 
-/* ---- profiles ----------------------------------------------------------------------------- */
+/* ---- profiles ---------------------------------------------------------------------- */
 
 WEIR_TEST(tuning, of_lanes)
 {
@@ -76,7 +76,7 @@ WEIR_TEST(tuning, of_checks)
         1);
 }
 
-/* ---- what a tuning may be ----------------------------------------------------------------- */
+/* ---- what a tuning may be ---------------------------------------------------------- */
 
 static struct weir_tuning good_tuning(void)
 {
@@ -162,7 +162,7 @@ WEIR_TEST(tuning, degrades_after_at_least_one_failure)
             "lane: degradation_threshold is 0, must be at least 1");
 }
 
-/* ---- leases ------------------------------------------------------------------------------- */
+/* ---- leases ------------------------------------------------------------------------ */
 
 static void accepts_lease(int64_t duration_ns, int64_t headroom_ns)
 {
@@ -216,7 +216,7 @@ WEIR_TEST(lease, has_headroom_below_its_duration)
                   "lease.duration_ns, which is 30 s");
 }
 
-/* ---- options of an outbox ----------------------------------------------------------------- */
+/* ---- options of an outbox ---------------------------------------------------------- */
 
 /* Nobody looks into it here. */
 static struct weir_db *some_db(void)
@@ -381,7 +381,7 @@ WEIR_TEST(outbox_options, check_each_tuning_by_the_name_of_its_worker)
     }
 }
 
-/* ---- options of a queue ------------------------------------------------------------------- */
+/* ---- options of a queue ------------------------------------------------------------ */
 
 WEIR_TEST(queue_options, have_defaults_that_lack_only_a_name)
 {
@@ -424,7 +424,7 @@ WEIR_TEST(queue_options, are_checked_one_by_one)
         "backlog_max is -1, must be at least 0");
 }
 
-/* ---- options of a handler ----------------------------------------------------------------- */
+/* ---- options of a handler ---------------------------------------------------------- */
 
 static enum weir_outcome on_message(struct weir_context *context, void *state,
                                     const struct weir_message *message,

@@ -4,10 +4,12 @@
  *   struct sink_fixture desk;
  *
  *   sink_fixture_open(&desk, "file:%s", path);
- *   sink_fixture_fill(&desk, 3);                     seq 1 to 3, payload "message 1" and so on
+ *   sink_fixture_fill(&desk, 3);                     seq 1 to 3, payload "message 1"
+ *                                                    and so on
  *   check_int(sink_fixture_deliver(&desk), WEIR_DONE);
  *   check_int(desk.batch.processed, 3);
- *   sink_fixture_close(&desk);                       nothing may be left: memory, descriptors, children
+ *   sink_fixture_close(&desk);                       nothing may be left: memory,
+ *                                                    descriptors, children
  */
 #ifndef WEIR_TEST_SINK_SINK_FIXTURE_H
 #define WEIR_TEST_SINK_SINK_FIXTURE_H
@@ -49,7 +51,7 @@ struct sink_fixture {
     size_t children;
 };
 
-/* ---- counting -------------------------------------------------------------------------- */
+/* ---- counting ---------------------------------------------------------------------- */
 
 SINK_FIXTURE_HELPER size_t count_fds(void)
 {
@@ -92,7 +94,7 @@ SINK_FIXTURE_HELPER size_t count_children(void)
     return count;
 }
 
-/* ---- files ----------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------- */
 
 /* A path of this test's own. */
 SINK_FIXTURE_HELPER void make_path(char *out, const char *name)
@@ -155,9 +157,10 @@ SINK_FIXTURE_HELPER size_t count_lines_in(const char *path)
     return count;
 }
 
-/* ---- processes ------------------------------------------------------------------------- */
+/* ---- processes --------------------------------------------------------------------- */
 
-/* The process whose number a file has; one that has ended and waits to be reaped is not. */
+/* The process whose number a file has; one that has ended and waits to be reaped is
+ * not. */
 SINK_FIXTURE_HELPER bool is_alive(const char *path)
 {
     char *text = slurp(path);
@@ -176,7 +179,7 @@ SINK_FIXTURE_HELPER bool is_alive(const char *path)
     return state != 'Z';
 }
 
-/* ---- the desk -------------------------------------------------------------------------- */
+/* ---- the desk ---------------------------------------------------------------------- */
 
 SINK_FIXTURE_HELPER void sink_fixture_init(struct sink_fixture *self)
 {

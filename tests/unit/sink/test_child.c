@@ -1,6 +1,6 @@
 /*
- * Tests of sink/util/child.c as other programs than sinks use it; the rest is in test_exec.c and
- * test_exec_stream.c.
+ * Tests of sink/util/child.c as other programs than sinks use it; the rest is in
+ * test_exec.c and test_exec_stream.c.
  */
 #include <signal.h>
 #include <string.h>
@@ -48,7 +48,8 @@ WEIR_TEST(child, gives_all_of_its_output)
     weir_buf_fini(&out);
 }
 
-/* The shell waits for another process, which is the one that says that it is there: both are asked. */
+/* The shell waits for another process, which is the one that says that it is there:
+ * both are asked. */
 WEIR_TEST(child, ends_with_its_group_when_it_is_asked)
 {
     struct weir_child child;
@@ -68,7 +69,8 @@ WEIR_TEST(child, ends_with_its_group_when_it_is_asked)
     weir_buf_fini(&out);
 }
 
-/* The shell does not heed its own signal for long: it is gone before the one it waits for is ready. */
+/* The shell does not heed its own signal for long: it is gone before the one it waits
+ * for is ready. */
 WEIR_TEST(child, has_not_ended_while_its_group_tidies_up)
 {
     struct weir_child child;

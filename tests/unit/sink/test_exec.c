@@ -1,5 +1,6 @@
 /*
- * Tests of sink/exec.c, and with it of spawn.c, child.c, environment.c and delivery_deadline.c.
+ * Tests of sink/exec.c, and with it of spawn.c, child.c, environment.c and
+ * delivery_deadline.c.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -20,7 +21,7 @@ static void answers(const char *command, enum weir_outcome outcome, size_t count
     sink_fixture_close(&sink_fixture);
 }
 
-/* ---- exit codes ------------------------------------------------------------------------ */
+/* ---- exit codes -------------------------------------------------------------------- */
 
 WEIR_TEST(exec, maps_exit_codes)
 {
@@ -60,7 +61,7 @@ WEIR_TEST(exec, acks_what_came_before_the_failure)
     sink_fixture_close(&sink_fixture);
 }
 
-/* ---- reasons --------------------------------------------------------------------------- */
+/* ---- reasons ----------------------------------------------------------------------- */
 
 WEIR_TEST(exec, takes_the_last_line_of_standard_error_for_the_reason)
 {
@@ -77,7 +78,7 @@ WEIR_TEST(exec, survives_a_flood_on_standard_error)
     answers("head -c 3000000 /dev/zero >&2; exit 75", WEIR_RETRY, 0, "");
 }
 
-/* ---- what it gets ---------------------------------------------------------------------- */
+/* ---- what it gets ------------------------------------------------------------------ */
 
 WEIR_TEST(exec, gives_the_line_on_standard_input)
 {
@@ -219,7 +220,7 @@ WEIR_TEST(exec, hands_no_descriptor_on)
     close(forgotten);
 }
 
-/* ---- the end --------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------- */
 
 WEIR_TEST(exec, kills_what_hangs_at_the_deadline)
 {
@@ -404,7 +405,7 @@ WEIR_TEST(exec, ends_what_its_process_has_started_when_we_die)
     check(!is_alive(path));
 }
 
-/* ---- many ------------------------------------------------------------------------------ */
+/* ---- many -------------------------------------------------------------------------- */
 
 struct pool {
     pthread_t thread;

@@ -124,7 +124,7 @@ WEIR_TEST(exec_stream, takes_no_answer_with_a_zero_byte_for_ok)
     sink_fixture_close(&sink_fixture);
 }
 
-/* ---- answers with an id ---------------------------------------------------------------- */
+/* ---- answers with an id ------------------------------------------------------------ */
 
 /* In a stream: the id of the message in `line`. */
 #define ITS_ID "rest=${line#*\\\"id\\\":\\\"}; id=${rest%%%%\\\"*}"
@@ -166,7 +166,7 @@ WEIR_TEST(exec_stream, takes_no_late_second_answer_for_the_next_message)
     sink_fixture_close(&sink_fixture);
 }
 
-/* ---- its end --------------------------------------------------------------------------- */
+/* ---- its end ----------------------------------------------------------------------- */
 
 WEIR_TEST(exec_stream, replaces_one_that_says_too_much)
 {
@@ -252,7 +252,8 @@ WEIR_TEST(exec_stream, gets_a_large_message_as_a_whole)
     free(payload);
 }
 
-/* A process that delivers by `command` until it is killed, once that has made its file. */
+/* A process that delivers by `command` until it is killed, once that has made its
+ * file. */
 __attribute__((format(printf, 2, 3))) static void
 deliver_and_die(const char *path, const char *command, ...)
 {
@@ -366,7 +367,7 @@ WEIR_TEST(exec_stream, is_killed_when_it_does_not_end)
     sink_fixture_close(&sink_fixture);
 }
 
-/* ---- many ------------------------------------------------------------------------------ */
+/* ---- many -------------------------------------------------------------------------- */
 
 struct pool {
     pthread_t thread;

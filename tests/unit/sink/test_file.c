@@ -91,7 +91,7 @@ WEIR_TEST(file, that_is_there_keeps_its_permissions)
     sink_fixture_close(&sink_fixture);
 }
 
-/* ---- what cannot be opened ------------------------------------------------------------- */
+/* ---- what cannot be opened --------------------------------------------------------- */
 
 static void refuses(const char *path, enum weir_status status, const char *words)
 {
@@ -133,7 +133,7 @@ WEIR_TEST(file, says_when_it_may_not_be_written)
         check_int(seteuid(0), 0);
 }
 
-/* ---- torn lines ------------------------------------------------------------------------ */
+/* ---- torn lines -------------------------------------------------------------------- */
 
 WEIR_TEST(file, cuts_a_torn_line_when_opened)
 {
@@ -169,7 +169,7 @@ WEIR_TEST(file, cuts_a_torn_line_before_it_writes)
     sink_fixture_close(&sink_fixture);
 }
 
-/* ---- the order of things --------------------------------------------------------------- */
+/* ---- the order of things ----------------------------------------------------------- */
 
 struct witness {
     struct sink_fixture *sink_fixture;
@@ -275,7 +275,7 @@ WEIR_TEST(file, takes_large_batches_in_steps)
     free(payload);
 }
 
-/* ---- no space -------------------------------------------------------------------------- */
+/* ---- no space ---------------------------------------------------------------------- */
 
 WEIR_TEST(file, takes_back_what_did_not_fit)
 {
@@ -340,7 +340,7 @@ WEIR_TEST(file, waits_for_space_on_a_full_disk)
     check_int(umount(place), 0);
 }
 
-/* ---- other hands ----------------------------------------------------------------------- */
+/* ---- other hands ------------------------------------------------------------------- */
 
 WEIR_TEST(file, follows_its_path_when_the_file_is_moved)
 {
@@ -409,7 +409,7 @@ WEIR_TEST(file, waits_for_the_writer_that_has_the_lock)
     sink_fixture_close(&sink_fixture);
 }
 
-/* ---- threads and sinks ----------------------------------------------------------------- */
+/* ---- threads and sinks ------------------------------------------------------------- */
 
 enum { THREADS = 8, BATCHES = 100, BATCH = 5 };
 
@@ -442,7 +442,8 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Half of the threads with a sink of their own on the same file, as another process has. */
+/* Half of the threads with a sink of their own on the same file, as another process
+ * has. */
 WEIR_TEST(file, keeps_lines_of_many_writers_whole_and_in_order)
 {
     int last[THREADS] = {0};

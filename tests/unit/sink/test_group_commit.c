@@ -101,7 +101,8 @@ WEIR_TEST(group, syncs_once_for_all_who_came_meanwhile)
     weir_group_commit_fini(&disk.group);
 }
 
-/* Also for those who wrote while the sync ran that failed; and not for those who come later. */
+/* Also for those who wrote while the sync ran that failed; and not for those who come
+ * later. */
 WEIR_TEST(group, fails_for_all_who_have_written)
 {
     struct writer first, second, third;

@@ -168,7 +168,7 @@ WEIR_TEST(line, shows_any_other_payload_in_base64)
     payload_ends("\n\n\xfe", 3, "\"payload_base64\":\"Cgr+\"}\n");
 }
 
-/* ---- times ----------------------------------------------------------------------------- */
+/* ---- times ------------------------------------------------------------------------- */
 
 static void spells(int64_t time_us, const char *want)
 {
@@ -188,7 +188,7 @@ WEIR_TEST(line, spells_times_in_utc_with_microseconds)
     spells(INT64_MIN, "-290308-12-21T19:59:05.224192Z");
 }
 
-/* ---- as JSON --------------------------------------------------------------------------- */
+/* ---- as JSON ----------------------------------------------------------------------- */
 
 static int64_t ask_json(sqlite3 *db, const char *sql, struct weir_str line,
                         struct weir_str payload)
@@ -248,7 +248,7 @@ WEIR_TEST(line, gives_the_payload_back_when_read_as_json)
     sqlite3_close(db);
 }
 
-/* ---- chunks ---------------------------------------------------------------------------- */
+/* ---- chunks ------------------------------------------------------------------------ */
 
 WEIR_TEST(chunk, ends_when_there_is_enough)
 {

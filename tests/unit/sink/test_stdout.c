@@ -1,5 +1,6 @@
 /*
- * Tests of sink/stdout.c. Standard output is a pipe of the test's while a sink writes to it.
+ * Tests of sink/stdout.c. Standard output is a pipe of the test's while a sink writes
+ * to it.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -129,7 +130,7 @@ WEIR_TEST(stdout_sink, must_be_open_for_writing)
     close(nothing);
 }
 
-/* ---- slow readers ---------------------------------------------------------------------- */
+/* ---- slow readers ------------------------------------------------------------------ */
 
 /* More than a pipe holds, of messages larger than one step. */
 static void fill_large(struct sink_fixture *sink_fixture, const char *payload,
@@ -180,7 +181,7 @@ WEIR_TEST(stdout_sink, gives_up_when_nobody_reads_and_ends_the_line_later)
     sink_fixture_close(&sink_fixture);
 }
 
-/* ---- threads --------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------- */
 
 enum { THREADS = 4, BATCHES = 50, BATCH = 20 };
 

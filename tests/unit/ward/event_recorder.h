@@ -8,8 +8,8 @@
  *   ...
  *   check_str(page.text, "start\n" "idle\n" "stop\n");
  *
- * Several scribes may share a page; each puts its name in front of its lines. Durations are
- * written in milliseconds.
+ * Several scribes may share a page; each puts its name in front of its lines. Durations
+ * are written in milliseconds.
  *
  * Threads  One worker per page; read it when the worker has ended, or in simulation.
  */

@@ -1,5 +1,6 @@
 /*
- * probe.h - a scan that writes down its ticks, and a scanner in virtual time to put it in.
+ * probe.h - a scan that writes down its ticks, and a scanner in virtual time to put it
+ * in.
  *
  *   struct scan_fixture world;
  *   struct probe leases = {.name = "leases"};
@@ -192,8 +193,8 @@ static inline struct weir_scan_info scan_fixture_read(struct scan_fixture *self)
     return info;
 }
 
-/* Ticks that are unfinished come back before the simulation goes: dropped in the middle, as
- * by a power cut, they would never let go of the scanner. */
+/* Ticks that are unfinished come back before the simulation goes: dropped in the
+ * middle, as by a power cut, they would never let go of the scanner. */
 static inline void scan_fixture_close(struct scan_fixture *self)
 {
     weir_scanner_destroy(self->scanner);

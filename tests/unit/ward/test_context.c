@@ -1,9 +1,9 @@
 /*
  * Tests of ward/context.c: panics, clean-ups, guarded calls, and waits inside an action.
  *
- * Most of them put one worker on a trial. What its action, its clean-ups and its listener do
- * is written down as words in the order in which it happens; a clean-up that is told of a
- * panic adds a `!` to its name.
+ * Most of them put one worker on a trial. What its action, its clean-ups and its
+ * listener do is written down as words in the order in which it happens; a clean-up
+ * that is told of a panic adds a `!` to its name.
  */
 #include "ward/context.h"
 
@@ -62,7 +62,7 @@ struct trial {
     char end_text[WEIR_ERROR_TEXT_SIZE];
 };
 
-/* ---- the trial ---------------------------------------------------------------------------- */
+/* ---- the trial --------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static void note(struct trial *self,
                                                        const char *format, ...)
@@ -255,7 +255,7 @@ static void trial_hold(struct trial *self, enum script_kind kind, trial_fn behav
     }                                                                                    \
     struct weir_test /* so that the line ends in a semicolon */
 
-/* ---- a panic is an error -------------------------------------------------------------------- */
+/* ---- a panic is an error ----------------------------------------------------------- */
 
 static enum weir_status panic_at_first(struct weir_context *context, struct trial *self,
                                        struct weir_error *error)
@@ -357,7 +357,7 @@ static void panic_after_a_wait(enum script_kind kind)
 
 ON_FIBERS_AND_THREADS(context, panic_env_after_the_action_has_waited, panic_after_a_wait);
 
-/* ---- clean-ups ---------------------------------------------------------------------------- */
+/* ---- clean-ups --------------------------------------------------------------------- */
 
 static enum weir_status tidy_and_return(struct weir_context *context, struct trial *self,
                                         struct weir_error *error)
@@ -557,7 +557,7 @@ static void cleanup_may_wait(enum script_kind kind)
 
 ON_FIBERS_AND_THREADS(context, cleanup_may_wait_and_register_another, cleanup_may_wait);
 
-/* ---- guarded calls -------------------------------------------------------------------------- */
+/* ---- guarded calls ----------------------------------------------------------------- */
 
 static enum weir_status inner_panics(struct weir_context *context, void *argument,
                                      struct weir_error *error)
@@ -768,7 +768,7 @@ WEIR_TEST(context, guard_catches_again_and_again)
     trial_close(&trial);
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------ */
 
 static enum weir_status use_memory(struct weir_context *context, struct trial *self,
                                    struct weir_error *error)
@@ -884,7 +884,7 @@ WEIR_TEST(context, alloc_without_memory_gives_null_and_works_again_later)
     trial_close(&trial);
 }
 
-/* ---- permits ------------------------------------------------------------------------------- */
+/* ---- permits ----------------------------------------------------------------------- */
 
 static void panic_returns_permit(enum script_kind kind)
 {
@@ -909,7 +909,8 @@ static void panic_returns_permit(enum script_kind kind)
 
 ON_FIBERS_AND_THREADS(context, panic_gives_the_permit_back, panic_returns_permit);
 
-/* One permit; the first one inside panics after 10 ms while three siblings stand in line. */
+/* One permit; the first one inside panics after 10 ms while three siblings stand in
+ * line. */
 static void panic_before_a_line(enum weir_on_panic on_panic)
 {
     enum { SIBLINGS = 3 };
@@ -965,7 +966,7 @@ WEIR_TEST(context, panic_that_ends_the_worker_hands_the_permit_to_the_sibling_in
     panic_before_a_line(WEIR_ON_PANIC_END);
 }
 
-/* ---- waiting ---------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------- */
 
 static enum weir_status sleep_an_hour(struct weir_context *context, struct trial *self,
                                       struct weir_error *error)
@@ -1115,7 +1116,7 @@ WEIR_TEST(context, action_may_cancel_its_own_worker)
     trial_close(&trial);
 }
 
-/* ---- several at once ------------------------------------------------------------------------- */
+/* ---- several at once --------------------------------------------------------------- */
 
 /* Many are inside at the same time, each with its own clean-ups and its own text. */
 struct victim {

@@ -14,7 +14,8 @@ static bool equal(struct weir_directive a, struct weir_directive b)
     return weir_directive_equal(&a, &b);
 }
 
-/* A report of another type: how many of the mails there were. `state` counts the calls. */
+/* A report of another type: how many of the mails there were. `state` counts the
+ * calls. */
 static struct weir_report double_it(struct weir_report report, void *state)
 {
     static int doubled;

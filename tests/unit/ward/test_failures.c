@@ -226,7 +226,8 @@ WEIR_TEST(failures, logs_any_key_as_printable_text)
     weir_failures_fini(&failures);
 }
 
-/* Above 500 items, every 50 cycles: who has not failed since the last time is forgotten. */
+/* Above 500 items, every 50 cycles: who has not failed since the last time is
+ * forgotten. */
 WEIR_TEST(failures, collects_silent_items_every_fifty_cycles)
 {
     struct weir_failures failures;

@@ -114,9 +114,10 @@ WEIR_TEST(fiber, destroying_none_is_fine)
     weir_fiber_destroy(NULL);
 }
 
-/* ---- many ------------------------------------------------------------------------------ */
+/* ---- many -------------------------------------------------------------------------- */
 
-/* All are in the middle of something at once, and are run in an order that is not theirs. */
+/* All are in the middle of something at once, and are run in an order that is not
+ * theirs. */
 WEIR_TEST(fiber, a_thousand_take_turns)
 {
     enum { COUNT = 1000 };
@@ -147,7 +148,7 @@ WEIR_TEST(fiber, a_thousand_take_turns)
     }
 }
 
-/* ---- the stack --------------------------------------------------------------------------- */
+/* ---- the stack --------------------------------------------------------------------- */
 
 enum {
     LEVEL_SIZE = 2048,
@@ -159,7 +160,8 @@ struct diver {
     uint64_t sum;
 };
 
-/* Each level keeps its bytes over the pause at the bottom and looks at them on the way up. */
+/* Each level keeps its bytes over the pause at the bottom and looks at them on the way
+ * up. */
 static uint64_t dive(struct diver *self, uint32_t level)
 {
     volatile unsigned char bytes[LEVEL_SIZE];
@@ -219,7 +221,7 @@ WEIR_TEST(fiber, uses_its_stack_again_from_the_top)
     weir_fiber_destroy(diver.fiber);
 }
 
-/* ---- jumps within it, as a panic does ---------------------------------------------------- */
+/* ---- jumps within it, as a panic does ---------------------------------------------- */
 
 struct jumper {
     struct weir_fiber *fiber;
@@ -262,7 +264,7 @@ WEIR_TEST(fiber, may_jump_within_its_own_stack)
         weir_fiber_destroy(jumpers[i].fiber);
 }
 
-/* ---- memory ------------------------------------------------------------------------------ */
+/* ---- memory ------------------------------------------------------------------------ */
 
 static enum weir_status create_run_and_destroy(const struct weir_heap *heap)
 {

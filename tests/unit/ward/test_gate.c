@@ -1,15 +1,15 @@
 /*
- * test_gate.c - permits: which workers get in, in which order, and what becomes of those who
- * do not. The rows of the "Bulkhead" table about acquiring a permit of one gate come first;
- * two gates follow in test_gate_tiered.c, actions that enter by themselves in
- * test_gate_enter.c.
+ * test_gate.c - permits: which workers get in, in which order, and what becomes of
+ * those who do not. The rows of the "Bulkhead" table about acquiring a permit of one
+ * gate come first; two gates follow in test_gate_tiered.c, actions that enter by
+ * themselves in test_gate_enter.c.
  */
 #include <sched.h>
 
 #include "lib/alloc_failures.h"
 #include "unit/ward/worker_fixture.h"
 
-/* ---- the rows of the table -------------------------------------------------------------- */
+/* ---- the rows of the table --------------------------------------------------------- */
 
 WEIR_TEST(gate, of_one_lets_a_worker_in)
 {
@@ -101,7 +101,7 @@ WEIR_TEST(gate, that_is_closed_ends_a_worker_that_comes)
     worker_fixture_close(&worker_fixture);
 }
 
-/* ---- the order of the line -------------------------------------------------------------- */
+/* ---- the order of the line --------------------------------------------------------- */
 
 /* The permit is handed over while the one who was woken has not run yet. */
 WEIR_TEST(gate, is_not_overtaken_by_a_newcomer)
@@ -228,7 +228,7 @@ WEIR_TEST(gate, that_is_tried_gives_as_many_permits_as_it_has)
     script_close(&script);
 }
 
-/* ---- closing ---------------------------------------------------------------------------- */
+/* ---- closing ----------------------------------------------------------------------- */
 
 /* Both ends of the line are sent away; whoever is inside finishes in peace. */
 WEIR_TEST(gate, that_is_closed_ends_the_workers_in_line_and_no_others)
@@ -275,11 +275,12 @@ WEIR_TEST(gate, that_is_closed_gives_no_permit_to_one_who_tries)
     script_close(&script);
 }
 
-/* ---- two things at one instant ---------------------------------------------------------- */
+/* ---- two things at one instant ----------------------------------------------------- */
 
 enum { SEEDS = 64 };
 
-/* Permit and cancel come together, in both orders: nothing runs, and the gate is whole. */
+/* Permit and cancel come together, in both orders: nothing runs, and the gate is
+ * whole. */
 WEIR_TEST(gate, loses_no_permit_when_it_comes_with_a_cancel)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -302,7 +303,7 @@ WEIR_TEST(gate, loses_no_permit_when_it_comes_with_a_cancel)
     }
 }
 
-/* ---- life cycle ------------------------------------------------------------------------- */
+/* ---- life cycle -------------------------------------------------------------------- */
 
 /* One inside, one in line: both do their work, and the last of them frees the gate. */
 WEIR_TEST(gate, outlives_its_creator_while_workers_use_it)
@@ -378,7 +379,7 @@ WEIR_TEST(gate, survives_any_failing_allocation)
     check_alloc_failures(create_and_use);
 }
 
-/* ---- on threads ------------------------------------------------------------------------- */
+/* ---- on threads -------------------------------------------------------------------- */
 
 enum { BUSY_WORKERS = 12, BUSY_CALLS = 200 };
 

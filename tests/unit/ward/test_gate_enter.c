@@ -47,7 +47,7 @@ static struct weir_notifier *invite(struct script *script, struct guest *guest)
     return bell;
 }
 
-/* ---- getting in, or not ----------------------------------------------------------------- */
+/* ---- getting in, or not ------------------------------------------------------------ */
 
 WEIR_TEST(gate, lets_an_action_in_that_asks)
 {
@@ -188,9 +188,10 @@ WEIR_TEST(gate, sends_an_action_away_when_it_is_closed)
     script_close(&script);
 }
 
-/* ---- order ------------------------------------------------------------------------------ */
+/* ---- order ------------------------------------------------------------------------- */
 
-/* Workers and guests stand in one line; each stays 10 ms, whoever came first goes first. */
+/* Workers and guests stand in one line; each stays 10 ms, whoever came first goes
+ * first. */
 WEIR_TEST(gate, serves_whoever_came_first_first)
 {
     struct guest anna = {.stay_ns = MS(10)};
@@ -219,7 +220,7 @@ WEIR_TEST(gate, serves_whoever_came_first_first)
     script_close(&script);
 }
 
-/* ---- two things at once ----------------------------------------------------------------- */
+/* ---- two things at once ------------------------------------------------------------ */
 
 /* The permit came first, so it is what is reported; a cancel could not give it back. */
 WEIR_TEST(gate, keeps_its_word_to_an_action_that_is_cancelled_right_after)
@@ -262,7 +263,7 @@ WEIR_TEST(gate, gives_no_permit_to_an_action_that_is_cancelled_right_before)
     script_close(&script);
 }
 
-/* ---- on threads ------------------------------------------------------------------------- */
+/* ---- on threads -------------------------------------------------------------------- */
 
 /* The time passes although every thread of the pool may be waiting for it. */
 WEIR_TEST(gate, sends_an_action_away_at_its_deadline_on_threads_too)
@@ -331,7 +332,8 @@ static enum weir_status ask_hastily(struct weir_context *context, void *state,
     return WEIR_OK;
 }
 
-/* Permits and deadlines come together all the time; whoever was given a permit says so. */
+/* Permits and deadlines come together all the time; whoever was given a permit says
+ * so. */
 WEIR_TEST(gate, loses_no_permit_to_a_deadline)
 {
     static struct hasty hasty[HASTY_COUNT];

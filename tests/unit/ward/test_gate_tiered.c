@@ -1,7 +1,7 @@
 /*
- * test_gate_tiered.c - a worker with two gates: it takes a shared permit when there is one,
- * else a guaranteed one, and stands in both lines when there is neither. The "Tiered" rows of
- * the "Bulkhead" table come first.
+ * test_gate_tiered.c - a worker with two gates: it takes a shared permit when there is
+ * one, else a guaranteed one, and stands in both lines when there is neither. The
+ * "Tiered" rows of the "Bulkhead" table come first.
  */
 #include <string.h>
 
@@ -107,7 +107,7 @@ WEIR_TEST(tiered_gate, lets_in_whom_a_guaranteed_permit_is_freed_for)
     worker_fixture_close(&tiers.worker_fixture);
 }
 
-/* ---- two lines -------------------------------------------------------------------------- */
+/* ---- two lines --------------------------------------------------------------------- */
 
 /* Whichever comes first lets it in, and it is gone from the other line as well. */
 static void freed_first(bool shared_first)

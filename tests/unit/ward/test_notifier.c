@@ -1,13 +1,14 @@
 /*
- * test_notifier.c - the rules of notifiers, sentence by sentence, for workers that listen.
- * Actions that wait are in test_notifier_wait.c.
+ * test_notifier.c - the rules of notifiers, sentence by sentence, for workers that
+ * listen. Actions that wait are in test_notifier_wait.c.
  */
 #include <sched.h>
 
 #include "lib/alloc_failures.h"
 #include "unit/ward/worker_fixture.h"
 
-/* A stage with a number of idle actors, who have come to the bell in the order of the list. */
+/* A stage with a number of idle actors, who have come to the bell in the order of the
+ * list. */
 enum { IDLERS_MAX = 4 };
 
 struct idlers {
@@ -35,7 +36,7 @@ static void idlers_run(struct idlers *self)
     check(weir_sim_run_until_quiet(self->script.sim, WEIR_FOREVER));
 }
 
-/* ---- the stored permit ------------------------------------------------------------------ */
+/* ---- the stored permit ------------------------------------------------------------- */
 
 WEIR_TEST(notifier, has_no_permit_when_it_is_new)
 {
@@ -112,7 +113,7 @@ WEIR_TEST(notifier, gives_its_stored_permit_to_whoever_comes_to_wait)
     worker_fixture_close(&worker_fixture);
 }
 
-/* ---- notify one ------------------------------------------------------------------------- */
+/* ---- notify one -------------------------------------------------------------------- */
 
 WEIR_TEST(notifier, wakes_only_one_of_many)
 {
@@ -165,7 +166,7 @@ WEIR_TEST(notifier, wakes_another_one_with_each_signal)
     script_close(&idlers.script);
 }
 
-/* ---- notify all ------------------------------------------------------------------------- */
+/* ---- notify all -------------------------------------------------------------------- */
 
 WEIR_TEST(notifier, wakes_everybody_who_waits_now)
 {
@@ -237,7 +238,7 @@ WEIR_TEST(notifier, keeps_its_stored_permit_when_it_wakes_all)
     script_close(&idlers.script);
 }
 
-/* ---- several notifiers of one worker ---------------------------------------------------- */
+/* ---- several notifiers of one worker ----------------------------------------------- */
 
 WEIR_TEST(notifier, that_is_first_in_the_list_is_taken_first)
 {
@@ -280,8 +281,8 @@ WEIR_TEST(notifier, keeps_its_permit_when_another_was_first)
     script_close(&script);
 }
 
-/* A worker that one notifier has woken is gone from the lines of the others: the signal of
- * the second goes to the next one there, not to somebody who has given up waiting. */
+/* A worker that one notifier has woken is gone from the lines of the others: the signal
+ * of the second goes to the next one there, not to somebody who has given up waiting. */
 WEIR_TEST(notifier, does_not_waste_a_signal_on_a_worker_that_another_has_woken)
 {
     struct actor both = {ACTS(IDLE), .name = "both"};
@@ -360,7 +361,7 @@ WEIR_TEST(notifier, that_nobody_has_leaves_a_worker_idle_for_ever)
     script_close(&script);
 }
 
-/* ---- life cycle ------------------------------------------------------------------------- */
+/* ---- life cycle -------------------------------------------------------------------- */
 
 WEIR_TEST(notifier, outlives_its_creator_while_workers_listen)
 {
@@ -405,11 +406,12 @@ WEIR_TEST(notifier, survives_any_failing_allocation)
     check_alloc_failures(create_and_use);
 }
 
-/* ---- on threads ------------------------------------------------------------------------- */
+/* ---- on threads -------------------------------------------------------------------- */
 
 enum { PRODUCERS = 4, PRODUCED_EACH = 2000 };
 
-/* Producers put something down and ring; consumers take all there is when they hear it. */
+/* Producers put something down and ring; consumers take all there is when they hear
+ * it. */
 struct market {
     struct weir_notifier *bell;
     _Atomic uint32_t pile;

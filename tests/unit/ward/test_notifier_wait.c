@@ -212,7 +212,7 @@ WEIR_TEST(notifier, keeps_its_word_to_an_action_that_is_cancelled_right_after)
     worker_fixture_close(&worker_fixture);
 }
 
-/* ---- on threads ------------------------------------------------------------------------- */
+/* ---- on threads -------------------------------------------------------------------- */
 
 /* Two actions answer each other, each on a thread of its own. */
 struct player {

@@ -1,9 +1,10 @@
 /*
- * Tests of bad input: every option that can be out of range is refused with WEIR_INVALID and a
- * text that names the field, the value and the limit, and nothing was created.
+ * Tests of bad input: every option that can be out of range is refused with
+ * WEIR_INVALID and a text that names the field, the value and the limit, and nothing
+ * was created.
  *
- * Each test begins with options that are good, spoils one field, and looks for the words in
- * the text. That the good ones are accepted is a test of its own.
+ * Each test begins with options that are good, spoils one field, and looks for the
+ * words in the text. That the good ones are accepted is a test of its own.
  */
 #include <math.h>
 #include <stdio.h>
@@ -124,7 +125,8 @@ static void check_contains(const char *text, const char *const *words, size_t co
     check_contains(text, (const char *const[]){__VA_ARGS__},                             \
                    sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
 
-/* The spoilt options are refused with these words, with and without an error to write to. */
+/* The spoilt options are refused with these words, with and without an error to write
+ * to. */
 static void check_spawn_refused(struct env *self, const char *const *words, size_t count)
 {
     struct weir_worker *worker = (struct weir_worker *)(void *)self;
@@ -175,7 +177,7 @@ WEIR_TEST(options, that_are_good_are_accepted)
     env_close(&env);
 }
 
-/* ---- names -------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------- */
 
 static char long_name[WEIR_WORKER_NAME_SIZE_MAX + 2];
 
@@ -234,7 +236,7 @@ WEIR_TEST(options, name_of_255_characters_or_of_one_is_accepted)
     env_close(&env);
 }
 
-/* ---- action and lists ----------------------------------------------------------------------- */
+/* ---- action and lists -------------------------------------------------------------- */
 
 REFUSES(action_that_is_missing_is_refused, options->action = NULL, "action", "NULL",
         "must be");
@@ -294,7 +296,7 @@ WEIR_TEST(options, notifier_that_is_listed_twice_is_heard_once)
     env_close(&env);
 }
 
-/* ---- gates ------------------------------------------------------------------------------------ */
+/* ---- gates ------------------------------------------------------------------------- */
 
 REFUSES(shared_gate_of_another_executor_is_refused, options->shared = env.foreign_gate,
         "shared", "executor");
@@ -351,7 +353,7 @@ WEIR_TEST(options, gate_may_have_no_permits_or_a_million)
     env_close(&env);
 }
 
-/* ---- pace and backoff ---------------------------------------------------------------------------- */
+/* ---- pace and backoff -------------------------------------------------------------- */
 
 REFUSES(pace_below_zero_is_refused, options->pace.min_ns = -1, "pace.min_ns", "-1",
         "from 0");
@@ -435,7 +437,7 @@ WEIR_TEST(options, backoff_init_refuses_and_leaves_the_backoff_alone)
     check(backoff.multiplier > 2.9 && backoff.jitter < 0.3);
 }
 
-/* ---- choices ------------------------------------------------------------------------------------- */
+/* ---- choices ----------------------------------------------------------------------- */
 
 REFUSES(on_error_beyond_its_choices_is_refused, options->on_error = (enum weir_on_error)2,
         "on_error", "2", "0 to 1");
@@ -451,7 +453,7 @@ REFUSES(worker_class_below_its_choices_is_refused,
         options->worker_class = (enum weir_worker_class)(-1), "worker_class", "-1",
         "0 to 1");
 
-/* ---- wards and pokers ------------------------------------------------------------------------------ */
+/* ---- wards and pokers -------------------------------------------------------------- */
 
 static void check_ward_refused(struct env *env, const char *name, const char *value,
                                const char *limit)
@@ -525,7 +527,7 @@ WEIR_TEST(options, poker_is_accepted_up_to_its_limits)
     env_close(&env);
 }
 
-/* ---- executors ----------------------------------------------------------------------------------- */
+/* ---- executors --------------------------------------------------------------------- */
 
 static void check_executor_refused(const struct weir_executor_options *options,
                                    const char *field, const char *value,
@@ -579,7 +581,7 @@ WEIR_TEST(options, executor_may_have_one_thread)
     check_int(heap.outstanding, 0);
 }
 
-/* ---- what an action answers ------------------------------------------------------------------------ */
+/* ---- what an action answers -------------------------------------------------------- */
 
 struct answer {
     enum weir_status status;
@@ -652,9 +654,10 @@ WEIR_TEST(options, status_that_is_none_counts_as_an_error)
     check_answer_refused(&strange, "unknown status", "");
 }
 
-/* ---- after the end ----------------------------------------------------------------------------------- */
+/* ---- after the end ----------------------------------------------------------------- */
 
-/* Bad options are bad whether or not the ward takes anybody; good ones are just too late. */
+/* Bad options are bad whether or not the ward takes anybody; good ones are just too
+ * late. */
 WEIR_TEST(options, ward_that_was_stopped_takes_nothing)
 {
     struct weir_worker *worker;

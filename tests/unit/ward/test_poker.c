@@ -1,6 +1,7 @@
 /*
- * test_poker.c - clocks that notify: the poker rows of the specification, and our own rules
- * about when the first poke comes, what becomes of those that nobody hears, and the end.
+ * test_poker.c - clocks that notify: the poker rows of the specification, and our own
+ * rules about when the first poke comes, what becomes of those that nobody hears, and
+ * the end.
  */
 #include <sched.h>
 
@@ -38,7 +39,7 @@ static enum weir_status wait_for_poke(struct weir_context *context, void *state,
     return WEIR_OK;
 }
 
-/* ---- the rows of the table -------------------------------------------------------------- */
+/* ---- the rows of the table --------------------------------------------------------- */
 
 WEIR_TEST(poker, wakes_one_who_waits)
 {
@@ -94,7 +95,7 @@ WEIR_TEST(poker, stores_a_poke_that_nobody_waits_for)
     script_close(&script);
 }
 
-/* ---- when it pokes ---------------------------------------------------------------------- */
+/* ---- when it pokes ----------------------------------------------------------------- */
 
 WEIR_TEST(poker, pokes_first_after_one_interval_and_then_in_every_one)
 {
@@ -177,7 +178,7 @@ WEIR_TEST(poker, is_no_worker)
     script_close(&script);
 }
 
-/* ---- its end ---------------------------------------------------------------------------- */
+/* ---- its end ----------------------------------------------------------------------- */
 
 /* The worker that listens keeps the notifier; it just hears nothing any more. */
 WEIR_TEST(poker, that_is_destroyed_pokes_no_more)
@@ -239,7 +240,7 @@ WEIR_TEST(poker, that_is_null_may_be_destroyed)
     weir_poker_destroy(NULL);
 }
 
-/* ---- refused ---------------------------------------------------------------------------- */
+/* ---- refused ----------------------------------------------------------------------- */
 
 WEIR_TEST(poker, with_an_interval_out_of_range_is_refused)
 {
@@ -324,7 +325,7 @@ WEIR_TEST(poker, survives_any_failing_allocation)
     check_alloc_failures(create_and_poke);
 }
 
-/* ---- on threads ------------------------------------------------------------------------- */
+/* ---- on threads -------------------------------------------------------------------- */
 
 /* Late perhaps, but never early, and it goes on while nobody does anything else. */
 WEIR_TEST(poker, pokes_in_every_interval_on_threads_too)

@@ -14,7 +14,7 @@ static void check_times(const struct probe *probe, const int64_t *want_ns, size_
         check_int(probe->ticks[i].at_ns, want_ns[i]);
 }
 
-/* ---- time -------------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------------------- */
 
 /* S1. However long the interval. */
 WEIR_TEST(scan, begins_its_first_cycle_at_once)
@@ -121,7 +121,8 @@ WEIR_TEST(scan, that_is_always_late_runs_back_to_back)
     scan_fixture_close(&scan_fixture);
 }
 
-/* The cycle, not the tick, has the interval: 5 partitions of 300 ms are too much for 1 s. */
+/* The cycle, not the tick, has the interval: 5 partitions of 300 ms are too much for 1
+ * s. */
 WEIR_TEST(scan, counts_the_interval_from_its_first_partition)
 {
     struct scan_fixture scan_fixture;
@@ -162,7 +163,7 @@ WEIR_TEST(scan, does_not_wait_for_another_scan)
     scan_fixture_close(&scan_fixture);
 }
 
-/* ---- what is due, and who wakes ---------------------------------------------------------- */
+/* ---- what is due, and who wakes ---------------------------------------------------- */
 
 /* Partition 2 of a cycle knows of something 250 ms away, the others of what is later. */
 static enum weir_status know_what_is_due(struct weir_context *context, void *state,
@@ -313,7 +314,7 @@ WEIR_TEST(scan, is_not_woken_before_the_start_nor_after_the_stop)
     scan_fixture_close(&scan_fixture);
 }
 
-/* ---- partitions and filter ----------------------------------------------------------------- */
+/* ---- partitions and filter --------------------------------------------------------- */
 
 /* S10. Each its own number, strictly in order. */
 WEIR_TEST(scan, walks_its_own_partitions_in_order)
@@ -390,7 +391,7 @@ WEIR_TEST(scan, tells_its_ticks_who_they_are)
     scan_fixture_close(&scan_fixture);
 }
 
-/* ---- errors -------------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------ */
 
 static enum weir_status fail_in_one_partition(struct weir_context *context, void *state,
                                               const struct weir_scan_tick *tick,
@@ -458,7 +459,8 @@ WEIR_TEST(scan, logs_the_error_of_a_global_tick_and_lives)
     scan_fixture_close(&scan_fixture);
 }
 
-/* S4. No backoff either: after a hundred thousand failures it still keeps its interval. */
+/* S4. No backoff either: after a hundred thousand failures it still keeps its
+ * interval. */
 WEIR_TEST(scan, never_backs_off)
 {
     struct scan_fixture scan_fixture;
@@ -593,7 +595,7 @@ WEIR_TEST(scan, has_fresh_memory_for_each_partition)
     scan_fixture_close(&scan_fixture);
 }
 
-/* ---- the failure tracker inside a scan ------------------------------------------------------- */
+/* ---- the failure tracker inside a scan --------------------------------------------- */
 
 /* Two items, of which one is poison. */
 static enum weir_status work_on_two_items(struct weir_context *context, void *state,
@@ -664,7 +666,7 @@ WEIR_TEST(scan, does_not_share_its_failures_with_another)
     scan_fixture_close(&scan_fixture);
 }
 
-/* ---- figures --------------------------------------------------------------------------------- */
+/* ---- figures ----------------------------------------------------------------------- */
 
 WEIR_TEST(scan, shows_what_it_is_before_it_starts)
 {

@@ -10,7 +10,7 @@
 /* Longer than any tick here that is to be waited for. */
 #define LONG_GRACE WEIR_HOURS(1)
 
-/* ---- stopping ---------------------------------------------------------------------------- */
+/* ---- stopping ---------------------------------------------------------------------- */
 
 /* S5. */
 WEIR_TEST(scanner, stops_at_once_when_idle)
@@ -288,7 +288,7 @@ WEIR_TEST(scanner, leaves_nothing_running_when_stopped_right_after_start)
     scan_fixture_close(&scan_fixture);
 }
 
-/* ---- destroying -------------------------------------------------------------------------- */
+/* ---- destroying -------------------------------------------------------------------- */
 
 WEIR_TEST(scanner, destroys_null)
 {
@@ -340,7 +340,8 @@ static enum weir_status outlive_the_scanner(struct weir_context *context, void *
     return weir_error_set(error, WEIR_FAILED, "too late");
 }
 
-/* S13. Memory that the unfinished scans still use stays until the last of them has ended. */
+/* S13. Memory that the unfinished scans still use stays until the last of them has
+ * ended. */
 WEIR_TEST(scanner, outlives_its_destruction_until_the_last_tick_returns)
 {
     struct scan_fixture scan_fixture;

@@ -37,7 +37,8 @@ WEIR_TEST(scanner, logs_how_much_it_starts)
     scan_fixture_close(&scan_fixture);
 }
 
-/* The scan is refused, the text names field, value and limit, and nothing is left of it. */
+/* The scan is refused, the text names field, value and limit, and nothing is left of
+ * it. */
 static void check_refused(struct scan_fixture *scan_fixture,
                           const struct weir_scan_options *options, const char *phrase)
 {

@@ -1,6 +1,6 @@
 /*
- * test_scanner_threads.c - what can be said of a scanner on real threads without measuring
- * time: counts, lower bounds, and that nothing is touched once it is gone.
+ * test_scanner_threads.c - what can be said of a scanner on real threads without
+ * measuring time: counts, lower bounds, and that nothing is touched once it is gone.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -214,7 +214,8 @@ WEIR_TEST(scanner_threads, outlives_its_destruction)
     check_int(peers_total(&peers), THREADS);
 }
 
-/* Figures can be read at any time: processed never goes back and never exceeds the ticks. */
+/* Figures can be read at any time: processed never goes back and never exceeds the
+ * ticks. */
 WEIR_TEST(scanner_threads, shows_its_figures_while_it_runs)
 {
     static struct peers peers;

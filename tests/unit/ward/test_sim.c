@@ -14,7 +14,7 @@
 #include "ward/system.h"
 #include "weir/runtime.h"
 
-/* ---- small things to put on a simulation -------------------------------------------------- */
+/* ---- small things to put on a simulation ------------------------------------------- */
 
 static struct weir_sim *new_sim(uint64_t seed, const struct weir_heap *heap)
 {
@@ -86,7 +86,7 @@ static enum weir_status count_call(struct weir_context *context, void *state,
     return WEIR_OK;
 }
 
-/* ---- same seed, same run -------------------------------------------------------------------- */
+/* ---- same seed, same run ----------------------------------------------------------- */
 
 enum { TROUPE = 12, TRACE_MAX = 20000 };
 
@@ -292,7 +292,7 @@ WEIR_TEST(sim, every_order_of_ready_workers_has_its_seed)
         check(seen[i] > 10);
 }
 
-/* ---- time -------------------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------------------- */
 
 /* Nothing is claimed about the real time; it is printed for people. */
 WEIR_TEST(sim, thirty_days_of_a_poke_a_minute_are_counted_exactly)
@@ -441,7 +441,7 @@ WEIR_TEST(sim, is_not_quiet_while_a_timer_is_beyond_the_limit)
     script_close(&script);
 }
 
-/* ---- waits inside actions interleave ------------------------------------------------------------ */
+/* ---- waits inside actions interleave ----------------------------------------------- */
 
 struct setup {
     struct weir_sim *sim;
@@ -554,7 +554,7 @@ WEIR_TEST(sim, waits_for_time_gate_and_notifier_interleave)
     weir_sim_destroy(setup.sim);
 }
 
-/* ---- many --------------------------------------------------------------------------------------- */
+/* ---- many -------------------------------------------------------------------------- */
 
 WEIR_TEST(sim, ten_thousand_that_are_ready_at_once_all_run)
 {
@@ -613,7 +613,7 @@ WEIR_TEST(sim, hundreds_wait_inside_their_actions_at_once)
     script_close(&script);
 }
 
-/* ---- wards -------------------------------------------------------------------------------------- */
+/* ---- wards ------------------------------------------------------------------------- */
 
 WEIR_TEST(sim, two_wards_share_the_clock_and_end_apart)
 {
@@ -718,7 +718,7 @@ WEIR_TEST(sim, action_may_stop_another_ward_and_wait_for_it)
     script_close(&script);
 }
 
-/* ---- a power cut ----------------------------------------------------------------------------------- */
+/* ---- a power cut ------------------------------------------------------------------- */
 
 enum where { IN_SLEEP, IN_GATE, IN_NOTIFIER, IN_STOP, IN_GUARD, NOWHERE, WHERE_COUNT };
 
@@ -937,9 +937,10 @@ WEIR_TEST(sim, destroying_none_is_fine)
     weir_sim_destroy(NULL);
 }
 
-/* ---- without memory -------------------------------------------------------------------------------- */
+/* ---- without memory ---------------------------------------------------------------- */
 
-/* A new stack takes memory; a worker that is ready without one runs when there is some. */
+/* A new stack takes memory; a worker that is ready without one runs when there is
+ * some. */
 WEIR_TEST(sim, ready_worker_waits_for_memory_and_is_not_forgotten)
 {
     struct weir_faulty_heap heap;

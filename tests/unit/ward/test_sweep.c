@@ -1,9 +1,9 @@
 /*
- * Tests of the whole runtime without memory: every allocation fails once, alone and with all
- * that follow it, and nothing is leaked, half-created or left hanging.
+ * Tests of the whole runtime without memory: every allocation fails once, alone and
+ * with all that follow it, and nothing is leaked, half-created or left hanging.
  *
- * First each call that creates something; then a plant that uses every feature at once, in
- * simulation and on threads; last a plant whose power is cut.
+ * First each call that creates something; then a plant that uses every feature at once,
+ * in simulation and on threads; last a plant whose power is cut.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -43,7 +43,7 @@ static void check_created(enum weir_status status, const void *created,
     }
 }
 
-/* ---- each call alone -------------------------------------------------------------------- */
+/* ---- each call alone --------------------------------------------------------------- */
 
 static enum weir_status create_sim(const struct weir_heap *heap, struct weir_sim **out)
 {
@@ -256,7 +256,7 @@ WEIR_TEST(sweep, spawning_a_worker)
     check_alloc_failures(worker_alone);
 }
 
-/* ---- a plant with everything -------------------------------------------------------------------- */
+/* ---- a plant with everything ------------------------------------------------------- */
 
 enum { HANDS = 6, BELLS = 3 };
 
@@ -448,7 +448,7 @@ static void check_swept(const struct plant *self)
         check_int(self->hands[i].swept, self->hands[i].deferred);
 }
 
-/* ---- in simulation ---------------------------------------------------------------------------------- */
+/* ---- in simulation ----------------------------------------------------------------- */
 
 static enum weir_status whole_plant_in_simulation(const struct weir_heap *heap)
 {
@@ -498,7 +498,8 @@ WEIR_TEST(sweep, plant_whose_power_is_cut)
     check_alloc_failures(power_cut);
 }
 
-/* That the plant does what it is for when there is memory; or the sweeps would prove little. */
+/* That the plant does what it is for when there is memory; or the sweeps would prove
+ * little. */
 WEIR_TEST(sweep, plant_uses_everything_when_there_is_memory)
 {
     struct plant plant = {.sim = NULL};
@@ -522,9 +523,10 @@ WEIR_TEST(sweep, plant_uses_everything_when_there_is_memory)
     weir_sim_destroy(plant.sim);
 }
 
-/* ---- on threads --------------------------------------------------------------------------------------- */
+/* ---- on threads -------------------------------------------------------------------- */
 
-/* Those that were spawned run without any further memory, if only to fail for want of it. */
+/* Those that were spawned run without any further memory, if only to fail for want of
+ * it. */
 static void wait_until_all_have_run(const struct plant *self, uint64_t executions)
 {
     int64_t limit_ns = weir_system_now_ns() + WAIT_LIMIT;

@@ -2,9 +2,9 @@
  * Tests of ward/threads.c: actions that hang, the clock of a pool whose threads all wait,
  * reserve threads, and many threads at once.
  *
- * Nothing here is timed. A test waits for states, with a limit that only a hang reaches, and
- * checks counts and lower bounds. Actions write down what they see; the checks are made by
- * the test itself once everything has come to rest.
+ * Nothing here is timed. A test waits for states, with a limit that only a hang
+ * reaches, and checks counts and lower bounds. Actions write down what they see; the
+ * checks are made by the test itself once everything has come to rest.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -40,7 +40,7 @@
         }                                                                                \
     } while (0)
 
-/* ---- a pool, a ward, and a door to hang at ----------------------------------------------- */
+/* ---- a pool, a ward, and a door to hang at ----------------------------------------- */
 
 struct pool {
     struct weir_faulty_heap heap;
@@ -180,11 +180,12 @@ struct counter {
     _Atomic uint32_t calls;
 };
 
-/* ---- leaving main with a stuck action ------------------------------------------------------ */
+/* ---- leaving main with a stuck action ---------------------------------------------- */
 
 /*
- * The test runs its own program again, with this test only and a word in the environment that
- * says how to leave. First in the file, so that nothing else has run in the parent either.
+ * The test runs its own program again, with this test only and a word in the
+ * environment that says how to leave. First in the file, so that nothing else has run
+ * in the parent either.
  */
 static const char *const HOW_TO_LEAVE = "WEIR_TEST_HOW_TO_LEAVE";
 
@@ -246,9 +247,10 @@ WEIR_TEST(threads, program_that_leaves_main_with_a_stuck_action_ends_cleanly)
     check_leaves_cleanly("as it is");
 }
 
-/* ---- actions that do not listen --------------------------------------------------------------- */
+/* ---- actions that do not listen ---------------------------------------------------- */
 
-/* One hangs, five others are done with. The caller gives everything up while it is inside. */
+/* One hangs, five others are done with. The caller gives everything up while it is
+ * inside. */
 WEIR_TEST(threads, stop_counts_one_stuck_action_and_all_can_be_destroyed_around_it)
 {
     static struct pool pool;
@@ -353,7 +355,7 @@ WEIR_TEST(threads, stop_notices_the_end_of_the_grace_on_a_pool_of_one_stuck_thre
     pool_close(&pool);
 }
 
-/* ---- the clock of a pool whose threads wait inside actions ----------------------------------- */
+/* ---- the clock of a pool whose threads wait inside actions ------------------------- */
 
 struct sleeper {
     _Atomic uint32_t rounds;
@@ -612,12 +614,13 @@ WEIR_TEST(threads, every_timed_wait_ends_on_a_pool_of_any_size)
     wait_in_every_way(1, 1);
 }
 
-/* ---- the clock is handed over ------------------------------------------------------------------- */
+/* ---- the clock is handed over ------------------------------------------------------ */
 
 /*
- * Whoever keeps the time of a pool may be called away: to work, out of its wait, or to its end.
- * Each time somebody else who waits has to take over, or a timer is never looked at. The
- * pool has two threads, and a sleeper whose timer makes the first of them the timekeeper.
+ * Whoever keeps the time of a pool may be called away: to work, out of its wait, or to
+ * its end. Each time somebody else who waits has to take over, or a timer is never
+ * looked at. The pool has two threads, and a sleeper whose timer makes the first of
+ * them the timekeeper.
  */
 struct clockwork {
     struct pool pool;
@@ -715,8 +718,9 @@ WEIR_TEST(threads, clock_goes_on_when_the_timekeeper_is_called_to_work)
     clockwork_close(&clockwork);
 }
 
-/* The parker takes over as above, then the blocker's thread is free again, and the parker is
- * called out of its wait: the free thread has to notice that the sleeper is due. */
+/* The parker takes over as above, then the blocker's thread is free again, and the
+ * parker is called out of its wait: the free thread has to notice that the sleeper is
+ * due. */
 WEIR_TEST(threads, clock_goes_on_when_the_timekeeper_has_waited_enough)
 {
     for (int round = 0; round < 10; round++) {
@@ -754,7 +758,7 @@ WEIR_TEST(threads, clock_goes_on_when_the_timekeeper_has_ended)
     WAIT_UNTIL(clockwork.pool.heap.outstanding == 0);
 }
 
-/* ---- destroying an executor early -------------------------------------------------------------- */
+/* ---- destroying an executor early -------------------------------------------------- */
 
 WEIR_TEST(threads, executor_may_be_destroyed_before_its_wards)
 {
@@ -815,7 +819,8 @@ static enum weir_status dream(struct weir_context *context, void *state,
     return WEIR_OK;
 }
 
-/* Destroy all while an action sleeps; it must wake by itself and take the rest with it. */
+/* Destroy all while an action sleeps; it must wake by itself and take the rest with
+ * it. */
 static void destroy_around(struct dreamer *dreamer)
 {
     static struct pool pool;
@@ -852,7 +857,7 @@ WEIR_TEST(threads, action_that_sleeps_is_woken_by_the_end_of_its_ward)
     destroy_around(&dreamer);
 }
 
-/* ---- lanes ---------------------------------------------------------------------------------------- */
+/* ---- lanes ------------------------------------------------------------------------- */
 
 static enum weir_status tick(struct weir_context *context, void *state,
                              struct weir_directive *out, struct weir_error *error)
@@ -982,10 +987,11 @@ WEIR_TEST(threads, each_class_keeps_to_its_own_threads)
     pool_close(&pool);
 }
 
-/* ---- what a worker leaves behind when it goes into user code -------------------------------------- */
+/* ---- what a worker leaves behind when it goes into user code ----------------------- */
 
-/* The end of a worker is user code too: on_end hangs at the door, on the thread that has just
- * handed the permit to the next in line. The other thread is free and must be told. */
+/* The end of a worker is user code too: on_end hangs at the door, on the thread that
+ * has just handed the permit to the next in line. The other thread is free and must be
+ * told. */
 static void hang_at_the_end(void *state, const struct weir_worker_end *end)
 {
     if (end->outcome == WEIR_WORKER_PANICKED)
@@ -1048,7 +1054,7 @@ WEIR_TEST(threads, slow_report_of_an_end_does_not_delay_the_next_in_line)
     pool_close(&pool);
 }
 
-/* ---- no signal is lost ------------------------------------------------------------------------------ */
+/* ---- no signal is lost ------------------------------------------------------------- */
 
 enum { BOXES = 8, PUSHERS = 8, PUSHES = 100000, PUSHES_PER_ROUND = 50 }; /* by each */
 
@@ -1101,8 +1107,8 @@ static void *push(void *argument)
 }
 
 /*
- * After each round every worker has looked, or will look, after the last signal: a lost one
- * would leave a letter unseen until the next round, which does not begin before.
+ * After each round every worker has looked, or will look, after the last signal: a lost
+ * one would leave a letter unseen until the next round, which does not begin before.
  */
 WEIR_TEST(threads, eight_threads_notify_eight_workers_and_no_signal_is_lost)
 {
@@ -1194,7 +1200,7 @@ WEIR_TEST(threads, workers_that_share_a_notifier_leave_no_work_undone)
     pool_close(&pool);
 }
 
-/* ---- everything at once ------------------------------------------------------------------------------ */
+/* ---- everything at once ------------------------------------------------------------ */
 
 enum { MEDDLERS = 4, MEDDLES = 300, CALLS_MIN = 1000 };
 
@@ -1282,8 +1288,8 @@ static void meddle_once(struct riot *riot, struct weir_random *random)
     }
 }
 
-/* Until there was some action, too. The last steps are taken while others are stopping the
- * ward already. */
+/* Until there was some action, too. The last steps are taken while others are stopping
+ * the ward already. */
 static void *meddle(void *argument)
 {
     struct meddler *self = argument;
@@ -1329,7 +1335,7 @@ WEIR_TEST(threads, spawn_cancel_read_and_stop_from_several_threads_at_once)
     pool_close(&riot.pool);
 }
 
-/* ---- panics ------------------------------------------------------------------------------------------- */
+/* ---- panics ------------------------------------------------------------------------ */
 
 struct faller {
     uint32_t number;
@@ -1425,7 +1431,7 @@ WEIR_TEST(threads, panics_on_several_threads_at_once_do_not_mix)
     pool_close(&pool);
 }
 
-/* ---- idling costs nothing ------------------------------------------------------------------------------ */
+/* ---- idling costs nothing ---------------------------------------------------------- */
 
 enum { POOL = 4 };
 
@@ -1473,9 +1479,9 @@ static void read_sleeps(const struct roll *roll, long *out)
 }
 
 /*
- * Four workers that sleep for an hour and a hundred that idle: for a whole second no thread of
- * the pool wakes up. The second is what is measured, not what makes it right; the first one
- * may still see the threads lie down, so a few are tried.
+ * Four workers that sleep for an hour and a hundred that idle: for a whole second no
+ * thread of the pool wakes up. The second is what is measured, not what makes it right;
+ * the first one may still see the threads lie down, so a few are tried.
  */
 WEIR_TEST(threads, idle_pool_does_not_wake_up_at_all)
 {

@@ -1,8 +1,9 @@
 /*
  * Tests of ward/timer.c.
  *
- * A heap of any shape is right as long as what comes out is in order, so most tests compare
- * it with a model that is too simple to be wrong: an array that is searched from end to end.
+ * A heap of any shape is right as long as what comes out is in order, so most tests
+ * compare it with a model that is too simple to be wrong: an array that is searched
+ * from end to end.
  */
 #include "ward/timer.h"
 
@@ -103,7 +104,7 @@ static void ring(struct weir_timer *timer)
         setup.also(&setup, which);
 }
 
-/* ---- the model ----------------------------------------------------------------------- */
+/* ---- the model --------------------------------------------------------------------- */
 
 static bool sooner(const struct alarm *a, const struct alarm *b)
 {
@@ -163,7 +164,7 @@ static void fire_and_compare(int64_t now_ns)
         check_int(setup.fired[i], want[i] - setup.alarms);
 }
 
-/* ---- order ----------------------------------------------------------------------------- */
+/* ---- order ------------------------------------------------------------------------- */
 
 WEIR_TEST(timer, fires_the_earliest_first_whatever_the_order_of_arming)
 {
@@ -250,7 +251,8 @@ WEIR_TEST(timer, keeps_order_at_the_ends_of_time)
     CHECK_FIRED(2, 1, 4, 3, 0);
 }
 
-/* Armed in a row the heap is one long line of children; half of them are taken out again. */
+/* Armed in a row the heap is one long line of children; half of them are taken out
+ * again. */
 static void arm_in_a_row(bool ascending)
 {
     setup_open(ALARMS_MAX);
@@ -275,7 +277,7 @@ WEIR_TEST(timer, sorts_ten_thousand_that_were_armed_in_reverse)
     arm_in_a_row(false);
 }
 
-/* ---- next_ns and disarming --------------------------------------------------------------- */
+/* ---- next_ns and disarming --------------------------------------------------------- */
 
 WEIR_TEST(timer, next_is_forever_without_timers)
 {
@@ -334,7 +336,7 @@ WEIR_TEST(timer, disarming_one_that_is_not_armed_changes_nothing)
     CHECK_FIRED(0);
 }
 
-/* ---- firing does things too ---------------------------------------------------------------- */
+/* ---- firing does things too -------------------------------------------------------- */
 
 static void arm_two_more(struct setup *self, uint32_t fired)
 {
@@ -414,7 +416,7 @@ WEIR_TEST(timer, may_arm_itself_again_while_it_fires)
     check_int(weir_timers_next_ns(&setup.timers), 60);
 }
 
-/* ---- against the model ----------------------------------------------------------------------- */
+/* ---- against the model ------------------------------------------------------------- */
 
 static uint32_t any_alarm(void)
 {

@@ -1,6 +1,6 @@
 /*
- * test_ward.c - groups of workers: the task set rows of the specification, reports of ends,
- * handles and reading. Stopping is in test_ward_stop.c and, on threads, in
+ * test_ward.c - groups of workers: the task set rows of the specification, reports of
+ * ends, handles and reading. Stopping is in test_ward_stop.c and, on threads, in
  * test_ward_threads.c; spawning in test_ward_spawn.c.
  */
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "lib/alloc_failures.h"
 #include "unit/ward/ward_fixture.h"
 
-/* ---- the rows of the table -------------------------------------------------------------- */
+/* ---- the rows of the table --------------------------------------------------------- */
 
 WEIR_TEST(ward, stops_three_workers_that_wait_to_be_cancelled)
 {
@@ -100,7 +100,8 @@ WEIR_TEST(ward, lets_every_action_take_its_last_step)
     ward_fixture_close(&ward_fixture);
 }
 
-/* Destroying cancels and does not wait; the action goes on, and finds itself cancelled. */
+/* Destroying cancels and does not wait; the action goes on, and finds itself
+ * cancelled. */
 WEIR_TEST(ward, that_is_destroyed_without_a_stop_cancels)
 {
     struct patient patient = {.last_step_ns = MS(10)};
@@ -138,7 +139,7 @@ WEIR_TEST(ward, may_be_destroyed_after_a_stop)
     weir_sim_destroy(ward_fixture.sim);
 }
 
-/* ---- reports of ends -------------------------------------------------------------------- */
+/* ---- reports of ends --------------------------------------------------------------- */
 
 WEIR_TEST(ward, reports_a_worker_that_finished_with_its_counts)
 {
@@ -338,7 +339,7 @@ WEIR_TEST(ward, may_be_given_a_new_worker_by_the_report_of_an_end)
     ward_fixture_close(&ward_fixture);
 }
 
-/* ---- handles ---------------------------------------------------------------------------- */
+/* ---- handles ----------------------------------------------------------------------- */
 
 /* The handle is the last thing that is left; all it knows can still be read. */
 WEIR_TEST(ward, may_be_outlived_by_the_handle_of_a_worker)
@@ -377,7 +378,7 @@ WEIR_TEST(ward, keeps_a_worker_whose_handle_was_released)
     ward_fixture_close(&ward_fixture);
 }
 
-/* ---- reading ---------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 WEIR_TEST(ward, shows_its_workers_in_the_order_they_were_spawned)
 {
@@ -427,7 +428,7 @@ WEIR_TEST(ward, shows_no_more_workers_than_there_is_room_for)
     ward_fixture_close(&ward_fixture);
 }
 
-/* ---- life cycle ------------------------------------------------------------------------- */
+/* ---- life cycle -------------------------------------------------------------------- */
 
 WEIR_TEST(ward, that_is_null_may_be_destroyed)
 {

@@ -1,6 +1,6 @@
 /*
- * test_ward_spawn.c - spawning: what it keeps of its options, and that nothing is left of a
- * worker that came too late. Bad options are in test_options.c.
+ * test_ward_spawn.c - spawning: what it keeps of its options, and that nothing is left
+ * of a worker that came too late. Bad options are in test_options.c.
  */
 #include <string.h>
 
@@ -40,7 +40,7 @@ static void env_close(struct env *self)
     check_int(self->heap.outstanding, 0);
 }
 
-/* ---- what is kept ----------------------------------------------------------------------- */
+/* ---- what is kept ------------------------------------------------------------------ */
 
 WEIR_TEST(spawn, accepts_the_longest_name_and_copies_it)
 {
@@ -111,7 +111,7 @@ WEIR_TEST(spawn, does_not_look_at_empty_lists)
     env_close(&env);
 }
 
-/* ---- after the end ---------------------------------------------------------------------- */
+/* ---- after the end ----------------------------------------------------------------- */
 
 /* Its gate and its notifier are let go as well, down to the last block. */
 static void spawn_too_late(void (*end)(struct weir_ward *))

@@ -1,9 +1,10 @@
 /*
- * test_ward_stop.c - ending workers: with a deadline, from inside one of them, all or one.
+ * test_ward_stop.c - ending workers: with a deadline, from inside one of them, all or
+ * one.
  */
 #include "unit/ward/ward_fixture.h"
 
-/* ---- stopping with a deadline ----------------------------------------------------------- */
+/* ---- stopping with a deadline ------------------------------------------------------ */
 
 /* Of five, one waits, one idles, and three run for 1, 2 and 3 seconds. */
 static void mixed_ward_fixture_open(struct ward_fixture *ward_fixture,
@@ -150,7 +151,7 @@ WEIR_TEST(ward, runs_nothing_after_a_clean_stop)
     worker_fixture_close(&worker_fixture);
 }
 
-/* ---- stopping from inside --------------------------------------------------------------- */
+/* ---- stopping from inside ---------------------------------------------------------- */
 
 struct suicide {
     struct weir_ward *ward;
@@ -271,7 +272,7 @@ WEIR_TEST(ward, may_be_stopped_by_the_report_of_an_end)
     ward_fixture_close(&ward_fixture);
 }
 
-/* ---- one worker of many ----------------------------------------------------------------- */
+/* ---- one worker of many ------------------------------------------------------------ */
 
 WEIR_TEST(ward, goes_on_when_one_worker_is_cancelled)
 {

@@ -9,9 +9,10 @@
 #include "base/heap.h"
 #include "unit/ward/worker_fixture.h"
 
-/* ---- helpers ---------------------------------------------------------------------------- */
+/* ---- helpers ----------------------------------------------------------------------- */
 
-/* A ward on threads that counts the ends of its workers, on a heap that counts as well. */
+/* A ward on threads that counts the ends of its workers, on a heap that counts as
+ * well. */
 struct env {
     struct weir_faulty_heap heap;
     struct weir_executor *executor;
@@ -83,7 +84,7 @@ static enum weir_status count_call(struct weir_context *context, void *state,
     return WEIR_OK;
 }
 
-/* ---- stopping --------------------------------------------------------------------------- */
+/* ---- stopping ---------------------------------------------------------------------- */
 
 enum { HANDS = 16 };
 
@@ -128,7 +129,7 @@ WEIR_TEST(ward, is_stopped_right_after_spawning_on_threads)
     env_close(&env);
 }
 
-/* ---- several at once -------------------------------------------------------------------- */
+/* ---- several at once --------------------------------------------------------------- */
 
 struct stopper {
     struct weir_ward *ward;
@@ -225,7 +226,7 @@ WEIR_TEST(ward, is_stopped_while_others_spawn)
     env_close(&env);
 }
 
-/* ---- from inside ------------------------------------------------------------------------ */
+/* ---- from inside ------------------------------------------------------------------- */
 
 struct suicide {
     struct weir_ward *ward;
@@ -265,7 +266,7 @@ WEIR_TEST(ward, stopped_by_its_own_action_does_not_wait_on_threads)
     env_close(&env);
 }
 
-/* ---- destroying ------------------------------------------------------------------------- */
+/* ---- destroying -------------------------------------------------------------------- */
 
 struct deaf {
     _Atomic bool begun;
@@ -287,7 +288,8 @@ static enum weir_status hear_nothing(struct weir_context *context, void *state,
     return WEIR_OK;
 }
 
-/* On a pool of one: the thread is stuck, so the caller of stop() ends the others itself. */
+/* On a pool of one: the thread is stuck, so the caller of stop() ends the others
+ * itself. */
 WEIR_TEST(ward, counts_one_deaf_worker_and_ends_all_others_on_one_thread)
 {
     _Atomic uint32_t calls = 0;

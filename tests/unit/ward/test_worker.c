@@ -1,10 +1,10 @@
 /*
- * test_worker.c - the loop of one worker: the "Worker loop" table of the specification, row
- * by row, and what a worker shows of itself.
+ * test_worker.c - the loop of one worker: the "Worker loop" table of the specification,
+ * row by row, and what a worker shows of itself.
  *
- * In virtual time, so counts and times are exact; where the table gives a bound, the exact
- * time is checked, which is inside it. Errors follow in test_worker_errors.c, listeners in
- * test_worker_listeners.c.
+ * In virtual time, so counts and times are exact; where the table gives a bound, the
+ * exact time is checked, which is inside it. Errors follow in test_worker_errors.c,
+ * listeners in test_worker_listeners.c.
  */
 #include "unit/ward/worker_fixture.h"
 #include "ward/executor.h"
@@ -17,7 +17,7 @@ static struct weir_pace default_pace(void)
     return defaults.pace;
 }
 
-/* ---- building one ----------------------------------------------------------------------- */
+/* ---- building one ------------------------------------------------------------------ */
 
 WEIR_TEST(worker, holds_as_many_notifiers_as_it_was_given)
 {
@@ -97,7 +97,7 @@ WEIR_TEST(worker, is_built_with_a_bulkhead)
     worker_fixture_close(&worker_fixture);
 }
 
-/* ---- directives ------------------------------------------------------------------------- */
+/* ---- directives -------------------------------------------------------------------- */
 
 WEIR_TEST(worker, runs_on_after_each_proceed)
 {
@@ -271,7 +271,7 @@ WEIR_TEST(worker, runs_once_for_five_signals_before_its_start)
     worker_fixture_close(&worker_fixture);
 }
 
-/* ---- cancelling ------------------------------------------------------------------------- */
+/* ---- cancelling -------------------------------------------------------------------- */
 
 WEIR_TEST(worker, cancelled_in_its_first_idle_never_runs)
 {
@@ -380,7 +380,7 @@ WEIR_TEST(worker, cancelled_while_it_paces_ends_at_once)
     worker_fixture_close(&worker_fixture);
 }
 
-/* ---- pacing ----------------------------------------------------------------------------- */
+/* ---- pacing ------------------------------------------------------------------------ */
 
 WEIR_TEST(worker, ramps_its_pace_down)
 {
@@ -477,7 +477,7 @@ WEIR_TEST(worker, does_not_listen_while_it_paces)
     worker_fixture_close(&worker_fixture);
 }
 
-/* ---- permits ---------------------------------------------------------------------------- */
+/* ---- permits ----------------------------------------------------------------------- */
 
 WEIR_TEST(worker, holds_a_permit_while_it_runs)
 {
@@ -531,7 +531,7 @@ WEIR_TEST(worker, cancelled_while_it_waits_for_a_permit_never_runs)
     worker_fixture_close(&worker_fixture);
 }
 
-/* ---- what it shows ---------------------------------------------------------------------- */
+/* ---- what it shows ----------------------------------------------------------------- */
 
 /* Each wait by its state and the time it is due, and the counts on the way. */
 WEIR_TEST(worker, shows_its_state_and_when_it_is_due)
@@ -612,7 +612,7 @@ WEIR_TEST(worker, has_a_name_for_each_state)
     check_str(weir_worker_state_name((enum weir_worker_state)99), "unknown");
 }
 
-/* ---- edges ------------------------------------------------------------------------------ */
+/* ---- edges ------------------------------------------------------------------------- */
 
 /* Below 0 counts as 0, and a sleep without end still listens. */
 WEIR_TEST(worker, bears_any_duration_of_sleep)

@@ -12,7 +12,7 @@ static struct weir_backoff doubling(int64_t initial_ns)
     return (struct weir_backoff){initial_ns, WEIR_HOURS(1), 2.0, 0.0};
 }
 
-/* ---- the rows of the table -------------------------------------------------------------- */
+/* ---- the rows of the table --------------------------------------------------------- */
 
 WEIR_TEST(worker, goes_on_as_usual_after_an_error)
 {
@@ -77,7 +77,8 @@ WEIR_TEST(worker, holds_back_longer_after_each_error_in_a_row)
     worker_fixture_close(&worker_fixture);
 }
 
-/* The third error is the first in its row: its floor ends at 180 + 50 ms, not 180 + 200. */
+/* The third error is the first in its row: its floor ends at 180 + 50 ms, not 180 +
+ * 200. */
 WEIR_TEST(worker, begins_with_the_initial_backoff_again_after_a_success)
 {
     struct actor actor = {ACTS(ERROR, ERROR, PROCEED, ERROR, SLEEP(LONG))};
@@ -134,7 +135,7 @@ WEIR_TEST(worker, that_begins_with_failures_holds_back_before_its_first_run)
     worker_fixture_close(&worker_fixture);
 }
 
-/* ---- backoff and signals ---------------------------------------------------------------- */
+/* ---- backoff and signals ----------------------------------------------------------- */
 
 /* The permit of the bell is there from the start, and the floor of 200 ms comes first. */
 WEIR_TEST(worker, that_begins_with_failures_lets_a_stored_permit_wait)
@@ -229,7 +230,8 @@ WEIR_TEST(worker, that_retries_keeps_its_backoff_whatever_is_signalled)
     signals_during_backoff(WEIR_ON_ERROR_RETRY);
 }
 
-/* The floor counts from the start of the failed execution, so slow errors wait less ... */
+/* The floor counts from the start of the failed execution, so slow errors wait less
+ * ... */
 WEIR_TEST(worker, counts_its_backoff_from_the_start_of_the_execution)
 {
     struct actor actor = {ACTS(ACT(ACT_ERROR, .work_ns = MS(70)), SLEEP(LONG))};
@@ -276,7 +278,7 @@ WEIR_TEST(worker, cancelled_while_it_holds_back_ends_at_once)
     worker_fixture_close(&worker_fixture);
 }
 
-/* ---- on_error = retry ------------------------------------------------------------------- */
+/* ---- on_error = retry -------------------------------------------------------------- */
 
 WEIR_TEST(worker, retries_by_itself_by_default)
 {
@@ -343,7 +345,8 @@ WEIR_TEST(worker, retries_after_a_panic_as_after_an_error)
 }
 
 /* At 30 ms neither of the two listens: one holds back until 100 ms, the other works until
- * 140 ms. The signal is stored, the retry at 100 ms passes it by, and the other finds it. */
+ * 140 ms. The signal is stored, the retry at 100 ms passes it by, and the other finds
+ * it. */
 WEIR_TEST(worker, that_retries_leaves_a_stored_permit_to_its_siblings)
 {
     struct actor failing = {
@@ -373,7 +376,7 @@ WEIR_TEST(worker, that_retries_leaves_a_stored_permit_to_its_siblings)
     worker_fixture_close(&worker_fixture);
 }
 
-/* ---- failing for ever ------------------------------------------------------------------- */
+/* ---- failing for ever -------------------------------------------------------------- */
 
 enum { FAILURES = 100000 };
 
@@ -449,9 +452,10 @@ WEIR_TEST(worker, that_failed_100000_times_in_a_row_is_never_beyond_its_jitter)
     check_int(hopeless.longest_ns, WEIR_SECONDS(30));
 }
 
-/* ---- on threads ------------------------------------------------------------------------- */
+/* ---- on threads -------------------------------------------------------------------- */
 
-/* When each execution was about to start: before the runtime looks at the clock itself. */
+/* When each execution was about to start: before the runtime looks at the clock
+ * itself. */
 struct starts {
     struct weir_executor *executor;
     size_t count;

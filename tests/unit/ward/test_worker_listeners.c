@@ -1,6 +1,6 @@
 /*
- * test_worker_listeners.c - what a worker tells its listeners, in which order and with which
- * values; the listener rows of the "Worker loop" table are at the top.
+ * test_worker_listeners.c - what a worker tells its listeners, in which order and with
+ * which values; the listener rows of the "Worker loop" table are at the top.
  */
 #include <sched.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void told_play_until(struct told *self, int64_t end_ns)
                         CUES(CANCEL_AT(self->worker_fixture, end_ns)));
 }
 
-/* ---- the rows of the table -------------------------------------------------------------- */
+/* ---- the rows of the table --------------------------------------------------------- */
 
 WEIR_TEST(listener, hears_start_first_and_stop_last)
 {
@@ -99,7 +99,7 @@ WEIR_TEST(listener, is_told_in_the_order_of_the_list)
     worker_fixture_close(&worker_fixture);
 }
 
-/* ---- every event ------------------------------------------------------------------------ */
+/* ---- every event ------------------------------------------------------------------- */
 
 /* Both hear of one event before either hears of the next, whatever the event is. */
 WEIR_TEST(listener, hears_each_event_right_after_the_one_before_it_in_the_list)
@@ -324,7 +324,7 @@ WEIR_TEST(listener, hears_of_no_stop_after_a_panic_that_ends_the_worker)
     worker_fixture_close(&told.worker_fixture);
 }
 
-/* ---- reports ---------------------------------------------------------------------------- */
+/* ---- reports ----------------------------------------------------------------------- */
 
 static const struct weir_report_type COUNTS = {"counts"};
 static const struct weir_report_type OTHER = {"other"};
@@ -451,7 +451,7 @@ WEIR_TEST(listener, gets_no_report_of_another_type)
     worker_fixture_close(&worker_fixture);
 }
 
-/* ---- permits and callbacks -------------------------------------------------------------- */
+/* ---- permits and callbacks --------------------------------------------------------- */
 
 /* A listener that looks at the gate whenever it hears something. */
 struct watcher {
@@ -489,8 +489,9 @@ static void watch_stop(void *state, const char *worker)
     self->inside_at_stop = gate_now(self->gate).inside;
 }
 
-/* From before the execution until its result is told; a slow on_stop keeps nobody out. The
- * cancel comes while the action runs, so that the same run leads from one to the other. */
+/* From before the execution until its result is told; a slow on_stop keeps nobody out.
+ * The cancel comes while the action runs, so that the same run leads from one to the
+ * other. */
 WEIR_TEST(listener, hears_the_result_inside_the_gate_and_the_stop_outside)
 {
     struct actor actor = {ACTS(WORK(MS(10)))};

@@ -1,6 +1,6 @@
 /*
- * ward_fixture.h - a ward in simulation that remembers what it was told about the ends of its
- * workers, and actions that end in their own time.
+ * ward_fixture.h - a ward in simulation that remembers what it was told about the ends
+ * of its workers, and actions that end in their own time.
  *
  *   struct ward_fixture hall;
  *   struct patient patient = {.last_step_ns = MS(10)};

@@ -5,12 +5,12 @@
  *   struct worker_fixture scene;
  *
  *   worker_fixture_open(&scene, IN_SIMULATION, &actor);       change scene.options here
- *   worker_fixture_play(&scene, CUES({MS(50), cue_notify, scene.bell}, CANCEL_AT(scene, MS(100))));
- *   check_int(actor.calls, 2);
- *   worker_fixture_close(&scene);
+ *   worker_fixture_play(&scene, CUES({MS(50), cue_notify, scene.bell}, CANCEL_AT(scene,
+ *   MS(100)))); check_int(actor.calls, 2); worker_fixture_close(&scene);
  *
- * The bell has a permit stored, so the actor runs as soon as it is spawned; play() spawns it
- * unless the test has done so. The options are those of the scenario tables (script.h).
+ * The bell has a permit stored, so the actor runs as soon as it is spawned; play()
+ * spawns it unless the test has done so. The options are those of the scenario tables
+ * (script.h).
  */
 #ifndef WEIR_TEST_WORKER_FIXTURE_H
 #define WEIR_TEST_WORKER_FIXTURE_H

@@ -1,9 +1,10 @@
 /*
  * floors.c - what is ready on PostgreSQL, from floors on: see floors.h.
  *
- * The order of the index is lane, set, priority, turn. Of a priority that has a floor two ranges are looked
- * at, that of turns below 0 and the other one; of all other priorities the gaps between those. Each is
- * one look by the index. The heads of all are then sorted, as those of several lanes are (postgres/store.c).
+ * The order of the index is lane, set, priority, turn. Of a priority that has a floor
+ * two ranges are looked at, that of turns below 0 and the other one; of all other
+ * priorities the gaps between those. Each is one look by the index. The heads of all
+ * are then sorted, as those of several lanes are (postgres/store.c).
  */
 #include "execution/store/postgres/floors.h"
 #include "base/heap.h"
@@ -50,8 +51,9 @@ const struct weir_sql weir_pg_sql_ready_beyond_floors = {
     .parameters = "IIIIIIIIIi",
 };
 
-/* By the same index, without a lock. The session counts the entries of an index that it walks, and shows
- * the number at once: what it was before is read first, what it is afterwards last. */
+/* By the same index, without a lock. The session counts the entries of an index that it
+ * walks, and shows the number at once: what it was before is read first, what it is
+ * afterwards last. */
 #define WALKED "pg_stat_get_xact_tuples_returned('{q}_execution_ready'::regclass)"
 #define FIRST_TURN(low, high)                                                            \
     "(SELECT x.turn FROM {p}_execution x WHERE " WEIR_IS_READY " AND x.lane = r.lane"    \
@@ -69,7 +71,7 @@ const struct weir_sql weir_pg_sql_learn_floors = {
     .parameters = "IIIII",
 };
 
-/* ---- ranges -------------------------------------------------------------------------------- */
+/* ---- ranges ------------------------------------------------------------------------ */
 
 static void set_row(struct weir_columns *table, size_t row, const int64_t *numbers,
                     size_t width)
@@ -158,7 +160,7 @@ void weir_floor_ranges_fini(struct weir_floor_ranges *self)
     weir_columns_fini(&self->gaps);
 }
 
-/* ---- learning ------------------------------------------------------------------------------ */
+/* ---- learning ---------------------------------------------------------------------- */
 
 static int64_t turn_or_none(struct weir_rows *rows, size_t column)
 {

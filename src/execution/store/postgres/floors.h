@@ -1,5 +1,6 @@
 /*
- * floors.h - the inside of store.h on PostgreSQL: floors (floors.h) as ranges of an index.
+ * floors.h - the inside of store.h on PostgreSQL: floors (floors.h) as ranges of an
+ * index.
  *
  * Memory   Ranges are the caller's until fini(), also after an init() that failed.
  */

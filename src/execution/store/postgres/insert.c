@@ -6,11 +6,12 @@
  *
  *   keys are taken that are new or have run out; whose the others are is read back
  *   executions whose key was got are inserted; whose id was there are read back
- *   inputs and tags of the new ones are inserted, those of the last chunk in the commit batch
+ *   inputs and tags of the new ones are inserted, those of the last chunk in the commit
+ *   batch
  *
- * Each step is a statement of its own, and so sees what others have committed while it waited for
- * them. A key that is there is locked by who wanted to take it, and so still there when it is read.
- * An id is not: what had it may have been removed in between.
+ * Each step is a statement of its own, and so sees what others have committed while it
+ * waited for them. A key that is there is locked by who wanted to take it, and so still
+ * there when it is read. An id is not: what had it may have been removed in between.
  */
 #include <string.h>
 
@@ -26,8 +27,9 @@ enum {
 };
 
 /*
- * By the primary key: those that are new, or have run out. In the order of the keys, so that two
- * who bring the same ones do not wait for each other; of two in this list the first gets it.
+ * By the primary key: those that are new, or have run out. In the order of the keys, so
+ * that two who bring the same ones do not wait for each other; of two in this list the
+ * first gets it.
  */
 const struct weir_sql weir_pg_sql_take_keys = {
     .name = "take keys",
@@ -132,7 +134,7 @@ static struct weir_value *batch_add(struct batch *self, struct weir_new_executio
     return self->table.cells + self->count++;
 }
 
-/* ---- keys ----------------------------------------------------------------------------------- */
+/* ---- keys -------------------------------------------------------------------------- */
 
 /* The rows say which item they are about (from 1), and what is there. */
 static enum weir_status read_found(struct batch *self, enum weir_status status,
@@ -185,8 +187,8 @@ static enum weir_status query_taken(struct batch *self,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* A key that names the item itself, and was taken now, was got by it. One that named it before
- * counts, whether the execution is still there or not. */
+/* A key that names the item itself, and was taken now, was got by it. One that named it
+ * before counts, whether the execution is still there or not. */
 static void keep_own(struct batch *self, const struct weir_map *taken)
 {
     char name[NAME_SIZE_MAX];
@@ -244,10 +246,10 @@ static enum weir_status take_keys(const struct weir_store *store,
     return status;
 }
 
-/* ---- executions ----------------------------------------------------------------------------- */
+/* ---- executions -------------------------------------------------------------------- */
 
-/* Rows come back in the order of the items, without those that were there. Should they not, they
- * are found nevertheless. */
+/* Rows come back in the order of the items, without those that were there. Should they
+ * not, they are found nevertheless. */
 static enum weir_status note_number(struct batch *self, size_t *at,
                                     struct weir_rows *rows, struct weir_error *error)
 {
@@ -368,7 +370,7 @@ static void add_rows(struct weir_commit_batch *commit_batch, const struct weir_s
     weir_columns_fini(table);
 }
 
-/* ---- what belongs to them ------------------------------------------------------------------- */
+/* ---- what belongs to them ---------------------------------------------------------- */
 
 static enum weir_status append_inputs(const struct weir_store *store,
                                       const struct weir_new_execution *items,
@@ -487,7 +489,7 @@ enum weir_status weir_pg_insert(const struct weir_store *self,
     return status;
 }
 
-/* ---- attempts and results ------------------------------------------------------------------- */
+/* ---- attempts and results ---------------------------------------------------------- */
 
 enum weir_status weir_pg_append_attempts(const struct weir_store *self,
                                          const struct weir_ended_attempt *attempts,

@@ -1,9 +1,9 @@
 /*
  * store.c - executions on PostgreSQL: many rows travel in arrays, one statement for all.
  *
- * Statistics are not counted on: the table changes faster than it is analyzed. A sub-select that
- * sorts, locks or is limited stays one, so that each row is looked up by its index, also when the
- * planner believes the table to be small.
+ * Statistics are not counted on: the table changes faster than it is analyzed. A
+ * sub-select that sorts, locks or is limited stays one, so that each row is looked up
+ * by its index, also when the planner believes the table to be small.
  */
 #include "execution/store/postgres/store.h"
 
@@ -11,8 +11,8 @@
 #include "execution/store/postgres/floors.h"
 #include "execution/store/store_statements.h"
 
-/* How often a pick over several lanes looks again, when others were faster at what it saw first;
- * and how much more than it wants it sees at once. */
+/* How often a pick over several lanes looks again, when others were faster at what it
+ * saw first; and how much more than it wants it sees at once. */
 enum {
     LOOK_FIRST = 4,
     LOOK_GROWTH = 8,
@@ -53,8 +53,8 @@ const struct weir_sql weir_pg_sql_load_by_id = {
 };
 
 /*
- * By the index of the ready ones, in its order. Rows that somebody else has are passed over. The clock
- * is read outside of the sub-select, and so when the row is locked.
+ * By the index of the ready ones, in its order. Rows that somebody else has are passed
+ * over. The clock is read outside of the sub-select, and so when the row is locked.
  */
 #define READY                                                                            \
     " FROM (SELECT * FROM {p}_execution WHERE " WEIR_IS_READY                            \
@@ -73,11 +73,11 @@ const struct weir_sql weir_pg_sql_ready_with_inputs = {
 };
 
 /*
- * The heads of all lanes and sets, by the same index; then the best of them are locked, and not
- * one more: locks that are not used would keep others from their work until the transaction ends.
- * Whoever sees only rows that others have locked comes back with less than there is. (Asked for
- * `state = 1` the second time too, a planner who believes the table to be empty would walk the
- * index of the ready ones for each row.)
+ * The heads of all lanes and sets, by the same index; then the best of them are locked,
+ * and not one more: locks that are not used would keep others from their work until the
+ * transaction ends. Whoever sees only rows that others have locked comes back with less
+ * than there is. (Asked for `state = 1` the second time too, a planner who believes the
+ * table to be empty would walk the index of the ready ones for each row.)
  */
 #define HEADS                                                                            \
     " FROM unnest({1}) AS l (lane) CROSS JOIN unnest({2}) AS s (capset)"                 \
@@ -100,10 +100,10 @@ const struct weir_sql weir_pg_sql_ready_beyond = {
 };
 
 /*
- * Of rows that are joined with a table by its primary key. It is always so; but of rows in such a
- * range a planner who knows no values expects one or two, and looks them up by the index, also
- * when it believes the table to be empty. Else it would read all of the table, for as long as it
- * keeps that plan.
+ * Of rows that are joined with a table by its primary key. It is always so; but of rows
+ * in such a range a planner who knows no values expects one or two, and looks them up
+ * by the index, also when it believes the table to be empty. Else it would read all of
+ * the table, for as long as it keeps that plan.
  */
 #define FEW "u.no > 0 AND u.no < 9223372036854775807"
 
@@ -151,8 +151,8 @@ const struct weir_sql weir_pg_sql_tags = {
     .parameters = "I",
 };
 
-/* By the primary keys; repeating finds nothing. The execution comes last: until then somebody who
- * is killed leaves behind what can be found again. */
+/* By the primary keys; repeating finds nothing. The execution comes last: until then
+ * somebody who is killed leaves behind what can be found again. */
 #define REMOVE_BY(table, column)                                                         \
     {                                                                                    \
         .name = "remove " table,                                                         \
@@ -163,8 +163,8 @@ const struct weir_sql weir_pg_sql_tags = {
 #define REMOVE(table) REMOVE_BY(table, "no")
 enum { REMOVES = WEIR_PG_REMOVES };
 const struct weir_sql weir_pg_sql_remove[REMOVES] = {
-    /* What they have used stays used: it is nobody's from now on (budget_store.h). First the budgets
-     * are locked, so that what is read then is all of it. */
+    /* What they have used stays used: it is nobody's from now on (budget_store.h).
+     * First the budgets are locked, so that what is read then is all of it. */
     {
         .name = "lock budgets",
         .text = "SELECT k.no FROM (SELECT DISTINCT s.budget FROM unnest({1}) AS u (no)"
@@ -202,7 +202,7 @@ const struct weir_sql weir_pg_sql_remove[REMOVES] = {
     REMOVE("execution"),
 };
 
-/* ---- arrays --------------------------------------------------------------------------------- */
+/* ---- arrays ------------------------------------------------------------------------ */
 
 void weir_pg_arrays(const struct weir_columns *table, const enum weir_type *types,
                     size_t width, struct weir_value *out)
@@ -225,7 +225,7 @@ static enum weir_status list_numbers(const struct weir_store *self, const int64_
 #define NUMBERS(table)                                                                   \
     weir_columns_array((table), 0, WEIR_TYPE_INTEGER, 0, (table)->row_count)
 
-/* ---- loading -------------------------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------------------- */
 
 static enum weir_status load(const struct weir_store *self,
                              struct weir_connection *connection, const int64_t *nos,
@@ -276,7 +276,7 @@ static enum weir_status load_by_id(const struct weir_store *self,
     return status;
 }
 
-/* ---- picking -------------------------------------------------------------------------------- */
+/* ---- picking ----------------------------------------------------------------------- */
 
 static enum weir_status pick_of_one(struct weir_connection *connection,
                                     const struct weir_ready_query *query,
@@ -294,7 +294,8 @@ static enum weir_status pick_of_one(struct weir_connection *connection,
     return weir_execution_records_add_all(out, status, &rows, error);
 }
 
-/* Where to look for what is ready: statements, and the values in front of a limit and a depth. */
+/* Where to look for what is ready: statements, and the values in front of a limit and a
+ * depth. */
 struct heads {
     const struct weir_sql *pick;
     const struct weir_sql *beyond;
@@ -333,8 +334,8 @@ static enum weir_status is_more(struct weir_connection *connection, struct heads
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* Looking deeper finds again what is locked by us, so each look takes the place of the one
- * before. */
+/* Looking deeper finds again what is locked by us, so each look takes the place of the
+ * one before. */
 static enum weir_status pick_of_many(struct weir_connection *connection,
                                      struct heads *heads,
                                      const struct weir_ready_query *query,
@@ -451,7 +452,7 @@ static enum weir_status is_ready(const struct weir_store *self,
     return status;
 }
 
-/* ---- writing -------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------- */
 
 static enum weir_status write(const struct weir_store *self,
                               struct weir_connection *connection,
@@ -543,7 +544,7 @@ static enum weir_status remove_all(const struct weir_store *self,
     return status;
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static enum weir_status query_numbers(const struct weir_store *self,
                                       struct weir_connection *connection,

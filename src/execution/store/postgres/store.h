@@ -8,8 +8,9 @@
 #include "outbox/columns.h"
 
 /*
- * Inputs by their primary key, and of tags whether there are any. A row is locked as it is now, but what
- * is joined with it is as it was when the statement began: both come with the row, and never change.
+ * Inputs by their primary key, and of tags whether there are any. A row is locked as it
+ * is now, but what is joined with it is as it was when the statement began: both come
+ * with the row, and never change.
  */
 #define WEIR_PG_COMPANY                                                                  \
     " LEFT JOIN LATERAL (SELECT bytes FROM {p}_input x WHERE x.no = e.no"                \
@@ -34,7 +35,8 @@ WEIR_CHECKED enum weir_status weir_pg_put_results(const struct weir_store *self,
                                                   const struct weir_new_result *results,
                                                   size_t count, struct weir_error *error);
 
-/* The same, in the commit batch. Results that are too many for one statement are put at once. */
+/* The same, in the commit batch. Results that are too many for one statement are put at
+ * once. */
 WEIR_CHECKED enum weir_status
 weir_pg_append_attempts(const struct weir_store *self,
                         const struct weir_ended_attempt *attempts, size_t count,

@@ -2,8 +2,8 @@
  * store.c - executions on SQLite: there is one writer at a time, and a loop over a
  * statement costs no round trip.
  *
- * The transaction is IMMEDIATE, so whatever it has read stays as it is: nothing is locked, and
- * nothing need be passed over.
+ * The transaction is IMMEDIATE, so whatever it has read stays as it is: nothing is
+ * locked, and nothing need be passed over.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +37,8 @@ const struct weir_sql weir_sqlite_sql_ready = {
     .parameters = "iii",
 };
 
-/* The same for one lane and set, as a whole. Inputs by their primary key, and of tags whether there
- * are any. */
+/* The same for one lane and set, as a whole. Inputs by their primary key, and of tags
+ * whether there are any. */
 #define READY                                                                            \
     " FROM {p}_execution e WHERE " WEIR_IS_READY                                         \
     " AND lane = {1} AND capset = {2} ORDER BY priority DESC, turn, no LIMIT {3}"
@@ -130,7 +130,7 @@ const struct weir_sql weir_sqlite_sql_remove[REMOVES] = {
     REMOVE("execution"),
 };
 
-/* ---- loading -------------------------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------------------- */
 
 static enum weir_status load_one(struct weir_connection *connection, int64_t no,
                                  struct weir_execution_records *out,
@@ -218,7 +218,7 @@ static enum weir_status load_by_id(const struct weir_store *self,
     return status;
 }
 
-/* ---- picking -------------------------------------------------------------------------------- */
+/* ---- picking ----------------------------------------------------------------------- */
 
 struct candidate {
     int64_t no;
@@ -345,7 +345,7 @@ static enum weir_status is_ready(const struct weir_store *self,
     return status;
 }
 
-/* ---- inserting ------------------------------------------------------------------------------ */
+/* ---- inserting --------------------------------------------------------------------- */
 
 /* What there is, if there is anything, makes the item a duplicate. */
 static enum weir_status find_there(struct weir_connection *connection,
@@ -366,7 +366,8 @@ static enum weir_status find_there(struct weir_connection *connection,
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* A key that was there means what it was taken for, also when that is this id and gone by now. */
+/* A key that was there means what it was taken for, also when that is this id and gone
+ * by now. */
 static enum weir_status take_key(struct weir_connection *connection,
                                  struct weir_new_execution *item, int64_t now_us,
                                  struct weir_error *error)
@@ -449,7 +450,7 @@ static enum weir_status insert(const struct weir_store *self,
     return status;
 }
 
-/* ---- writing -------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------- */
 
 static enum weir_status write(const struct weir_store *self,
                               struct weir_connection *connection,
@@ -542,7 +543,7 @@ static enum weir_status remove_all(const struct weir_store *self,
     return status;
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static enum weir_status visit_inputs(const struct weir_store *self,
                                      struct weir_connection *connection,
