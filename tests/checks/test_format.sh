@@ -6,6 +6,8 @@ format=$root/script/check/format
 
 git init -q "$scratch"
 cp "$root/.clang-format" "$root/tests/checks/bad/format/crooked.c" "$scratch"
+git init -q "$scratch/wide"
+cp "$root/.clang-format" "$root/tests/checks/bad/format/wide.c" "$scratch/wide"
 
 # Without a formatter there is nothing to check; the log says so.
 result=0
@@ -17,4 +19,5 @@ fi
 
 it 'every C file is formatted' "$format" "$root"
 it 'a crooked file is named' fails_naming 'crooked.c:1:' "$format" "$scratch"
+it 'a comment over 90 columns is named' fails_naming 'wide.c:1:' "$format" "$scratch/wide"
 finish
