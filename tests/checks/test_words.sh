@@ -8,10 +8,12 @@ git init -q "$scratch"
 cp "$root"/tests/checks/bad/words/*.c "$scratch"
 mkdir "$scratch/src"
 mv "$scratch/metaphor.c" "$scratch/src"
+mkdir "$scratch/src/base"
+cp "$root"/tests/checks/bad/words/people.md "$scratch/src/base/README.md"
 
-# One line of the sample must be refused, and no other.
+# One line of the sample FILE must be refused, and no other.
 names_one_line() {
-    [ "$("$words" "$scratch" | grep -c 'src/metaphor.c:')" -eq 1 ]
+    [ "$("$words" "$scratch" | grep -c "$1:")" -eq 1 ]
 }
 
 it 'the tree holds no such word' "$words" "$root"
@@ -20,5 +22,7 @@ it 'a path of a machine is named' fails_naming 'homely.c:1:' "$words" "$scratch"
 it 'an old word in an identifier is named, with the new one' \
     fails_naming 'src/metaphor.c:4: weir_roster_count: instead of roster use partition_table' \
     "$words" "$scratch"
-it 'strings, comments and names of tests are left alone' names_one_line
+it 'strings, comments and names of tests are left alone' names_one_line src/metaphor.c
+it 'people as actors are named' fails_naming 'src/base/README.md:3: "nobody"' "$words" "$scratch"
+it 'code in a page is left alone' names_one_line src/base/README.md
 finish
