@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/count.h"
 #include "base/text.h"
 #include "weir/time.h"
 
@@ -94,7 +95,7 @@ const char *weir_duration_spell(int64_t duration_ns, char *out, size_t size)
 /* 0: there is no such unit. */
 static int64_t unit_ns(const char *name)
 {
-    for (size_t i = 0; i < sizeof WRITTEN / sizeof WRITTEN[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(WRITTEN); i++) {
         if (strcmp(WRITTEN[i].name, name) == 0)
             return WRITTEN[i].ns;
     }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/count.h"
 #include "base/duration.h"
 #include "base/nearest.h"
 #include "base/text.h"
@@ -36,8 +37,7 @@ const struct weir_command *const weir_command_table[] = {
     &weir_cli_flow,   &weir_cli_budget,  &weir_cli_key,          &weir_cli_doctor,
     &weir_cli_bench,  &weir_cli_help,    &weir_cli_version,
 };
-const size_t weir_command_count =
-    sizeof weir_command_table / sizeof weir_command_table[0];
+const size_t weir_command_count = COUNT_OF(weir_command_table);
 
 const struct weir_command_option weir_command_shared_options[] = {
     {SHARED_DB, "db", "URL", "the database; else WEIR_DB, else " DEFAULT_DB},
@@ -45,8 +45,7 @@ const struct weir_command_option weir_command_shared_options[] = {
     {'j', "json", NULL, "print JSON"},
     {'q', "quiet", NULL, "print only what was asked for"},
 };
-const size_t weir_command_shared_count =
-    sizeof weir_command_shared_options / sizeof weir_command_shared_options[0];
+const size_t weir_command_shared_count = COUNT_OF(weir_command_shared_options);
 
 const struct weir_command_option weir_command_help_option = {'h', "help", NULL,
                                                              "show this help"};

@@ -17,8 +17,10 @@
 
 #include "weir/time.h"
 
+#include "base/count.h"
+
 static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP};
-enum { SIGNAL_COUNT = sizeof SIGNALS / sizeof SIGNALS[0] };
+enum { SIGNAL_COUNT = COUNT_OF(SIGNALS) };
 
 /* There is one table of signals in a process. */
 static int asked = -1; /* an eventfd: readable once it was asked to end */

@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <stddef.h>
 
+#include "base/count.h"
 #include "cli/command.h"
 
 static int run_program(const struct weir_command *self, int argc, char **argv);
@@ -31,7 +32,7 @@ const struct weir_command weir_cli_program = {
         "  weir enqueue orders --key c42 '{\"total\": 5}'\n"
         "  weir status\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run_program,
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/count.h"
 #include "db/value.h"
 
 enum { PREFIX_SIZE_MAX = 36, PARAMETERS_MAX = 99 };
@@ -103,7 +104,7 @@ static bool ends_with_table_word(const char *begin, const char *end)
         end--;
     for (word = end; word > begin && is_word_character(word[-1]);)
         word--;
-    for (size_t i = 0; i < sizeof TABLE_WORDS / sizeof TABLE_WORDS[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(TABLE_WORDS); i++) {
         size_t size = strlen(TABLE_WORDS[i]);
 
         if ((size_t)(end - word) == size && strncasecmp(word, TABLE_WORDS[i], size) == 0)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/heap.h"
 #include "base/permissions.h"
 #include "base/str.h"
@@ -422,7 +423,7 @@ static enum weir_status set_tls(struct parser *parser, struct weir_str value)
                                         [WEIR_TLS_REQUIRE] = "require",
                                         [WEIR_TLS_VERIFY] = "verify"};
 
-    for (size_t i = 0; i < sizeof MODES / sizeof MODES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(MODES); i++) {
         if (!weir_str_equal(value, weir_str(MODES[i])))
             continue;
         parser->out->tls = (enum weir_tls)i;

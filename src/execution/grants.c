@@ -3,6 +3,7 @@
  */
 #include "execution/grants.h"
 
+#include "base/count.h"
 #include "execution/store/store_columns.h"
 
 const struct weir_role_right weir_executions_grants[] = {
@@ -37,5 +38,4 @@ const struct weir_role_right weir_executions_grants[] = {
     {"secret", "viewer", "SELECT", "key_id, active, until_us"},
 };
 
-const size_t weir_executions_right_count =
-    sizeof weir_executions_grants / sizeof weir_executions_grants[0];
+const size_t weir_executions_right_count = COUNT_OF(weir_executions_grants);

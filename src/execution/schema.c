@@ -29,10 +29,9 @@
  */
 #include "execution/schema.h"
 
+#include "base/count.h"
 #include "execution/events.h"
 #include "execution/store/store.h"
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /*
  * Written once for both engines: their types differ in name only.

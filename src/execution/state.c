@@ -6,7 +6,7 @@
  */
 #include "execution/state.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#include "base/count.h"
 
 /* What a suspension is for, by its hold: the specification has fewer words than
  * reasons. */

@@ -7,6 +7,7 @@
  */
 #include "weir/metrics.h"
 
+#include "base/count.h"
 #include "base/heap.h"
 #include "outbox/outbox.h"
 
@@ -109,8 +110,6 @@ static const struct work {
      offsetof(struct weir_stats_row, execution_us_max),
      1e-6},
 };
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- visiting ---------------------------------------------------------------------- */
 

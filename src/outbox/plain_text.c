@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/count.h"
+
 /* A character of several bytes begins with one of these. The second byte of some has a
  * smaller range: the same characters could be written shorter, or are halves of UTF-16,
  * or too large. */
@@ -36,7 +38,7 @@ static size_t character(const unsigned char *text, size_t left)
 {
     if (text[0] < 0x80)
         return text[0] != 0 ? 1 : 0;
-    for (size_t i = 0; i < sizeof LEADS / sizeof LEADS[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(LEADS); i++) {
         if (text[0] >= LEADS[i].first && text[0] <= LEADS[i].last)
             return follows(text, left, &LEADS[i]) ? LEADS[i].size : 0;
     }

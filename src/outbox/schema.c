@@ -33,9 +33,8 @@
  */
 #include "outbox/schema.h"
 
+#include "base/count.h"
 #include "outbox/producer.h"
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Dead letters: the list, newest first; what may be claimed, by deadline; what
  * retention ends. The statements must repeat the conditions word by word

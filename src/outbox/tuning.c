@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/count.h"
 #include "base/duration.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -145,7 +146,7 @@ enum weir_status weir_tuning_check(const struct weir_tuning *self, const char *w
     };
     enum weir_status status = check_number("batch", self->batch, 1, BATCH_MAX, error);
 
-    for (size_t i = 0; status == WEIR_OK && i < sizeof rules / sizeof rules[0]; i++)
+    for (size_t i = 0; status == WEIR_OK && i < COUNT_OF(rules); i++)
         status = weir_duration_check(rules[i].field, rules[i].value_ns, rules[i].min_ns,
                                      WEIR_DURATION_MAX, error);
     if (status == WEIR_OK)
@@ -216,7 +217,7 @@ static enum weir_status check_counts(const struct weir_outbox_options *self,
     };
     enum weir_status status = WEIR_OK;
 
-    for (size_t i = 0; status == WEIR_OK && i < sizeof rules / sizeof rules[0]; i++)
+    for (size_t i = 0; status == WEIR_OK && i < COUNT_OF(rules); i++)
         status = check_number(rules[i].field, rules[i].value, rules[i].min, rules[i].max,
                               error);
     return status;

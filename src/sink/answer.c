@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/count.h"
+
 enum { ID_SIZE = WEIR_UID_TEXT_SIZE - 1 };
 
 static const struct {
@@ -74,7 +76,7 @@ struct weir_answer_line weir_answer_read(struct weir_str line, const char *id)
     if (line.size == 0 || memchr(line.data, '\0', line.size) != NULL)
         return answer;
     word = take_word(&answer.why);
-    for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(WORDS); i++) {
         if (!weir_str_equal(word, weir_str(WORDS[i].word)))
             continue;
         answer.outcome = WORDS[i].outcome;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/heap.h"
 #include "base/nearest.h"
 #include "base/permissions.h"
@@ -21,7 +22,7 @@ static const struct weir_sink_ops *const KINDS[] = {
     &weir_exec_stream_sink,
 };
 
-enum { KIND_COUNT = sizeof KINDS / sizeof KINDS[0], SCHEME_SIZE = 32 };
+enum { KIND_COUNT = COUNT_OF(KINDS), SCHEME_SIZE = 32 };
 
 static const struct weir_sink_ops *find_kind(const char *scheme);
 static enum weir_status refuse(const char *url, const char *scheme,

@@ -22,6 +22,7 @@
 #include <pthread.h>
 
 #include "base/assert.h"
+#include "base/count.h"
 #include "base/heap.h"
 #include "ward/context.h"
 #include "ward/executor.h"
@@ -275,7 +276,7 @@ static struct sleeper *first_sleeper(struct pool *self)
     struct weir_list *lists[] = {&self->parked, &self->idle[WEIR_WORKER_COMMON],
                                  &self->idle[WEIR_WORKER_RESERVED]};
 
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
         if (!weir_list_empty(lists[i]))
             return WEIR_CONTAINER_OF(lists[i]->next, struct sleeper, link);
     }

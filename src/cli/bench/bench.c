@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/noun.h"
 #include "base/text.h"
 #include "cli/interrupt.h"
@@ -80,7 +81,7 @@ const struct weir_command weir_cli_bench = {
         "of the database, so these are printed as well. The database should have\n"
         "little else to do meanwhile.\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };

@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#include "base/count.h"
 
 static const struct weir_command *const MEMBERS[] = {
     &weir_cli_budget_create,  &weir_cli_budget_change, &weir_cli_budget_report,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/count.h"
 #include "cli/budget/budget.h"
 #include "cli/execution/execution_words.h"
 #include "weir/heap.h"
@@ -22,7 +23,6 @@ enum {
     OPTION_SOFT
 };
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define PERIOD_MS_MIN (WEIR_SECONDS(1) / WEIR_MILLISECONDS(1))
 
 static int run_create(const struct weir_command *self, int argc, char **argv);

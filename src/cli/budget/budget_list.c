@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/count.h"
 #include "base/text.h"
 #include "cli/budget/budget.h"
 #include "cli/execution/execution_words.h"
@@ -16,8 +17,6 @@ enum {
     NUMBER_SIZE = 32,
     OPTION_AFTER = 256
 };
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static int run_show(const struct weir_command *self, int argc, char **argv);
 static int run_list(const struct weir_command *self, int argc, char **argv);

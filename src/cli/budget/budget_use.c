@@ -5,13 +5,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/count.h"
 #include "cli/budget/budget.h"
 #include "cli/execution/execution_words.h"
 #include "weir/heap.h"
 
 enum { JSON_SIZE_MAX = 64 << 10 };
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static int run_report(const struct weir_command *self, int argc, char **argv);
 static int run_release(const struct weir_command *self, int argc, char **argv);

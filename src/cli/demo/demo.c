@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/count.h"
 #include "base/duration.h"
 #include "cli/command.h"
 #include "cli/console.h"
@@ -86,7 +87,7 @@ const struct weir_command weir_cli_demo = {
         "  weir demo --rate 2000 --db postgresql:///test\n"
         "  weir demo --db mariadb://me@localhost/test\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "base/count.h"
 #include "base/duration.h"
 #include "base/noun.h"
 #include "base/text.h"
@@ -32,7 +33,7 @@ void weir_flow_table_init(struct weir_flow_table *self, const struct weir_heap *
 {
     *self = (struct weir_flow_table){.width = 0};
     weir_buf_init(&self->text, heap, TEXT_SIZE_MAX);
-    weir_table_init(&self->steps, heap, COLUMNS, sizeof COLUMNS / sizeof COLUMNS[0]);
+    weir_table_init(&self->steps, heap, COLUMNS, COUNT_OF(COLUMNS));
 }
 
 void weir_flow_table_fini(struct weir_flow_table *self)

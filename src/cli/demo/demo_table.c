@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "base/count.h"
 #include "base/duration.h"
 #include "base/noun.h"
 #include "base/text.h"
@@ -34,10 +35,9 @@ void weir_demo_table_init(struct weir_demo_table *self, const struct weir_heap *
 {
     *self = (struct weir_demo_table){.width = 0};
     weir_buf_init(&self->text, heap, TEXT_SIZE_MAX);
-    weir_table_init(&self->flow, heap, FLOW_COLUMNS,
-                    sizeof FLOW_COLUMNS / sizeof FLOW_COLUMNS[0]);
+    weir_table_init(&self->flow, heap, FLOW_COLUMNS, COUNT_OF(FLOW_COLUMNS));
     weir_table_init(&self->partitions, heap, PARTITION_COLUMNS,
-                    sizeof PARTITION_COLUMNS / sizeof PARTITION_COLUMNS[0]);
+                    COUNT_OF(PARTITION_COLUMNS));
 }
 
 void weir_demo_table_fini(struct weir_demo_table *self)
@@ -211,7 +211,7 @@ static void append_flow(struct weir_demo_table *self, const struct weir_demo_vie
     char oldest[CELL_SIZE];
 
     weir_table_reset(&self->flow);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
         add_flow(&self->flow, rows[i].tone, rows[i].name,
                  per_second(recent, rows[i].now, rows[i].old), rows[i].now,
                  rows[i].remark);

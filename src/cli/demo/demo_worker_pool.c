@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/count.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "ward/system.h"
@@ -62,7 +63,7 @@ static void turn_away(void)
     static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     int nowhere = open("/dev/null", O_RDWR);
 
-    for (size_t i = 0; i < sizeof SIGNALS / sizeof SIGNALS[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(SIGNALS); i++)
         signal(SIGNALS[i], SIG_IGN);
     for (int fd = 0; fd <= 2 && nowhere >= 0; fd++)
         dup2(nowhere, fd);

@@ -1,6 +1,7 @@
 /*
  * dlq.c - `weir dlq ...`: the group; its commands are in the files dlq_*.c.
  */
+#include "base/count.h"
 #include "cli/command.h"
 
 static const struct weir_command *const MEMBERS[] = {
@@ -22,5 +23,5 @@ const struct weir_command weir_cli_dlq = {
                "  discarded      nobody wants it\n",
     .uses_db = true,
     .members = MEMBERS,
-    .member_count = sizeof MEMBERS / sizeof MEMBERS[0],
+    .member_count = COUNT_OF(MEMBERS),
 };

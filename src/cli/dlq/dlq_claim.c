@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/count.h"
 #include "base/text.h"
 #include "cli/dlq/dlq_scope.h"
 #include "cli/dlq/dlq_view.h"
@@ -33,7 +34,7 @@ const struct weir_command weir_cli_dlq_claim = {
         "first. JSON has their payloads. With --quiet the token is printed, and then\n"
         "the ids, one per line.\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/count.h"
 #include "base/noun.h"
 #include "cli/dlq/dlq_bulk.h"
 #include "cli/output.h"
@@ -50,8 +51,6 @@ static const struct weir_command_option CLEANUP_OPTIONS[] = {
     CAREFUL,
     WEIR_DLQ_SCOPE_OPTIONS,
 };
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 const struct weir_command weir_cli_dlq_resolve = {
     .name = "dlq resolve",

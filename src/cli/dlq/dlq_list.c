@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/text.h"
 #include "cli/dlq/dlq_scope.h"
 #include "cli/dlq/dlq_view.h"
@@ -39,7 +40,7 @@ const struct weir_command weir_cli_dlq_list = {
         "are more, the last line has the MARK of --after, and so has JSON. With\n"
         "--quiet only the ids are printed, one per line.\n",
     .options = LIST_OPTIONS,
-    .option_count = sizeof LIST_OPTIONS / sizeof LIST_OPTIONS[0],
+    .option_count = COUNT_OF(LIST_OPTIONS),
     .uses_db = true,
     .run = run_list,
 };

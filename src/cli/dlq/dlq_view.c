@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/base64.h"
+#include "base/count.h"
 #include "base/noun.h"
 #include "base/utf8.h"
 #include "db/clock.h"
@@ -29,8 +30,7 @@ static const struct weir_table_column COLUMNS[] = {
 
 void weir_dlq_view_init(struct weir_dlq_view *self, bool payloads)
 {
-    weir_table_init(&self->table, weir_heap_system(), COLUMNS,
-                    sizeof COLUMNS / sizeof COLUMNS[0]);
+    weir_table_init(&self->table, weir_heap_system(), COLUMNS, COUNT_OF(COLUMNS));
     weir_buf_init(&self->json, weir_heap_system(), JSON_SIZE_MAX);
     self->payloads = payloads;
     self->now_us = weir_clock_wall_us();

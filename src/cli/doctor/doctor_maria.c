@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/count.h"
 #include "base/noun.h"
 #include "base/text.h"
 #include "cli/doctor/doctor.h"
@@ -277,7 +278,7 @@ enum right { MAY_SELECT = 1, MAY_INSERT = 2, MAY_UPDATE = 4, MAY_DELETE = 8 };
 enum { MAY_ALL = MAY_SELECT | MAY_INSERT | MAY_UPDATE | MAY_DELETE };
 
 static const char *const RIGHT_NAMES[] = {"SELECT", "INSERT", "UPDATE", "DELETE"};
-enum { RIGHT_COUNT = sizeof RIGHT_NAMES / sizeof RIGHT_NAMES[0] };
+enum { RIGHT_COUNT = COUNT_OF(RIGHT_NAMES) };
 
 /* What docs/roles.md grants; `name` is without the prefix. The schema table was read by
  * now. */
@@ -303,7 +304,7 @@ static const struct table TABLES[] = {
     {"member", MAY_ALL, 0},
     {"dead_letter", MAY_ALL, 0},
 };
-enum { TABLE_COUNT = sizeof TABLES / sizeof TABLES[0] };
+enum { TABLE_COUNT = COUNT_OF(TABLES) };
 
 struct rights {
     unsigned of[TABLE_COUNT]; /* enum right */

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/count.h"
 #include "base/noun.h"
 #include "base/text.h"
 #include "weir/heap.h"
@@ -26,8 +27,7 @@ static const enum weir_tone TONES[] = {WEIR_TONE_GOOD, WEIR_TONE_PLAIN, WEIR_TON
 void weir_findings_init(struct weir_findings *self)
 {
     *self = (struct weir_findings){.counts = {0}};
-    weir_table_init(&self->table, weir_heap_system(), COLUMNS,
-                    sizeof COLUMNS / sizeof COLUMNS[0]);
+    weir_table_init(&self->table, weir_heap_system(), COLUMNS, COUNT_OF(COLUMNS));
     weir_buf_init(&self->json, weir_heap_system(), JSON_SIZE_MAX);
 }
 

@@ -2,6 +2,7 @@
  * execution.c - `weir execution ...`: the group; its commands are in the files flow_*.c
  * and wait_*.c.
  */
+#include "base/count.h"
 #include "cli/command.h"
 
 static const struct weir_command *const MEMBERS[] = {
@@ -41,5 +42,5 @@ const struct weir_command weir_cli_execution = {
         "              it has ended\n",
     .uses_db = true,
     .members = MEMBERS,
-    .member_count = sizeof MEMBERS / sizeof MEMBERS[0],
+    .member_count = COUNT_OF(MEMBERS),
 };

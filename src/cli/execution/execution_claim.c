@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/count.h"
 #include "base/noun.h"
 #include "base/permissions.h"
 #include "cli/execution/execution_claimant.h"
@@ -53,7 +54,7 @@ const struct weir_command weir_cli_execution_claim = {
         "      else weir execution fail -q \"$token\" --reason 'not sent'; fi\n"
         "  done\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };
@@ -162,8 +163,7 @@ static int print_table(const struct claim_call *self)
     struct weir_table table;
     int code;
 
-    weir_table_init(&table, weir_heap_system(), COLUMNS,
-                    sizeof COLUMNS / sizeof COLUMNS[0]);
+    weir_table_init(&table, weir_heap_system(), COLUMNS, COUNT_OF(COLUMNS));
     for (size_t i = 0; i < self->claimed_count; i++) {
         const struct weir_claimed *claimed = &self->claimed[i];
         char token[WEIR_EXECUTION_TOKEN_SIZE];

@@ -3,12 +3,12 @@
  */
 #include "cli/execution/execution_drafting.h"
 
+#include "base/count.h"
 #include "cli/execution/execution_words.h"
 #include "execution/draft.h"
 
 const struct weir_command_option weir_drafting_options[] = {WEIR_DRAFTING_OPTIONS};
-const size_t weir_drafting_option_count =
-    sizeof weir_drafting_options / sizeof weir_drafting_options[0];
+const size_t weir_drafting_option_count = COUNT_OF(weir_drafting_options);
 
 void weir_drafting_init(struct weir_drafting *self)
 {

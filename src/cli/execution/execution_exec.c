@@ -10,6 +10,7 @@
 #include <sysexits.h>
 
 #include "base/buf.h"
+#include "base/count.h"
 #include "base/text.h"
 #include "cli/execution/execution_words.h"
 #include "cli/output.h"
@@ -59,7 +60,7 @@ static enum weir_status init_environment(struct weir_environment *self,
     weir_text_format(attempt, sizeof attempt, "%" PRId32, claimed->attempt);
     weir_text_format(epoch, sizeof epoch, "%" PRId64, claimed->claim.epoch);
     return weir_environment_init(self, weir_heap_system(), variables,
-                                 sizeof variables / sizeof variables[0]);
+                                 COUNT_OF(variables));
 }
 
 /* Owes a weir_environment_fini(), also when it fails. */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/count.h"
 #include "cli/budget/budget.h"
 #include "cli/execution/execution_session.h"
 #include "cli/execution/execution_view.h"
@@ -225,8 +226,7 @@ static int get(const struct weir_execution_session *session,
 
     weir_buf_init(&show_call.text, weir_heap_system(), JSON_SIZE_MAX);
     weir_buf_init(&show_call.facts, weir_heap_system(), JSON_SIZE_MAX);
-    weir_table_init(&show_call.attempts, weir_heap_system(), COLUMNS,
-                    sizeof COLUMNS / sizeof COLUMNS[0]);
+    weir_table_init(&show_call.attempts, weir_heap_system(), COLUMNS, COUNT_OF(COLUMNS));
     if (show(&show_call, id, &error) != WEIR_OK)
         code = weir_execution_session_fail(session, &error);
     else if (session->session.shared.quiet && !session->session.shared.json)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/nearest.h"
 #include "cli/execution/execution_session.h"
 #include "cli/execution/execution_view.h"
@@ -50,7 +51,7 @@ const struct weir_command weir_cli_execution_list = {
         "  weir execution list --state failed --lane mail\n"
         "  weir execution list --state failed -q | xargs weir execution replay\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };

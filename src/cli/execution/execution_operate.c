@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/count.h"
 #include "base/text.h"
 #include "cli/execution/execution_session.h"
 #include "cli/execution/execution_words.h"
@@ -17,8 +18,6 @@
 #include "weir/suspension.h"
 
 enum { JSON_SIZE_MAX = 1 << 20, OPTION_EPOCH = 256, OPTION_INSTANCE };
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static int run_cancel(const struct weir_command *self, int argc, char **argv);
 static int run_revoke(const struct weir_command *self, int argc, char **argv);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/text.h"
 #include "cli/content.h"
 #include "cli/execution/execution_session.h"
@@ -20,7 +21,6 @@
 
 enum { JSON_SIZE_MAX = 1 << 20, PERCENT_MAX = 100 };
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define LEASE_MS_DEFAULT (WEIR_SECONDS(30) / WEIR_MILLISECONDS(1))
 
 static int run_renew(const struct weir_command *self, int argc, char **argv);

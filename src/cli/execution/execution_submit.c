@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/count.h"
 #include "base/heap.h"
 #include "base/noun.h"
 #include "base/text.h"
@@ -62,7 +63,7 @@ const struct weir_command weir_cli_submit = {
         "  weir submit --lane cpu --kind resize --input @cat.png --retries 3\n"
         "  weir submit --lane mail --kind bill --lines --key-field no <bills\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 
+#include "base/count.h"
 #include "cli/execution/execution_supervision.h"
 #include "cli/interrupt.h"
 #include "weir/heap.h"
@@ -51,7 +52,7 @@ const struct weir_command weir_cli_supervise = {
         "one of its own. SIGTERM and Ctrl-C stop it in good order; a second one ends it\n"
         "at once. At the end it prints what was done.\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };

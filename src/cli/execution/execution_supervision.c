@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/execution/execution_words.h"
@@ -207,8 +208,7 @@ int weir_execution_supervision_print(const struct weir_execution_supervision *se
     struct weir_table table;
     int code;
 
-    weir_table_init(&table, weir_heap_system(), COLUMNS,
-                    sizeof COLUMNS / sizeof COLUMNS[0]);
+    weir_table_init(&table, weir_heap_system(), COLUMNS, COUNT_OF(COLUMNS));
     for (size_t i = 0; i < self->count; i++) {
         const struct weir_scan_info *info = &self->infos[i];
         uint64_t errors = info->errors + info->ticks_failed;

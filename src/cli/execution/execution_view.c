@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/text.h"
 #include "weir/flow.h"
 #include "weir/heap.h"
@@ -29,8 +30,7 @@ static const struct weir_table_column COLUMNS[] = {
 
 void weir_execution_view_init(struct weir_execution_view *self, int64_t now_us)
 {
-    weir_table_init(&self->table, weir_heap_system(), COLUMNS,
-                    sizeof COLUMNS / sizeof COLUMNS[0]);
+    weir_table_init(&self->table, weir_heap_system(), COLUMNS, COUNT_OF(COLUMNS));
     weir_buf_init(&self->json, weir_heap_system(), JSON_SIZE_MAX);
     self->now_us = now_us;
     self->count = 0;

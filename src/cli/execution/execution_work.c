@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/count.h"
 #include "base/noun.h"
 #include "base/text.h"
 #include "cli/execution/execution_claimant.h"
@@ -97,7 +98,7 @@ const struct weir_command weir_cli_work = {
         "  weir work --lane mail --exec ./send-mail\n"
         "  weir work --lane cpu --exec 'convert - -resize 50% png:-' -c 8\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "cli/execution/execution_view.h"
 #include "execution/id.h"
 #include "weir/heap.h"
@@ -59,8 +60,7 @@ int weir_execution_print_waitpoints(const struct weir_session *session,
     size_t shown = 0;
     int code = WEIR_EXIT_DONE;
 
-    weir_table_init(&table, weir_heap_system(), COLUMNS,
-                    sizeof COLUMNS / sizeof COLUMNS[0]);
+    weir_table_init(&table, weir_heap_system(), COLUMNS, COUNT_OF(COLUMNS));
     for (size_t i = 0; i < count; i++) {
         if (waitpoints[i].token[0] == '\0')
             continue;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/duration.h"
 #include "base/noun.h"
 #include "cli/content.h"
@@ -20,7 +21,6 @@
 
 enum { JSON_SIZE_MAX = 4096, SECRET_FILE_SIZE_MAX = 256, OPTION_SECRET_FILE = 256 };
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define GRACE_MS_DEFAULT (WEIR_HOURS(24) / WEIR_MILLISECONDS(1))
 
 static int run_rotate(const struct weir_command *self, int argc, char **argv);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/count.h"
 #include "base/utf8.h"
 #include "cli/execution/execution_words.h"
 #include "cli/execution/wait.h"
@@ -271,7 +272,7 @@ static int run_waitpoints(const struct weir_command *self, int argc, char **argv
     if (code >= 0)
         return code;
     weir_table_init(&list_call.table, weir_heap_system(), WAITPOINT_COLUMNS,
-                    sizeof WAITPOINT_COLUMNS / sizeof WAITPOINT_COLUMNS[0]);
+                    COUNT_OF(WAITPOINT_COLUMNS));
     return list(self, &list_call, list_waitpoints, "waitpoints");
 }
 
@@ -283,6 +284,6 @@ static int run_signals(const struct weir_command *self, int argc, char **argv)
     if (code >= 0)
         return code;
     weir_table_init(&list_call.table, weir_heap_system(), SIGNAL_COLUMNS,
-                    sizeof SIGNAL_COLUMNS / sizeof SIGNAL_COLUMNS[0]);
+                    COUNT_OF(SIGNAL_COLUMNS));
     return list(self, &list_call, list_signals, "signals");
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "cli/content.h"
 #include "cli/execution/execution_words.h"
 #include "cli/execution/wait.h"
@@ -20,8 +21,6 @@ enum {
     OPTION_SOURCE_TYPE = 256,
     OPTION_TOKEN_FILE
 };
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static int run_signal(const struct weir_command *self, int argc, char **argv);
 static int run_approve(const struct weir_command *self, int argc, char **argv);

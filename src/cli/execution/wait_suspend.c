@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/text.h"
 #include "cli/execution/execution_words.h"
 #include "cli/execution/wait.h"
@@ -16,7 +17,6 @@
 
 enum { JSON_SIZE_MAX = 1 << 20, OPTION_ON_TIMEOUT = 256, OPTION_RESUME_DELAY };
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define EXPIRES_MS_DEFAULT (WEIR_HOURS(24) / WEIR_MILLISECONDS(1))
 
 static int run_suspend(const struct weir_command *self, int argc, char **argv);

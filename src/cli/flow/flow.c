@@ -1,6 +1,7 @@
 /*
  * flow.c - `weir flow ...`: the group; its commands are in the files flow_*.c.
  */
+#include "base/count.h"
 #include "cli/command.h"
 
 static const struct weir_command *const MEMBERS[] = {
@@ -26,5 +27,5 @@ const struct weir_command weir_cli_flow = {
         "  weir flow show $flow\n",
     .uses_db = true,
     .members = MEMBERS,
-    .member_count = sizeof MEMBERS / sizeof MEMBERS[0],
+    .member_count = COUNT_OF(MEMBERS),
 };

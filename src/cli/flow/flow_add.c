@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/text.h"
 #include "cli/content.h"
 #include "cli/execution/execution_words.h"
@@ -83,7 +84,7 @@ const struct weir_command weir_cli_flow_add = {
         "One result that is passed is given as it is; several are given as JSON, by\n"
         "name: {\"input\": OWN, \"results\": {\"pack\": RESULT, \"bill\": RESULT}}.\n",
     .options = ADD_OPTIONS,
-    .option_count = sizeof ADD_OPTIONS / sizeof ADD_OPTIONS[0],
+    .option_count = COUNT_OF(ADD_OPTIONS),
     .uses_db = true,
     .run = run_add,
 };
@@ -97,7 +98,7 @@ const struct weir_command weir_cli_flow_edge = {
         "joined is said with the first of them. Edges that lead in a circle are "
         "refused.\n",
     .options = EDGE_OPTIONS,
-    .option_count = sizeof EDGE_OPTIONS / sizeof EDGE_OPTIONS[0],
+    .option_count = COUNT_OF(EDGE_OPTIONS),
     .uses_db = true,
     .run = run_edge,
 };

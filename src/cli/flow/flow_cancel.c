@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/nearest.h"
 #include "cli/flow/flow_words.h"
 #include "weir/heap.h"
@@ -28,7 +29,7 @@ const struct weir_command weir_cli_flow_cancel = {
         "that has ended in another way is refused; what is cancelled stays so.\n"
         "Single executions are cancelled with 'weir execution cancel'.\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };
@@ -63,13 +64,13 @@ static int take_members(const struct weir_command *command, const char *word,
     *out = WEIR_CANCEL_ALL;
     if (word == NULL)
         return WEIR_EXIT_DONE;
-    for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(WORDS); i++) {
         if (strcmp(WORDS[i], word) == 0) {
             *out = (enum weir_flow_cancel_policy)i;
             return WEIR_EXIT_DONE;
         }
     }
-    nearest = weir_nearest_find(word, WORDS, sizeof WORDS / sizeof WORDS[0]);
+    nearest = weir_nearest_find(word, WORDS, COUNT_OF(WORDS));
     return weir_command_misuse(
         command, "--members is '%s', must be all, pending or none%s%s%s", word,
         nearest != NULL ? ", did you mean '" : "", nearest != NULL ? nearest : "",

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/count.h"
 #include "cli/flow/flow_words.h"
 #include "weir/heap.h"
 
@@ -39,7 +40,7 @@ const struct weir_command weir_cli_flow_create = {
         "it; 'weir flow --help' has an example. An id that is used again for the same\n"
         "is fine, for something else not.\n",
     .options = CREATE_OPTIONS,
-    .option_count = sizeof CREATE_OPTIONS / sizeof CREATE_OPTIONS[0],
+    .option_count = COUNT_OF(CREATE_OPTIONS),
     .uses_db = true,
     .run = run_create,
 };
@@ -58,7 +59,7 @@ const struct weir_command weir_cli_flow_list = {
         "When there are more, the last line has the MARK of --after, and so has JSON.\n"
         "With --quiet only the ids are printed, one per line.\n",
     .options = FLOWS_OPTIONS,
-    .option_count = sizeof FLOWS_OPTIONS / sizeof FLOWS_OPTIONS[0],
+    .option_count = COUNT_OF(FLOWS_OPTIONS),
     .uses_db = true,
     .run = run_flows,
 };
@@ -288,8 +289,7 @@ static int run_flows(const struct weir_command *self, int argc, char **argv)
     code = weir_command_no_operands(self, argc, argv);
     if (code != WEIR_EXIT_DONE)
         return code;
-    weir_table_init(&list_call.table, weir_heap_system(), COLUMNS,
-                    sizeof COLUMNS / sizeof COLUMNS[0]);
+    weir_table_init(&list_call.table, weir_heap_system(), COLUMNS, COUNT_OF(COLUMNS));
     weir_buf_init(&list_call.json, weir_heap_system(), JSON_SIZE_MAX);
     code = weir_execution_session_open(&list_call.session, self,
                                        WEIR_EXECUTION_SESSION_SILENT, NULL);

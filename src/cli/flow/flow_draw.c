@@ -18,6 +18,8 @@
 
 #include "weir/heap.h"
 
+#include "base/count.h"
+
 enum { TEXT_SIZE_MAX = 64 << 20, LINES_SIZE_MAX = 64 << 20 };
 
 #define NOBODY UINT32_MAX
@@ -431,7 +433,7 @@ enum weir_draw_style weir_draw_style_of_output(void)
 
     if (terminal != NULL && strcmp(terminal, "dumb") == 0)
         return WEIR_DRAW_ASCII;
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(NAMES); i++) {
         const char *value = getenv(NAMES[i]);
         const char *dot = value != NULL ? strchr(value, '.') : NULL;
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/md5.h"
 #include "base/nearest.h"
 #include "base/text.h"
@@ -180,8 +181,6 @@ static const char *const MEMBER_FIELDS[] = {
 static const char *const EDGE_FIELDS[] = {"from", "to", "pass_data"};
 static const char *const JOIN_FIELDS[] = {"to", "join", "cancel_remaining"};
 static const char *const LIST_FIELDS[] = {"members", "edges", "joins"};
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static bool is_null(struct weir_str value)
 {

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 
+#include "base/count.h"
 #include "cli/console.h"
 #include "cli/execution/execution_words.h"
 #include "cli/flow/flow_chart_text.h"
@@ -37,7 +38,7 @@ const struct weir_command weir_cli_flow_show = {
         "\n"
         "Lines and marks are drawn in ASCII where the locale is not UTF-8.\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };

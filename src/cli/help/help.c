@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/count.h"
 #include "cli/command.h"
 #include "cli/help/completion.h"
 #include "cli/help/manual.h"
@@ -29,7 +30,7 @@ const struct weir_command weir_cli_help = {
         "  weir help --man | man -l -\n"
         "  . <(weir help --bash)\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .run = run,
 };
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/noun.h"
 #include "cli/content.h"
 #include "cli/output.h"
@@ -65,7 +66,7 @@ const struct weir_command weir_cli_enqueue = {
         "  weir enqueue orders --key c42 '{\"total\": 5}'\n"
         "  tail -f orders.jsonl | weir enqueue orders --lines --key-field customer\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/count.h"
 #include "base/noun.h"
 #include "base/permissions.h"
 #include "base/text.h"
@@ -90,7 +91,7 @@ const struct weir_command weir_cli_relay = {
         "  weir relay --queue orders --as archive --to file:orders.jsonl --drain\n"
         "  weir relay --queue orders --as mail --to 'exec:./send-mail'\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/count.h"
 #include "cli/migrate/restored.h"
 #include "cli/migrate/roles.h"
 #include "cli/output.h"
@@ -80,7 +81,7 @@ const struct weir_command weir_cli_migrate = {
         "miss messages and positions. --restored refuses it; with --with-holes it\n"
         "delivers what is there, and says what is not known.\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };

@@ -1,6 +1,7 @@
 /*
  * queue.c - `weir queue ...`: the group; each command of it is a file of its own.
  */
+#include "base/count.h"
 #include "cli/command.h"
 
 static const struct weir_command *const MEMBERS[] = {
@@ -17,5 +18,5 @@ const struct weir_command weir_cli_queue = {
         "go to the same partition, and each partition is delivered in order.\n",
     .uses_db = true,
     .members = MEMBERS,
-    .member_count = sizeof MEMBERS / sizeof MEMBERS[0],
+    .member_count = COUNT_OF(MEMBERS),
 };

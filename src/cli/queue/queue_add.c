@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <stdio.h>
 
+#include "base/count.h"
 #include "base/noun.h"
 #include "cli/output.h"
 #include "cli/queue/queue_policies.h"
@@ -21,7 +22,7 @@ static const struct weir_command_option OPTIONS[] = {
     WEIR_POLICY_OPTIONS,
 };
 
-enum { OPTION_COUNT = sizeof OPTIONS / sizeof OPTIONS[0] };
+enum { OPTION_COUNT = COUNT_OF(OPTIONS) };
 
 #define ATTEMPTS                                                                         \
     "A message that has failed --attempts-max times in calls of its own goes to\n"       \

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/duration.h"
 #include "base/text.h"
 #include "cli/output.h"
@@ -37,7 +38,7 @@ static const struct policy POLICIES[] = {
     {WEIR_POLICY_RETAIN, "retain", "retain_seconds", show_retain},
 };
 
-enum { POLICY_COUNT = sizeof POLICIES / sizeof POLICIES[0] };
+enum { POLICY_COUNT = COUNT_OF(POLICIES) };
 
 static int take_unread(const struct weir_command *command, enum weir_unread *out)
 {

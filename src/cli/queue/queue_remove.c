@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/count.h"
 #include "base/noun.h"
 #include "cli/confirm.h"
 #include "cli/output.h"
@@ -34,7 +35,7 @@ const struct weir_command weir_cli_queue_remove = {
         "removed as well, for ever. Then it asks first; where there is no terminal\n"
         "to ask on, it wants --yes.\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "base/count.h"
 #include "base/duration.h"
 #include "cli/queue/queue_policies.h"
 #include "execution/events.h"
@@ -28,8 +29,7 @@ static const struct weir_table_column COLUMNS[] = {
 
 void weir_queue_view_init(struct weir_queue_view *self)
 {
-    weir_table_init(&self->table, weir_heap_system(), COLUMNS,
-                    sizeof COLUMNS / sizeof COLUMNS[0]);
+    weir_table_init(&self->table, weir_heap_system(), COLUMNS, COUNT_OF(COLUMNS));
     weir_buf_init(&self->json, weir_heap_system(), JSON_SIZE_MAX);
     weir_buf_init(&self->retained, weir_heap_system(), JSON_SIZE_MAX);
     self->count = 0;

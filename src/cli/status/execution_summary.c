@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "base/count.h"
 #include "base/text.h"
 #include "db/db.h"
 #include "weir/heap.h"
@@ -23,7 +24,7 @@ void weir_execution_summary_init(struct weir_execution_summary *self)
 {
     *self = (struct weir_execution_summary){.there = false};
     weir_table_init(&self->lanes, weir_heap_system(), LANE_COLUMNS,
-                    sizeof LANE_COLUMNS / sizeof LANE_COLUMNS[0]);
+                    COUNT_OF(LANE_COLUMNS));
     weir_buf_init(&self->lanes_json, weir_heap_system(), JSON_SIZE_MAX);
 }
 
@@ -99,7 +100,7 @@ static int64_t latest(const struct weir_execution_stats *stats)
                                stats->late_reset_us};
     int64_t most_us = 0;
 
-    for (size_t i = 0; i < sizeof late_us / sizeof late_us[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(late_us); i++)
         most_us = late_us[i] > most_us ? late_us[i] : most_us;
     return most_us;
 }
@@ -137,8 +138,8 @@ static void append_waits(const struct weir_execution_stats *stats, struct weir_b
     const struct phrase flows[] = {{stats->flows, "open flows"},
                                    {stats->cancelling, "joins with members to cancel"}};
 
-    append_phrases(frame, waits, sizeof waits / sizeof waits[0]);
-    append_phrases(frame, flows, sizeof flows / sizeof flows[0]);
+    append_phrases(frame, waits, COUNT_OF(waits));
+    append_phrases(frame, flows, COUNT_OF(flows));
 }
 
 static bool waits(const struct weir_execution_stats *stats)

@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 
+#include "base/count.h"
 #include "base/noun.h"
 #include "base/text.h"
 #include "cli/console.h"
@@ -41,7 +42,7 @@ const struct weir_command weir_cli_status = {
         "ready, counted up to 1000, delayed and active, up to 10000; and how much of a\n"
         "file of SQLite is free, if that is much.\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };
@@ -426,9 +427,8 @@ static void open_status(struct status *self)
     weir_queue_view_init(&self->queues);
     self->queues.terse = self->queue == NULL && !self->all;
     weir_table_init(&self->partitions, heap, PARTITION_COLUMNS,
-                    sizeof PARTITION_COLUMNS / sizeof PARTITION_COLUMNS[0]);
-    weir_table_init(&self->processes, heap, PROCESS_COLUMNS,
-                    sizeof PROCESS_COLUMNS / sizeof PROCESS_COLUMNS[0]);
+                    COUNT_OF(PARTITION_COLUMNS));
+    weir_table_init(&self->processes, heap, PROCESS_COLUMNS, COUNT_OF(PROCESS_COLUMNS));
     weir_buf_init(&self->partitions_json, heap, JSON_SIZE_MAX);
     weir_buf_init(&self->processes_json, heap, JSON_SIZE_MAX);
     weir_execution_summary_init(&self->executions);

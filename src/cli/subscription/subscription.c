@@ -2,6 +2,7 @@
  * subscription.c - `weir subscription ...`: the group; each command of it is a file of
  * its own.
  */
+#include "base/count.h"
 #include "cli/command.h"
 
 static const struct weir_command *const MEMBERS[] = {
@@ -20,5 +21,5 @@ const struct weir_command weir_cli_subscription = {
                "serves it any more.\n",
     .uses_db = true,
     .members = MEMBERS,
-    .member_count = sizeof MEMBERS / sizeof MEMBERS[0],
+    .member_count = COUNT_OF(MEMBERS),
 };

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/count.h"
 #include "cli/output.h"
 #include "cli/session.h"
 #include "weir/heap.h"
@@ -111,8 +112,7 @@ static int list(const struct weir_session *session, const char *queue)
     struct weir_error error = {0};
     int code = WEIR_EXIT_DONE;
 
-    weir_table_init(&view.table, weir_heap_system(), COLUMNS,
-                    sizeof COLUMNS / sizeof COLUMNS[0]);
+    weir_table_init(&view.table, weir_heap_system(), COLUMNS, COUNT_OF(COLUMNS));
     weir_buf_init(&view.json, weir_heap_system(), JSON_SIZE_MAX);
     weir_output_open(&view.json, NULL, "{");
     weir_output_open(&view.json, "subscriptions", "[");

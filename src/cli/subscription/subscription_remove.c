@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/noun.h"
 #include "cli/confirm.h"
 #include "cli/output.h"
@@ -39,7 +40,7 @@ const struct weir_command weir_cli_subscription_remove = {
         "subscribes under the same name later begins anew. A queue without any\n"
         "subscription keeps its messages, unless its policy is --unread drop.\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/noun.h"
 #include "cli/output.h"
 #include "cli/subscription/moment.h"
@@ -43,7 +44,7 @@ const struct weir_command weir_cli_subscription_seek = {
         "  weir subscription seek orders archive --to beginning --dry-run\n"
         "  weir subscription seek orders archive --to 1042 --partition 3\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = COUNT_OF(OPTIONS),
     .uses_db = true,
     .run = run,
 };

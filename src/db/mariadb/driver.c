@@ -20,6 +20,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/count.h"
 #include "base/text.h"
 #include "db/driver.h"
 #include "db/mariadb/bulk.h"
@@ -166,7 +167,7 @@ static enum weir_status durability(struct weir_link *link, weir_finding_fn repor
 
     if (status == WEIR_OK)
         status = weir_maria_query(self, SQL_DURABILITY, &variables, error);
-    for (size_t i = 0; i < sizeof NEEDS / sizeof NEEDS[0] && status == WEIR_OK; i++) {
+    for (size_t i = 0; i < COUNT_OF(NEEDS) && status == WEIR_OK; i++) {
         const char *found = find_variable(variables, NEEDS[i].setting);
 
         if (!suffices(variables, NEEDS[i].setting, found))

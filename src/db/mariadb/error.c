@@ -23,6 +23,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
+
 struct entry {
     unsigned code;
     enum weir_status status;
@@ -161,11 +163,11 @@ static const char VERSION_TESTED[] = "10.11";
 
 enum weir_status weir_maria_status(unsigned code, const char *sqlstate)
 {
-    for (size_t i = 0; i < sizeof CODES / sizeof CODES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(CODES); i++) {
         if (CODES[i].code == code)
             return CODES[i].status;
     }
-    for (size_t i = 0; i < sizeof CLASSES / sizeof CLASSES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(CLASSES); i++) {
         if (strncmp(sqlstate, CLASSES[i].name, 2) == 0)
             return CLASSES[i].status;
     }

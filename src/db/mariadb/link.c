@@ -25,6 +25,7 @@
 #include <sys/socket.h>
 
 #include "base/assert.h"
+#include "base/count.h"
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/text.h"
@@ -278,7 +279,7 @@ static void keep_watch(MYSQL *mysql)
         {IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS_MAX},
     };
 
-    for (size_t i = 0; i < sizeof SETTINGS / sizeof SETTINGS[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(SETTINGS); i++)
         (void)setsockopt(mysql_get_socket(mysql), SETTINGS[i].level, SETTINGS[i].name,
                          &SETTINGS[i].value, sizeof SETTINGS[i].value);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/text.h"
 #include "weir/time.h"
 
@@ -33,8 +34,8 @@ static const char *const DEFAULTS[] = {
 };
 enum { CONNECT_TIMEOUT = 0, DBNAME = 7, OPTION_COUNT = 10, TIMEOUT_MAX_S = 3600 };
 
-_Static_assert(sizeof KEYWORDS / sizeof KEYWORDS[0] == OPTION_COUNT, "one value each");
-_Static_assert(sizeof DEFAULTS / sizeof DEFAULTS[0] == OPTION_COUNT, "one keyword each");
+_Static_assert(COUNT_OF(KEYWORDS) == OPTION_COUNT, "one value each");
+_Static_assert(COUNT_OF(DEFAULTS) == OPTION_COUNT, "one keyword each");
 
 /*
  * libpq quotes what it could not read, be it the whole URL with the password in it, or
@@ -95,7 +96,7 @@ static const char *authority_of(const char *conninfo)
 {
     static const char *const SCHEMES[] = {"postgresql://", "postgres://"};
 
-    for (size_t i = 0; i < sizeof SCHEMES / sizeof SCHEMES[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(SCHEMES); i++)
         if (strncmp(conninfo, SCHEMES[i], strlen(SCHEMES[i])) == 0)
             return conninfo + strlen(SCHEMES[i]);
     return NULL;

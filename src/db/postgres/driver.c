@@ -18,6 +18,7 @@
 #include <libpq-fe.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/fault_point.h"
 #include "base/text.h"
 #include "db/postgres/decode.h"
@@ -330,7 +331,7 @@ static bool came_before_commit(const struct weir_pg_link *self,
 
     if (!self->named || train->failed >= train->step_count)
         return false;
-    for (size_t i = 0; i < sizeof CODES / sizeof CODES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(CODES); i++) {
         if (strcmp(error->sqlstate, CODES[i]) == 0)
             return true;
     }

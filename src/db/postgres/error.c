@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/count.h"
+
 struct meaning {
     const char *code; /* five characters, or the two of a class */
     enum weir_status status;
@@ -54,7 +56,7 @@ static const struct meaning MEANINGS[] = {
 
 enum weir_status weir_pg_status(const char *sqlstate)
 {
-    for (size_t i = 0; i < sizeof MEANINGS / sizeof MEANINGS[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(MEANINGS); i++) {
         if (strncmp(sqlstate, MEANINGS[i].code, strlen(MEANINGS[i].code)) == 0)
             return MEANINGS[i].status;
     }

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 
 #include "base/arith.h"
+#include "base/count.h"
 #include "base/text.h"
 #include "db/postgres/error.h"
 #include "ward/system.h"
@@ -394,7 +395,7 @@ int64_t weir_pg_changed(PGresult *result)
     static const char *const VERBS[] = {"INSERT", "UPDATE", "DELETE", "MERGE"};
     const char *tag = PQcmdStatus(result);
 
-    for (size_t i = 0; i < sizeof VERBS / sizeof VERBS[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(VERBS); i++) {
         if (strncmp(tag, VERBS[i], strlen(VERBS[i])) == 0)
             return strtoll(PQcmdTuples(result), NULL, 10);
     }

@@ -13,6 +13,7 @@
  * of them does.
  */
 #include "db/driver.h"
+#include "base/count.h"
 #include "base/noun.h"
 
 #include <sqlite3.h>
@@ -153,9 +154,9 @@ static enum weir_status apply_settings(struct weir_sqlite_link *self,
     (void)sqlite3_wal_autocheckpoint(self->db, 0);
     weir_sqlite_busy_handler_install(&self->busy_handler, self->db);
     weir_sqlite_guard_commit(self);
-    for (size_t i = 0; i < sizeof OPTIONS / sizeof OPTIONS[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(OPTIONS); i++)
         (void)sqlite3_db_config(self->db, OPTIONS[i].name, OPTIONS[i].value, NULL);
-    for (size_t i = 0; i < sizeof SETTINGS / sizeof SETTINGS[0] && status == WEIR_OK; i++)
+    for (size_t i = 0; i < COUNT_OF(SETTINGS) && status == WEIR_OK; i++)
         status = ask(self, SETTINGS[i], ignored, error);
     return status;
 }

@@ -18,6 +18,8 @@
 #include <sqlite3.h>
 #include <stddef.h>
 
+#include "base/count.h"
+
 struct entry {
     int code;
     enum weir_status status;
@@ -60,8 +62,6 @@ static const int DOUBTFUL[] = {
     SQLITE_IOERR_COMMIT_ATOMIC,
 };
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 static const struct entry *find(const struct entry *entries, size_t count, int code)
 {
     for (size_t i = 0; i < count; i++) {
@@ -98,7 +98,7 @@ static enum weir_status status_of_errno(int system_errno)
 enum weir_status weir_sqlite_status(int code, int system_errno)
 {
     int family = code & 0xff;
-    const struct entry *entry = find(SPECIAL, COUNT(SPECIAL), code);
+    const struct entry *entry = find(SPECIAL, COUNT_OF(SPECIAL), code);
     enum weir_status status = status_of_errno(system_errno);
 
     if (entry != NULL)
@@ -107,13 +107,13 @@ enum weir_status weir_sqlite_status(int code, int system_errno)
         return status;
     if (family == SQLITE_IOERR && (status == WEIR_DISK_FULL || status == WEIR_NO_MEMORY))
         return status;
-    entry = find(FAMILIES, COUNT(FAMILIES), family);
+    entry = find(FAMILIES, COUNT_OF(FAMILIES), family);
     return entry != NULL ? entry->status : WEIR_FAILED;
 }
 
 bool weir_sqlite_code_leaves_doubt(int code)
 {
-    for (size_t i = 0; i < COUNT(DOUBTFUL); i++) {
+    for (size_t i = 0; i < COUNT_OF(DOUBTFUL); i++) {
         if (DOUBTFUL[i] == code)
             return true;
     }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/count.h"
 #include "base/text.h"
 #include "db/driver.h"
 #include "db/migrate.h"
@@ -247,7 +248,7 @@ static enum weir_status read_budget(struct weir_rows *rows, struct weir_arena *a
         .breached = weir_rows_text(rows, 11),
         .hash = (uint16_t)weir_rows_integer(rows, 12),
     };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && status == WEIR_OK; i++)
+    for (size_t i = 0; i < COUNT_OF(texts) && status == WEIR_OK; i++)
         status = weir_arena_keep(arena, texts[i]) ? WEIR_OK : no_memory(error);
     return status;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/heap.h"
 #include "base/noun.h"
 #include "execution/store/dictionary.h"
@@ -208,7 +209,7 @@ static enum weir_status check_counts(const struct weir_execution_record *stored,
     };
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
 
-    for (size_t i = 0; i < sizeof COUNTS / sizeof COUNTS[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(COUNTS); i++) {
         int64_t count = weir_rows_integer(rows, COUNTS[i].column);
 
         if (!within(count, COUNTS[i].max))
@@ -273,7 +274,7 @@ static enum weir_status read_texts(struct weir_execution_records *self,
                                       &out->row.failure, &out->told};
     enum weir_status status = WEIR_OK;
 
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && status == WEIR_OK; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts) && status == WEIR_OK; i++) {
         *texts[i] = weir_rows_text(rows, NAMESPACE + i);
         status = weir_execution_records_copy(self, texts[i], error);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/count.h"
 #include "base/heap.h"
 #include "execution/store/store_statements.h"
 
@@ -226,7 +227,7 @@ struct seen {
 
 static size_t *seen_at(struct seen *self, int64_t term)
 {
-    return &self->rows[(uint64_t)term % (sizeof self->rows / sizeof self->rows[0])];
+    return &self->rows[(uint64_t)term % COUNT_OF(self->rows)];
 }
 
 /* A term that is not known: whose, and in which column. */

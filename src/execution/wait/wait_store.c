@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "base/count.h"
 #include "base/heap.h"
 #include "base/noun.h"
 #include "db/migrate.h"
@@ -489,7 +490,7 @@ static enum weir_status keep_signal(struct weir_signal_row *row, struct weir_are
                                       &row->source,        &row->payload};
     enum weir_status status = WEIR_OK;
 
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && status == WEIR_OK; i++)
+    for (size_t i = 0; i < COUNT_OF(texts) && status == WEIR_OK; i++)
         status = weir_arena_keep(arena, texts[i]) ? WEIR_OK : no_memory(error);
     return status;
 }
@@ -545,7 +546,7 @@ enum weir_status weir_signal_see(struct weir_arena *arena,
 
     *out = (struct weir_signal_seen){row->waitpoint_key, row->name, row->source_type,
                                      row->source};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && status == WEIR_OK; i++)
+    for (size_t i = 0; i < COUNT_OF(texts) && status == WEIR_OK; i++)
         status = weir_arena_keep(arena, texts[i]) ? WEIR_OK : no_memory(error);
     return status;
 }

@@ -66,14 +66,14 @@ static const struct weir_sql SQL_LIST_SEALED[] = {
     [WEIR_MARIADB] = LIST_BY(OF_STATUS_MARIA, "0"),
 };
 
-#define COUNT_OF(which)                                                                  \
+#define LETTERS_WHERE(which)                                                             \
     "(SELECT count(*) FROM {p}_dead_letter d WHERE " which " AND " WEIR_LETTER_FILTER ")"
 
 /* Looks at all letters of the status. */
 static const struct weir_sql SQL_COUNT = {
     .name = "count dead letters",
-    .text = "SELECT " COUNT_OF(IS_PENDING) " + " COUNT_OF(IS_CLAIMED) " + " COUNT_OF(
-        IS_RESOLVED) " + " COUNT_OF(IS_DISCARDED),
+    .text = "SELECT " LETTERS_WHERE(IS_PENDING) " + " LETTERS_WHERE(
+        IS_CLAIMED) " + " LETTERS_WHERE(IS_RESOLVED) " + " LETTERS_WHERE(IS_DISCARDED),
     .parameters = WEIR_LETTER_FILTER_LETTERS STATUS_LETTERS,
 };
 

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/count.h"
 #include "outbox/names.h"
 #include "outbox/queue/catalog.h"
 
@@ -28,7 +29,7 @@ static const char *const STATUS_NAMES[] = {
     [WEIR_DEAD_LETTER_REQUEUED] = "requeued",
 };
 
-enum { STATUS_COUNT = sizeof STATUS_NAMES / sizeof STATUS_NAMES[0] };
+enum { STATUS_COUNT = COUNT_OF(STATUS_NAMES) };
 
 /* ---- statuses ---------------------------------------------------------------------- */
 

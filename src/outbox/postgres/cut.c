@@ -32,6 +32,7 @@
 
 #include <string.h>
 
+#include "base/count.h"
 #include "base/fault_point.h"
 #include "db/clock.h"
 #include "outbox/postgres/statements.h"
@@ -210,7 +211,7 @@ static enum weir_status make_after(struct weir_connection *connection,
         {.sql = &weir_pg_sql_insert_cut, .values = &name, .value_count = 1},
         {.sql = &SQL_COMMIT},
     };
-    enum { INSERT_STEP = 7, STEP_COUNT = sizeof steps / sizeof steps[0] };
+    enum { INSERT_STEP = 7, STEP_COUNT = COUNT_OF(steps) };
     enum weir_status status;
 
     *made = false;

@@ -34,6 +34,7 @@
  */
 #include "outbox/postgres/restore.h"
 
+#include "base/count.h"
 #include "base/fault_point.h"
 #include "base/text.h"
 #include "db/transact.h"
@@ -256,7 +257,7 @@ static enum weir_status lock_all(struct weir_connection *connection,
     static const int64_t LOCKS[] = {WEIR_LOCK_SWEEP, WEIR_LOCK_SUBSCRIBE, WEIR_LOCK_CUT};
     enum weir_status status = WEIR_OK;
 
-    for (size_t i = 0; i < sizeof LOCKS / sizeof LOCKS[0] && status == WEIR_OK; i++)
+    for (size_t i = 0; i < COUNT_OF(LOCKS) && status == WEIR_OK; i++)
         status = weir_connection_execute(connection, &SQL_LOCK,
                                          VALUES(weir_integer(LOCKS[i])), NULL, error);
     if (status == WEIR_OK)

@@ -12,6 +12,7 @@
  */
 #include "outbox/queue/catalog.h"
 
+#include "base/count.h"
 #include "base/noun.h"
 #include "outbox/delivery/ack.h"
 #include "outbox/lease/lease.h"
@@ -662,7 +663,7 @@ static const struct weir_sql SQL_REMOVE[] = {
      .parameters = "i"},
 };
 
-enum { REMOVE_COUNT = sizeof SQL_REMOVE / sizeof SQL_REMOVE[0] };
+enum { REMOVE_COUNT = COUNT_OF(SQL_REMOVE) };
 
 /* A queue that nobody has subscribed to keeps its messages for whoever comes. Looks
  * through the log until it finds one: no index has the partition, and queues are seldom

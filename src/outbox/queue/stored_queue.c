@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 
+#include "base/count.h"
 #include "base/quote.h"
 #include "outbox/log/log_position.h"
 #include "weir/message.h"
@@ -65,7 +66,7 @@ enum weir_status weir_stored_queue_check(const struct weir_stored_queue *self,
     enum weir_status status = check_partitions(self->partitions, error);
     struct weir_quote shown;
 
-    for (size_t i = 0; status == WEIR_OK && i < sizeof rules / sizeof rules[0]; i++)
+    for (size_t i = 0; status == WEIR_OK && i < COUNT_OF(rules); i++)
         status = check_rule(&rules[i], error);
     if (status != WEIR_OK)
         weir_error_prefix(error, "the row of queue \"%s\"", weir_quote(&shown, name));

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/fault_point.h"
 #include "base/noun.h"
 #include "db/transact.h"
@@ -76,7 +77,7 @@ static const struct weir_sql SQL_REMOVE[] = {
      .text = "DELETE FROM {p}_ack WHERE subscription = {1}",
      .parameters = "i"},
 };
-enum { REMOVE_COUNT = sizeof SQL_REMOVE / sizeof SQL_REMOVE[0] };
+enum { REMOVE_COUNT = COUNT_OF(SQL_REMOVE) };
 
 /* By primary keys. */
 static const struct weir_sql SQL_CHECK = {

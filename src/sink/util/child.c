@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/count.h"
 #include "base/text.h"
 #include "sink/util/quiet.h"
 #include "sink/util/spawn.h"
@@ -222,7 +223,7 @@ void weir_child_step(struct weir_child *self, struct weir_child_wait *wait)
         return;
     if (wait->end_input && wait->input.size == 0)
         close_fd(&self->in);
-    if (poll(ready, sizeof ready / sizeof ready[0], for_ms) > 0) {
+    if (poll(ready, COUNT_OF(ready), for_ms) > 0) {
         if (ready[1].revents != 0)
             write_in(self, wait);
         if (ready[2].revents != 0)

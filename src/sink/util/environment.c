@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/count.h"
 #include "base/heap.h"
 #include "base/text.h"
 #include "weir/message.h"
@@ -102,8 +103,7 @@ enum weir_status weir_environment_init_message(struct weir_environment *self,
     weir_text_format(seq, sizeof seq, "%" PRId64, message->seq);
     weir_text_format(attempts, sizeof attempts, "%" PRIu32, message->attempts);
     weir_text_format(epoch, sizeof epoch, "%" PRId64, message->epoch);
-    return weir_environment_init(self, heap, variables,
-                                 sizeof variables / sizeof variables[0]);
+    return weir_environment_init(self, heap, variables, COUNT_OF(variables));
 }
 
 void weir_environment_fini(struct weir_environment *self)
