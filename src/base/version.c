@@ -3,11 +3,10 @@
  */
 #include "weir/version.h"
 
-/* Two steps, so that the macros are replaced by their numbers before they are quoted. */
-#define QUOTE(number) #number
-#define TEXT(major, minor, patch) QUOTE(major) "." QUOTE(minor) "." QUOTE(patch)
+#include "base/stringize.h"
 
 const char *weir_version_string(void)
 {
-    return TEXT(WEIR_VERSION_MAJOR, WEIR_VERSION_MINOR, WEIR_VERSION_PATCH);
+    return STRINGIZE(WEIR_VERSION_MAJOR) "." STRINGIZE(
+        WEIR_VERSION_MINOR) "." STRINGIZE(WEIR_VERSION_PATCH);
 }

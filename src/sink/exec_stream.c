@@ -22,6 +22,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/quote.h"
+#include "base/stringize.h"
 #include "outbox/delivery/batch.h"
 #include "sink/answer.h"
 #include "sink/line.h"
@@ -29,8 +30,6 @@
 #include "sink/util/child.h"
 #include "sink/util/delivery_deadline.h"
 
-#define STRINGIZE(number) STRINGIZE_(number)
-#define STRINGIZE_(number) #number
 #define ANSWER_MAX 1023
 _Static_assert(ANSWER_MAX == WEIR_CHILD_ANSWER_MAX, "a text cannot name an enum");
 

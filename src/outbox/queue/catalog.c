@@ -14,6 +14,7 @@
 
 #include "base/count.h"
 #include "base/noun.h"
+#include "base/stringize.h"
 #include "outbox/delivery/ack.h"
 #include "outbox/lease/lease.h"
 #include "outbox/log/log_position.h"
@@ -25,9 +26,6 @@
 #include "base/quote.h"
 #include "db/transact.h"
 #include "weir/message.h"
-
-#define STRINGIZE(number) STRINGIZE_(number)
-#define STRINGIZE_(number) #number
 
 /* ---- queues ------------------------------------------------------------------------ */
 
