@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/no_memory.h"
 #include "outbox/headers.h"
 
 /* The first character of the value of the member with this index. */
@@ -83,8 +84,7 @@ enum weir_status weir_fields_read(struct weir_str line, struct weir_arena *arena
     if (member_count > 0) {
         memory = weir_arena_alloc(arena, size);
         if (memory == NULL)
-            return weir_error_set(error, WEIR_NO_MEMORY, "%s",
-                                  weir_status_text(WEIR_NO_MEMORY));
+            return weir_no_memory(error, NULL);
         members = weir_headers_place(line, memory, member_count);
     }
     for (size_t i = 0; i < count; i++)

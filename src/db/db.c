@@ -27,6 +27,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "db/clock.h"
 #include "db/connection.h"
 #include "db/sql.h"
@@ -143,7 +144,7 @@ static enum weir_status fill(struct weir_db *self, const struct weir_db_options 
     self->free =
         weir_heap_zalloc_array(self->heap, options->connections_max, sizeof *self->free);
     if (self->prefix == NULL || self->free == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+        return weir_no_memory(error, NULL);
     return WEIR_OK;
 }
 
@@ -185,7 +186,7 @@ enum weir_status weir_db_create(const struct weir_db_options *options,
         heap = weir_heap_system();
     self = weir_heap_zalloc(heap, sizeof *self);
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "create database: out of memory");
+        return weir_no_memory(error, "create database");
     self->heap = heap;
     self->log = executor != NULL ? executor->log : options->log;
     weir_list_init(&self->connections);

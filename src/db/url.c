@@ -12,6 +12,7 @@
 
 #include "base/count.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/permissions.h"
 #include "base/str.h"
 #include "db/postgres/conninfo.h"
@@ -131,8 +132,7 @@ static enum weir_status decode(struct parser *parser, const char *part,
     size_t size = 0;
 
     if (decoded == NULL)
-        return weir_error_set(parser->error, WEIR_NO_MEMORY,
-                              "database URL: out of memory");
+        return weir_no_memory(parser->error, "database URL");
     for (size_t i = 0; i < text.size; i++) {
         int high;
         int low;
@@ -350,8 +350,7 @@ static enum weir_status parse_postgresql(struct parser *parser, const char *text
     parser->out->engine = WEIR_POSTGRESQL;
     parser->out->conninfo = weir_heap_copy(parser->heap, text, strlen(text));
     if (parser->out->conninfo == NULL)
-        return weir_error_set(parser->error, WEIR_NO_MEMORY,
-                              "database URL: out of memory");
+        return weir_no_memory(parser->error, "database URL");
     status = take_pooler(parser, parser->out->conninfo);
     if (status == WEIR_OK)
         status = weir_pg_conninfo_check(parser->out->conninfo, parser->error);

@@ -28,6 +28,7 @@
 #include "base/duration.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "db/db.h"
 #include "db/touch_file.h"
 #include "db/watch.h"
@@ -135,7 +136,7 @@ enum weir_status weir_wake_start(const struct weir_wake_options *options,
         return status;
     self = weir_heap_zalloc(heap, sizeof *self);
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "start wake: out of memory");
+        return weir_no_memory(error, "start wake");
     self->db = options->db;
     self->notifier = options->notifier;
     self->heard = options->heard;

@@ -9,6 +9,7 @@
 
 #include "base/fault_point.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "db/clock.h"
 #include "db/db.h"
 #include "execution/events.h"
@@ -54,7 +55,7 @@ static enum weir_status lists_init(struct change_lists *self,
     if (self->rows != NULL && self->attempts != NULL && self->results != NULL &&
         self->nos != NULL)
         return WEIR_OK;
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu changes", count);
+    return weir_no_memory_for(error, "%zu changes", count);
 }
 
 static void lists_fini(struct change_lists *self)
@@ -315,8 +316,7 @@ resolve(struct weir_executions *executions, struct weir_connection *connection,
         return WEIR_OK;
     resolution = weir_resolution_create(executions, commit_batch);
     if (resolution == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY,
-                              "no memory for what follows in a flow");
+        return weir_no_memory_for(error, "what follows in a flow");
     weir_commit_batch_keep(commit_batch, resolution, release_resolution);
     if (moment == END_NOW)
         status = weir_resolution_count(resolution, changes, count, error);

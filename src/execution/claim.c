@@ -11,6 +11,7 @@
  * next pick takes more.
  */
 #include "execution/claim.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "execution/budget/budget_store.h"
 
@@ -233,8 +234,8 @@ static enum weir_status lock_budgets(struct claim_call *self,
         return WEIR_OK;
     nos = weir_heap_zalloc_array(heap, count, sizeof *nos);
     if (nos == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
-                              WEIR_NOUN(count, "budget", "budgets"));
+        return weir_no_memory_for(error, "%zu %s", count,
+                                  WEIR_NOUN(count, "budget", "budgets"));
     count = 0;
     for (size_t i = 0; i < self->records.count; i++) {
         if (self->records.rows[i].budgeted)
@@ -308,11 +309,6 @@ static enum weir_status judge(struct claim_call *self, struct weir_connection *c
 
 /* ---- what the worker gets ---------------------------------------------------------- */
 
-static enum weir_status no_memory(struct weir_error *error)
-{
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for what was claimed");
-}
-
 static void free_claim_result(const struct weir_heap *heap,
                               struct claim_result *claim_result)
 {
@@ -335,7 +331,7 @@ static enum weir_status make_claim_result(struct claim_call *self,
     self->claim_result = weir_heap_zalloc(heap, sizeof *self->claim_result +
                                                     count * sizeof(struct weir_claimed));
     if (self->claim_result == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "what was claimed");
     weir_arena_init(&self->claim_result->arena, heap, size_max);
     return WEIR_OK;
 }
@@ -361,7 +357,7 @@ static enum weir_status keep_input(void *state, const struct weir_work_input *in
 
     item->input = keep_text(claim_result, input->input);
     item->input_size = input->input.size;
-    return item->input != NULL ? WEIR_OK : no_memory(error);
+    return item->input != NULL ? WEIR_OK : weir_no_memory_for(error, "what was claimed");
 }
 
 static int64_t sooner(int64_t a_us, int64_t b_us)
@@ -395,7 +391,7 @@ static enum weir_status describe(struct claim_call *self,
     };
     if (out->name_space == NULL || out->lane == NULL || out->kind == NULL ||
         out->name == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "what was claimed");
     return stored->input.data != NULL ? keep_input(claim_result, &input, error) : WEIR_OK;
 }
 
@@ -413,13 +409,13 @@ static enum weir_status keep_tag(void *state, const struct weir_work_tag *tag,
     if (tags == NULL)
         tags = weir_arena_alloc(&claim_result->arena, WEIR_TAGS_MAX * sizeof *tags);
     if (tags == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "what was claimed");
     item->tags = tags;
     tags += item->tag_count;
     *tags = (struct weir_tag){keep_text(claim_result, tag->key),
                               keep_text(claim_result, tag->value)};
     if (tags->key == NULL || tags->value == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "what was claimed");
     item->tag_count++;
     return WEIR_OK;
 }
@@ -454,7 +450,7 @@ static enum weir_status ask_for_inputs(struct claim_call *self,
     };
     enum weir_status status = input_query.nos != NULL && input_query.owners != NULL
                                   ? WEIR_OK
-                                  : no_memory(error);
+                                  : weir_no_memory_for(error, "what was claimed");
 
     for (size_t i = 0; i < self->claimed && status == WEIR_OK; i++) {
         const struct weir_execution_record *stored = self->changes[i].stored;
@@ -481,8 +477,8 @@ static enum weir_status fill_claim_result(struct claim_call *self,
     size_t count = self->claimed;
     bool tagged = false;
     int64_t *nos = weir_heap_zalloc_array(self->executions->heap, count, sizeof *nos);
-    enum weir_status status =
-        nos != NULL ? make_claim_result(self, error) : no_memory(error);
+    enum weir_status status = nos != NULL ? make_claim_result(self, error)
+                                          : weir_no_memory_for(error, "what was claimed");
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         nos[i] = self->changes[i].stored->row.no;
@@ -505,7 +501,8 @@ static enum weir_status make_changes(struct claim_call *self, struct weir_error 
     weir_heap_free(self->executions->heap, self->changes);
     self->changes = weir_heap_zalloc_array(self->executions->heap, self->records.count,
                                            sizeof *self->changes);
-    return self->changes != NULL ? WEIR_OK : no_memory(error);
+    return self->changes != NULL ? WEIR_OK
+                                 : weir_no_memory_for(error, "what was claimed");
 }
 
 static struct weir_ready_query query_of(const struct claim_call *self)

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 
 enum weir_status weir_commit_batch_create(const struct weir_heap *heap,
                                           struct weir_commit_batch **out,
@@ -16,7 +17,7 @@ enum weir_status weir_commit_batch_create(const struct weir_heap *heap,
 
     *out = self;
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for statements");
+        return weir_no_memory_for(error, "statements");
     self->heap = heap;
     return WEIR_OK;
 }

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/heap.h"
 #include "base/json.h"
+#include "base/no_memory.h"
 #include "execution/executions.h"
 #include "execution/flow/flow_store.h"
 #include "execution/wait/wait_store.h"
@@ -142,7 +143,7 @@ static enum weir_status note_tag(void *state, const struct weir_work_tag *tag,
     span->size = self->text.size - span->start;
     return weir_buf_status(&self->text) == WEIR_OK
                ? WEIR_OK
-               : weir_error_set(error, WEIR_NO_MEMORY, "no memory for tags of events");
+               : weir_no_memory_for(error, "tags of events");
 }
 
 static void tags_fini(struct tags *self, const struct weir_heap *heap)
@@ -165,7 +166,7 @@ static enum weir_status tags_read(struct tags *self, struct weir_executions *exe
     self->spans = weir_heap_zalloc_array(executions->heap, count, sizeof *self->spans);
     self->owners = weir_heap_zalloc_array(executions->heap, count, sizeof *self->owners);
     if (nos == NULL || self->spans == NULL || self->owners == NULL)
-        status = weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu events", count);
+        status = weir_no_memory_for(error, "%zu events", count);
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         if (changes[i].consequence.news == 0)
             continue;
@@ -315,7 +316,7 @@ static enum weir_status event_batch_init(struct event_batch *self,
     weir_buf_init(&self->text, executions->heap, count * executions->event_size_max);
     if (self->drafts != NULL && self->ids != NULL)
         return WEIR_OK;
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu events", count);
+    return weir_no_memory_for(error, "%zu events", count);
 }
 
 static void event_batch_fini(struct event_batch *self,

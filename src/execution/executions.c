@@ -12,6 +12,7 @@
 
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "base/utf8.h"
 #include "db/db.h"
 #include "execution/events.h"
@@ -103,7 +104,7 @@ enum weir_status weir_executions_create(const struct weir_executions_options *op
         return status;
     self = weir_heap_zalloc(weir_db_heap(options->db), sizeof *self);
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "create executions: out of memory");
+        return weir_no_memory(error, "create executions");
     self->db = options->db;
     self->heap = weir_db_heap(options->db);
     self->outbox = options->outbox;

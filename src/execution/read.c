@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "db/db.h"
 #include "execution/draft.h"
@@ -78,7 +79,7 @@ static enum weir_status show(struct weir_arena *arena,
     };
 
     if (failed)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for an execution");
+        return weir_no_memory_for(error, "an execution");
     visit(state, &info);
     return WEIR_OK;
 }

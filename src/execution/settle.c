@@ -11,6 +11,7 @@
 #include "base/arith.h"
 #include "base/fault_point.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "base/utf8.h"
 #include "db/db.h"
@@ -47,8 +48,8 @@ static enum weir_status session_init(struct settle_call *self,
     weir_execution_records_init(&self->records, heap, count);
     if (self->reasons != NULL && self->nos != NULL && self->changes != NULL)
         return WEIR_OK;
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
-                          WEIR_NOUN(count, "claim", "claims"));
+    return weir_no_memory_for(error, "%zu %s", count,
+                              WEIR_NOUN(count, "claim", "claims"));
 }
 
 static void session_fini(struct settle_call *self)

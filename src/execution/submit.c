@@ -10,6 +10,7 @@
 
 #include "base/arith.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "db/clock.h"
 #include "db/db.h"
@@ -75,8 +76,8 @@ enum weir_status weir_submit_call_init(struct weir_submit_call *self,
         .items = weir_heap_zalloc_array(executions->heap, count + 1, sizeof *self->items),
     };
     if (self->items == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
-                              WEIR_NOUN(count, "draft", "drafts"));
+        return weir_no_memory_for(error, "%zu %s", count,
+                                  WEIR_NOUN(count, "draft", "drafts"));
     pack(self);
     return WEIR_OK;
 }

@@ -15,6 +15,7 @@
  * without: write to tables of the same file. But it does write, so where `PRAGMA
  * trusted_schema` is off, triggers may not call it.
  */
+#include "base/no_memory.h"
 #include "extension/sqlite.h"
 
 #include <string.h>
@@ -58,7 +59,7 @@ static enum weir_status take_text(const char *what, sqlite3_value *value,
     out->data = (const char *)sqlite3_value_text(value);
     out->size = (size_t)sqlite3_value_bytes(value);
     if (out->data == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "%s: out of memory", what);
+        return weir_no_memory(error, what);
     if (memchr(out->data, '\0', out->size) != NULL)
         return weir_error_set(error, WEIR_INVALID,
                               "%s \"%.60s\" has a zero byte, must have none", what,

@@ -12,6 +12,7 @@
 #define WEIR_OUTBOX_COLUMNS_H
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "db/value.h"
 #include "weir/error.h"
@@ -32,8 +33,8 @@ weir_columns_init(struct weir_columns *self, const struct weir_heap *heap,
     self->cells =
         weir_heap_zalloc_array(heap, row_count, column_count * sizeof *self->cells);
     if (self->cells == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", row_count,
-                              WEIR_NOUN(row_count, "row", "rows"));
+        return weir_no_memory_for(error, "%zu %s", row_count,
+                                  WEIR_NOUN(row_count, "row", "rows"));
     return WEIR_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "base/random.h"
 #include "db/clock.h"
@@ -255,7 +256,7 @@ static enum weir_status consign(struct enqueue_call *self,
 
     self->entries = weir_heap_zalloc_array(heap, self->count, sizeof *self->entries);
     if (self->entries == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "enqueue: out of memory");
+        return weir_no_memory(error, "enqueue");
     weir_buf_init(&self->headers, heap, self->count * HEADERS_JSON_MAX);
     status = connection != NULL ? write_inside(self, connection, error)
                                 : write_alone(self, error);

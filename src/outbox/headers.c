@@ -16,6 +16,7 @@
 #include "base/assert.h"
 #include "base/heap.h"
 #include "base/json.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "base/utf8.h"
 
@@ -117,8 +118,7 @@ enum weir_status weir_headers_read(struct weir_str json, const struct weir_heap 
         return status;
     memory = weir_heap_alloc(heap, size);
     if (memory == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "headers: %s",
-                              weir_status_text(WEIR_NO_MEMORY));
+        return weir_no_memory(error, "headers");
     *out = weir_headers_place(json, memory, count);
     return WEIR_OK;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "outbox/lease/failure_detector.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
@@ -162,7 +163,7 @@ static enum weir_status ask_lags(struct weir_outbox *outbox,
     status =
         outbox->log.ops->lag(&outbox->log, connection, question, keep_lag, out, error);
     if (status == WEIR_OK && out->failed)
-        status = weir_error_set(error, WEIR_NO_MEMORY, "read lag: out of memory");
+        status = weir_no_memory(error, "read lag");
     return status;
 }
 
@@ -239,7 +240,7 @@ static enum weir_status collect_queues(const struct weir_outbox *outbox,
             weir_heap_zalloc(outbox->heap, sizeof *queue + name.size + 1);
 
         if (queue == NULL) {
-            status = weir_error_set(error, WEIR_NO_MEMORY, "read queues: out of memory");
+            status = weir_no_memory(error, "read queues");
             break;
         }
         memcpy(queue->name, name.data, name.size);
@@ -500,7 +501,7 @@ enum weir_status weir_outbox_read_queue_names(struct weir_outbox *self,
         if (name != NULL)
             visit(state, name);
         else
-            status = weir_error_set(error, WEIR_NO_MEMORY, "read queues: out of memory");
+            status = weir_no_memory(error, "read queues");
         weir_heap_free(self->heap, name);
     }
     weir_rows_close(&rows);
@@ -535,7 +536,7 @@ static enum weir_status visit_partition(const struct weir_outbox *outbox,
     enum weir_status status = WEIR_OK;
 
     if (subscription == NULL || last_error == NULL || owner == NULL) {
-        status = weir_error_set(error, WEIR_NO_MEMORY, "read partitions: out of memory");
+        status = weir_no_memory(error, "read partitions");
     } else {
         struct weir_partition_info info = {
             .queue = queue,
@@ -622,7 +623,7 @@ static enum weir_status visit_process(const struct weir_outbox *outbox,
     enum weir_status status = WEIR_OK;
 
     if (name == NULL || queue == NULL || subscription == NULL || library == NULL)
-        status = weir_error_set(error, WEIR_NO_MEMORY, "read processes: out of memory");
+        status = weir_no_memory(error, "read processes");
     else
         visit(state,
               &(struct weir_process_info){

@@ -9,6 +9,7 @@
 
 #include "base/count.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "outbox/outbox.h"
 
 struct family {
@@ -174,7 +175,7 @@ static enum weir_status look_at_subscribers(struct visit *self, struct weir_erro
     self->subscribers = weir_heap_zalloc_array(outbox->heap, self->subscriber_count + 1,
                                                sizeof *self->subscribers);
     if (self->subscribers == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "read metrics: out of memory");
+        return weir_no_memory(error, "read metrics");
     for (size_t i = 0; i < self->subscriber_count; i++) {
         struct snapshot *snapshot = &self->subscribers[i];
 

@@ -16,6 +16,7 @@
 
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "base/text.h"
 #include "db/clock.h"
 #include "db/db.h"
@@ -127,7 +128,7 @@ enum weir_status weir_outbox_create(const struct weir_outbox_options *options,
         return status;
     self = weir_heap_zalloc(weir_db_heap(options->db), sizeof *self);
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "create outbox: out of memory");
+        return weir_no_memory(error, "create outbox");
     self->db = options->db;
     self->heap = weir_db_heap(options->db);
     self->own_logger = *weir_db_log(options->db);

@@ -21,6 +21,7 @@
 
 #include "base/buf.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "outbox/delivery/batch.h"
 #include "sink/line.h"
@@ -50,7 +51,7 @@ static enum weir_status open_exec(const struct weir_sink_options *options,
         self->command = weir_heap_copy(options->heap, target, strlen(target));
     if (self == NULL || self->command == NULL) {
         weir_heap_free(options->heap, self);
-        return weir_error_set(error, WEIR_NO_MEMORY, "sink \"exec:\": out of memory");
+        return weir_no_memory(error, "sink \"exec:\"");
     }
     *out = &self->sink;
     return WEIR_OK;

@@ -29,6 +29,7 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "db/clock.h"
 #include "sink/chunk.h"
 #include "sink/sink.h"
@@ -212,14 +213,13 @@ static enum weir_status open_file(const struct weir_sink_options *options,
                               "sink \"file:\": a path must follow the colon");
     self = weir_heap_zalloc(options->heap, sizeof *self);
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "sink \"file:\": out of memory");
+        return weir_no_memory(error, "sink \"file:\"");
     self->fd = -1;
     self->points = options->points;
     self->sink.options = *options;
     self->path = weir_heap_copy(options->heap, target, strlen(target));
-    status = self->path != NULL
-                 ? open_first(self, options->permissions, error)
-                 : weir_error_set(error, WEIR_NO_MEMORY, "sink \"file:\": out of memory");
+    status = self->path != NULL ? open_first(self, options->permissions, error)
+                                : weir_no_memory(error, "sink \"file:\"");
     if (status == WEIR_OK) {
         status = weir_lock_init(&self->turn);
         if (status == WEIR_OK) {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/permissions.h"
 #include "outbox/delivery/batch.h"
 #include "outbox/names.h"
@@ -157,15 +158,14 @@ enum weir_status weir_relay_open(struct weir_outbox *outbox,
                               options->queue == NULL ? "queue" : "sink");
     self = weir_heap_zalloc(outbox->heap, sizeof *self);
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "relay: out of memory");
+        return weir_no_memory(error, "relay");
     self->heap = outbox->heap;
     self->outbox = outbox;
     atomic_init(&self->holds, 1);
     self->queue = weir_heap_copy(self->heap, options->queue, strlen(options->queue));
     self->as = weir_heap_copy(self->heap, as, strlen(as));
-    status = self->queue != NULL && self->as != NULL
-                 ? check_subscription(self, error)
-                 : weir_error_set(error, WEIR_NO_MEMORY, "relay: out of memory");
+    status = self->queue != NULL && self->as != NULL ? check_subscription(self, error)
+                                                     : weir_no_memory(error, "relay");
     if (status == WEIR_OK)
         status = open_sink(self, options, error);
     if (status == WEIR_OK)

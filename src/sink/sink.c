@@ -10,6 +10,7 @@
 #include "base/count.h"
 #include "base/heap.h"
 #include "base/nearest.h"
+#include "base/no_memory.h"
 #include "base/permissions.h"
 #include "base/text.h"
 #include "outbox/delivery/batch.h"
@@ -65,7 +66,7 @@ enum weir_status weir_sink_open(const char *url, const struct weir_sink_options 
         return refuse(url, scheme, error);
     copy = weir_heap_copy(filled.heap, url, strlen(url));
     if (copy == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "open sink: out of memory");
+        return weir_no_memory(error, "open sink");
     status = ops->open(&filled, target, &self, error);
     if (status != WEIR_OK) {
         weir_heap_free(filled.heap, copy);

@@ -25,6 +25,7 @@
 
 #include "base/buf.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "sink/chunk.h"
 #include "sink/sink.h"
 #include "sink/util/quiet.h"
@@ -65,7 +66,7 @@ static enum weir_status open_stdout(const struct weir_sink_options *options,
         return weir_sink_system_error(error, EBADF, "sink \"stdout:\": standard output");
     self = weir_heap_zalloc(options->heap, sizeof *self);
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "sink \"stdout:\": out of memory");
+        return weir_no_memory(error, "sink \"stdout:\"");
     self->step = S_ISREG(about.st_mode) ? CHUNK_SIZE : PIPE_BUF;
     *out = &self->sink;
     return WEIR_OK;

@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/fault_point.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "ward/context.h"
 
 static void check_invariants(const struct weir_gate *self)
@@ -30,7 +31,7 @@ enum weir_status weir_gate_create(struct weir_executor *executor, uint32_t permi
                               permits, WEIR_GATE_PERMITS_MAX);
     self = weir_heap_zalloc(executor->heap, sizeof *self);
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "create gate: out of memory");
+        return weir_no_memory(error, "create gate");
     weir_executor_retain(executor);
     self->executor = executor;
     self->permits = permits;

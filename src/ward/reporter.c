@@ -22,6 +22,7 @@
 #include "base/duration.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "ward/lock.h"
 #include "ward/ward.h"
 #include "weir/poker.h"
@@ -132,7 +133,7 @@ static enum weir_status new_reporter(const struct weir_reporter_options *options
     enum weir_status status;
 
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+        return weir_no_memory(error, NULL);
     status = weir_lock_init(&self->lock);
     if (status != WEIR_OK)
         goto out;

@@ -33,6 +33,7 @@
 #include "base/duration.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "ward/failures.h"
 #include "ward/lock.h"
 #include "ward/name.h"
@@ -116,7 +117,7 @@ enum weir_status weir_scan_create(const struct weir_scan_home *home,
 
     self = weir_heap_zalloc(home->heap, sizeof *self);
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+        return weir_no_memory(error, NULL);
     status = weir_lock_init(&self->lock);
     if (status != WEIR_OK) {
         weir_error_set(error, status, "no lock");

@@ -26,6 +26,7 @@
 
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "ward/lock.h"
 #include "ward/scan.h"
 #include "weir/notifier.h"
@@ -79,7 +80,7 @@ enum weir_status weir_scanner_create(struct weir_executor *executor,
     *out = NULL;
     self = weir_heap_zalloc(heap, sizeof *self);
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "create scanner: out of memory");
+        return weir_no_memory(error, "create scanner");
     status = weir_lock_init(&self->lock);
     if (status != WEIR_OK) {
         weir_heap_free(heap, self);

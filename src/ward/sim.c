@@ -15,6 +15,7 @@
 
 #include "base/assert.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/random.h"
 #include "ward/context.h"
 #include "ward/executor.h"
@@ -232,7 +233,7 @@ enum weir_status weir_sim_create(const struct weir_sim_options *options,
 
     *out = NULL;
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "create simulation: out of memory");
+        return weir_no_memory(error, "create simulation");
     status =
         weir_executor_init(&self->executor, &SIM, heap, &options->log, options->seed);
     if (status != WEIR_OK) {

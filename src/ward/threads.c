@@ -24,6 +24,7 @@
 #include "base/assert.h"
 #include "base/count.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "ward/context.h"
 #include "ward/executor.h"
 #include "ward/system.h"
@@ -126,7 +127,7 @@ enum weir_status weir_executor_create(const struct weir_executor_options *option
         return status;
     self = allocate(heap, options->threads + options->reserve_threads);
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "create executor: out of memory");
+        return weir_no_memory(error, "create executor");
     status = weir_executor_init(&self->executor, &THREADS, heap, &options->log,
                                 weir_system_random());
     if (status != WEIR_OK) {

@@ -21,6 +21,7 @@
 #include "base/arith.h"
 #include "base/assert.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/random.h"
 #include "ward/bulkhead.h"
 #include "ward/context.h"
@@ -184,7 +185,7 @@ enum weir_status weir_worker_create(struct weir_ward *ward,
         return status;
     self = allocate(executor, options);
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+        return weir_no_memory(error, NULL);
 
     weir_ward_retain(ward);
     self->executor = executor;

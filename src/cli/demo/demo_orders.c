@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/no_memory.h"
 #include "base/text.h"
 #include "db/connection.h"
 #include "db/db.h"
@@ -408,7 +409,7 @@ enum weir_status weir_orders_create(const struct weir_orders_options *options,
 
     *out = NULL;
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+        return weir_no_memory(error, NULL);
     self->db = options->db;
     self->executions = options->executions;
     self->rate = options->rate;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/no_memory.h"
 #include "base/text.h"
 #include "cli/fields.h"
 #include "db/connection.h"
@@ -300,7 +301,7 @@ enum weir_status weir_shop_create(const struct weir_shop_options *options,
 
     *out = NULL;
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+        return weir_no_memory(error, NULL);
     status = weir_lock_init(&self->lock);
     if (status != WEIR_OK)
         goto no_lock;

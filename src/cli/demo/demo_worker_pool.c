@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/count.h"
+#include "base/no_memory.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "ward/system.h"
@@ -219,7 +220,7 @@ enum weir_status weir_worker_pool_create(weir_worker_pool_fn work,
 
     *out = NULL;
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+        return weir_no_memory(error, NULL);
     self->life = -1;
     self->pool_process = -1;
     self->board = mmap(NULL, sizeof *self->board, PROT_READ | PROT_WRITE,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "base/text.h"
 #include "weir/budget.h"
@@ -43,11 +44,6 @@ struct collection {
     struct weir_buf list;  /* of what is read just now */
     bool failed;           /* there was no memory */
 };
-
-static enum weir_status no_memory(struct weir_error *error)
-{
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a flow");
-}
 
 static const char *keep(struct collection *self, const char *text)
 {
@@ -356,7 +352,8 @@ static enum weir_status read_all(struct collection *self,
         status = weir_flow_joins(executions, flow, keep_group, self, error);
     if (status == WEIR_OK && !self->failed)
         status = read_notes(self, executions, error);
-    return status == WEIR_OK && self->failed ? no_memory(error) : status;
+    return status == WEIR_OK && self->failed ? weir_no_memory_for(error, "a flow")
+                                             : status;
 }
 
 enum weir_status weir_flow_chart_read(struct weir_flow_chart *self,

@@ -28,6 +28,7 @@
 #include "base/count.h"
 #include "base/fault_point.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/text.h"
 #include "db/mariadb/error.h"
 #include "db/mariadb/session.h"
@@ -124,7 +125,7 @@ enum weir_status weir_maria_open(const struct weir_link_config *config,
 
     *out = NULL;
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+        return weir_no_memory(error, NULL);
 
     status = weir_maria_fault(self, NULL, error);
     if (status == WEIR_OK)
@@ -174,7 +175,7 @@ enum weir_status weir_maria_adopt(const struct weir_link_config *config, void *n
         return status;
     self = create(config);
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+        return weir_no_memory(error, NULL);
     self->link.adopted = true;
     self->mysql = native;
     *out = &self->link;
@@ -240,7 +241,7 @@ enum weir_status weir_maria_connect(const struct weir_link_config *config,
 
     *out = NULL;
     if (mysql == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+        return weir_no_memory(error, NULL);
 
     set_options(mysql, config, reply_timeout_s);
     weir_maria_tls_prepare(mysql, url);

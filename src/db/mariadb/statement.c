@@ -20,6 +20,7 @@
 #include <strings.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "db/mariadb/column.h"
 #include "db/mariadb/error.h"
@@ -185,7 +186,7 @@ static enum weir_status prepare(struct weir_maria_link *self,
     enum weir_status status = WEIR_OK;
 
     if (plain == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "prepare: out of memory");
+        return weir_no_memory(error, "prepare");
     memcpy(plain, ADOPTED_PREFIX, prefix);
     if (!read_places(statement, text, plain + prefix))
         status = weir_error_set(
@@ -225,7 +226,7 @@ enum weir_status weir_maria_prepare(struct weir_link *link, const char *text,
     if (statement != NULL)
         statement->stmt = mysql_stmt_init(self->mysql);
     if (statement == NULL || statement->stmt == NULL) {
-        status = weir_error_set(error, WEIR_NO_MEMORY, "prepare: out of memory");
+        status = weir_no_memory(error, "prepare");
         goto out;
     }
     watch_columns(statement);
@@ -451,7 +452,7 @@ enum weir_status weir_maria_collect(struct weir_maria_link *self,
     status = weir_maria_fault(self, "read rows", error);
     if (status == WEIR_OK &&
         !make_room(self->link.config->heap, statement, cursor->column_count))
-        status = weir_error_set(error, WEIR_NO_MEMORY, "read rows: out of memory");
+        status = weir_no_memory(error, "read rows");
     if (status == WEIR_OK && mysql_stmt_store_result(stmt) != 0)
         status = weir_maria_fail_statement(self, "read rows", stmt, error);
     if (status != WEIR_OK) {

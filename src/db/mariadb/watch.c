@@ -21,6 +21,7 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/list.h"
+#include "base/no_memory.h"
 #include "db/touch_file.h"
 #include "db/watch.h"
 #include "ward/system.h"
@@ -86,7 +87,7 @@ static enum weir_status signal_open(struct weir_db *db, const char *channel,
 
     *out = NULL;
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "watch: out of memory");
+        return weir_no_memory(error, "watch");
     self->heap = config->heap;
     self->points = config->points;
     self->fd = -1;

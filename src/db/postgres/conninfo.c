@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/count.h"
+#include "base/no_memory.h"
 #include "base/text.h"
 #include "weir/time.h"
 
@@ -76,8 +77,7 @@ enum weir_status weir_pg_conninfo_check(const char *conninfo, struct weir_error 
     enum weir_status status = WEIR_OK;
 
     if (options == NULL) {
-        status = text != NULL ? refuse(text, error)
-                              : weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+        status = text != NULL ? refuse(text, error) : weir_no_memory(error, NULL);
         PQfreemem(text);
         return status;
     }

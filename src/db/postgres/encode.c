@@ -13,6 +13,7 @@
 
 #include "base/assert.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "db/sql.h"
 
@@ -199,8 +200,8 @@ enum weir_status weir_pg_encoder_reserve(struct weir_pg_encoder *self, size_t si
         return WEIR_OK;
     bytes = weir_heap_resize(self->heap, self->bytes, size);
     if (bytes == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for parameters of %zu %s",
-                              size, WEIR_NOUN(size, "byte", "bytes"));
+        return weir_no_memory_for(error, "parameters of %zu %s", size,
+                                  WEIR_NOUN(size, "byte", "bytes"));
     self->bytes = bytes;
     self->capacity = size;
     return WEIR_OK;

@@ -15,6 +15,7 @@
  * there are several hosts, PQreset() goes through all of them once more, blocking,
  * keeping it.
  */
+#include "base/no_memory.h"
 #include "db/postgres/link.h"
 
 #include <errno.h>
@@ -123,7 +124,7 @@ static enum weir_status connect_to_server(struct weir_pg_link *self,
     connection = self->connection =
         weir_pg_conninfo_start(config->url.conninfo, config->connect_timeout_ns);
     if (connection == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+        return weir_no_memory(error, NULL);
     (void)PQsetNoticeProcessor(connection, log_notice, (void *)(uintptr_t)config);
     (void)PQsetErrorVerbosity(connection, PQERRORS_VERBOSE);
     if (PQstatus(connection) != CONNECTION_BAD) {
@@ -172,7 +173,7 @@ static enum weir_status create_link(const struct weir_link_config *config,
 
     *out = self;
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+        return weir_no_memory(error, NULL);
     self->base.driver = &weir_driver_postgresql;
     self->base.config = config;
     weir_pg_encoder_init(&self->encoder, config->heap);
@@ -189,8 +190,7 @@ static enum weir_status keep_cancel(struct weir_pg_link *self, struct weir_error
     weir_lock_acquire(&self->lock);
     self->cancel = PQgetCancel(self->connection);
     weir_lock_release(&self->lock);
-    return self->cancel != NULL ? WEIR_OK
-                                : weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+    return self->cancel != NULL ? WEIR_OK : weir_no_memory(error, NULL);
 }
 
 enum weir_status weir_pg_open(const struct weir_link_config *config,

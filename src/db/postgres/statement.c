@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/text.h"
 
 enum { BINARY = 1 };
@@ -28,7 +29,7 @@ enum weir_status weir_pg_statement_create(struct weir_pg_link *link, const char 
                               count, WEIR_PG_PARAMETERS_MAX);
     self = weir_heap_zalloc(heap, sizeof *self);
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+        return weir_no_memory(error, NULL);
     self->parameter_count = count;
     memcpy(self->letters, letters, count + 1);
     for (size_t i = 0; i < count; i++) {
@@ -42,7 +43,7 @@ enum weir_status weir_pg_statement_create(struct weir_pg_link *link, const char 
     self->text = weir_heap_copy(heap, text, strlen(text));
     if (self->text == NULL) {
         weir_heap_free(heap, self);
-        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+        return weir_no_memory(error, NULL);
     }
     *out = self;
     return WEIR_OK;

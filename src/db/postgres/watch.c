@@ -26,6 +26,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "db/postgres/conninfo.h"
 #include "db/watch.h"
 #include "ward/system.h"
@@ -88,7 +89,7 @@ static enum weir_status start(struct pg_watch *self,
     self->connection =
         weir_pg_conninfo_start(config->url.conninfo, config->connect_timeout_ns);
     if (self->connection == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "listen: out of memory");
+        return weir_no_memory(error, "listen");
     (void)PQsetNoticeProcessor(self->connection, log_notice,
                                (void *)(uintptr_t)config->log);
     if (PQstatus(self->connection) == CONNECTION_BAD)
@@ -111,7 +112,7 @@ static enum weir_status pg_open(struct weir_db *db, const char *channel,
 
     *out = NULL;
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "listen: out of memory");
+        return weir_no_memory(error, "listen");
     self->heap = weir_db_heap(db);
     self->points = weir_db_config(db)->points;
     self->db = db;

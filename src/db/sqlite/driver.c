@@ -14,6 +14,7 @@
  */
 #include "db/driver.h"
 #include "base/count.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 
 #include <sqlite3.h>
@@ -89,7 +90,7 @@ static enum weir_status create_link(const struct weir_link_config *config,
 
     *out = self;
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "open: out of memory");
+        return weir_no_memory(error, "open");
     self->link.driver = &weir_driver_sqlite;
     self->link.config = config;
     atomic_init(&self->link.cancelled, false);
@@ -140,7 +141,7 @@ static enum weir_status open_handle(struct weir_sqlite_link *self,
     if (sqlite3_open_v2(name, &self->db, flags, NULL) == SQLITE_OK)
         return WEIR_OK;
     if (self->db == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "open: out of memory");
+        return weir_no_memory(error, "open");
     return weir_sqlite_fail(self, "open", error);
 }
 

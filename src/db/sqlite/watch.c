@@ -38,6 +38,7 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/list.h"
+#include "base/no_memory.h"
 #include "db/watch.h"
 #include "weir/time.h"
 
@@ -209,7 +210,7 @@ static enum weir_status sqlite_open(struct weir_db *db, const char *channel,
     (void)channel; /* a file is one channel */
     *out = NULL;
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "watch: out of memory");
+        return weir_no_memory(error, "watch");
     self->config = *weir_db_config(db);
     self->config.connect_timeout_ns = WAIT_TO_OPEN_NS;
     self->config.lock_timeout_ns = WAIT_FOR_LOCK_NS;

@@ -12,6 +12,7 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/md5.h"
+#include "base/no_memory.h"
 #include "base/utf8.h"
 #include "db/db.h"
 #include "execution/budget/budget_store.h"
@@ -714,7 +715,7 @@ static enum weir_status show(struct reading *self, const struct weir_budget_row 
         return status;
     infos = weir_arena_alloc(&self->arena, (usage.count + 1) * sizeof *infos);
     if (infos == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a budget");
+        return weir_no_memory_for(error, "a budget");
     for (size_t i = 0; i < usage.count; i++)
         infos[i] =
             (struct weir_usage_info){usage.rows[i].dimension.data, usage.rows[i].used,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/count.h"
+#include "base/no_memory.h"
 #include "base/text.h"
 #include "db/driver.h"
 #include "db/migrate.h"
@@ -221,11 +222,6 @@ static const struct weir_sql SQL_COUNT_WAITERS = {
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static enum weir_status no_memory(struct weir_error *error)
-{
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a budget");
-}
-
 static enum weir_status read_budget(struct weir_rows *rows, struct weir_arena *arena,
                                     struct weir_budget_row *out, struct weir_error *error)
 {
@@ -249,7 +245,8 @@ static enum weir_status read_budget(struct weir_rows *rows, struct weir_arena *a
         .hash = (uint16_t)weir_rows_integer(rows, 12),
     };
     for (size_t i = 0; i < COUNT_OF(texts) && status == WEIR_OK; i++)
-        status = weir_arena_keep(arena, texts[i]) ? WEIR_OK : no_memory(error);
+        status = weir_arena_keep(arena, texts[i]) ? WEIR_OK
+                                                  : weir_no_memory_for(error, "a budget");
     return status;
 }
 
@@ -265,7 +262,7 @@ static enum weir_status read_budgets(enum weir_status status, struct weir_rows *
             weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
 
         if (more == NULL) {
-            status = no_memory(error);
+            status = weir_no_memory_for(error, "a budget");
             break;
         }
         out->rows = more;
@@ -285,7 +282,7 @@ static enum weir_status read_usages(enum weir_status status, struct weir_rows *r
             weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
 
         if (more == NULL) {
-            status = no_memory(error);
+            status = weir_no_memory_for(error, "a budget");
             break;
         }
         out->rows = more;
@@ -293,7 +290,9 @@ static enum weir_status read_usages(enum weir_status status, struct weir_rows *r
         *more = (struct weir_usage_row){
             weir_rows_text(rows, 0), weir_rows_integer(rows, 1),
             weir_rows_integer(rows, 2), weir_rows_integer(rows, 3)};
-        status = weir_arena_keep(arena, &more->dimension) ? WEIR_OK : no_memory(error);
+        status = weir_arena_keep(arena, &more->dimension)
+                     ? WEIR_OK
+                     : weir_no_memory_for(error, "a budget");
     }
     weir_rows_close(rows);
     return status == WEIR_NO_ROW ? WEIR_OK : status;
@@ -620,7 +619,7 @@ static enum weir_status add_waiter(struct weir_rows *rows, struct weir_arena *ar
         weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
 
     if (more == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "a budget");
     out->rows = more;
     more += out->count++;
     *more = (struct weir_budget_waiter){.no = weir_rows_integer(rows, 0),

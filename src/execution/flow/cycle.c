@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "execution/flow/numbers.h"
 
@@ -126,8 +127,8 @@ enum weir_status weir_cycle_find(struct weir_edge_row *edges, size_t count,
     *out = (struct weir_cycle){.numbers = queue};
     if (degree_table.numbers == NULL || degree_table.degrees == NULL || queue == NULL ||
         sources == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
-                              WEIR_NOUN(count, "edge", "edges"));
+        return weir_no_memory_for(error, "%zu %s", count,
+                                  WEIR_NOUN(count, "edge", "edges"));
     if (count == 0)
         return WEIR_OK;
     qsort(edges, count, sizeof *edges, compare_edges);

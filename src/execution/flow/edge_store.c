@@ -6,6 +6,7 @@
  */
 #include "execution/flow/edge_store.h"
 
+#include "base/no_memory.h"
 #include "execution/store/store_statements.h"
 #include "outbox/columns.h"
 
@@ -98,11 +99,6 @@ static const struct weir_sql SQL_ADD_DATA_EDGES = {
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static enum weir_status no_memory(struct weir_error *error)
-{
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for edges");
-}
-
 static enum weir_status add_edge(struct weir_rows *rows, struct weir_arena *arena,
                                  struct weir_edge_rows *out, struct weir_error *error)
 {
@@ -111,7 +107,7 @@ static enum weir_status add_edge(struct weir_rows *rows, struct weir_arena *aren
         weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
 
     if (more == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "edges");
     if (state < WEIR_EDGE_OPEN || state > WEIR_EDGE_SKIPPED)
         return weir_flow_unknown("the state of an edge", state, error);
     out->rows = more;

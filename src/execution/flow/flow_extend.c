@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "execution/executions.h"
 #include "execution/flow/flow_extending.h"
 #include "execution/flow/resolve.h"
@@ -25,7 +26,7 @@ static enum weir_status find_old(struct weir_extending *self,
     size_t at = 0;
 
     if (ids == NULL || nos == NULL)
-        return weir_extending_no_memory(error);
+        return weir_no_memory_for(error, "a flow");
     for (size_t i = 0; i < self->node_count; i++) {
         struct weir_extending_node *node = &self->nodes[i];
 
@@ -71,7 +72,7 @@ static enum weir_status lock_all(struct weir_extending *self,
 
     *join_rows = (struct weir_join_rows){.count = 0};
     if (old == NULL)
-        return weir_extending_no_memory(error);
+        return weir_no_memory_for(error, "a flow");
     count = list_old(self, true, old);
     status = weir_joins_lock(&self->executions->store, connection, old, count,
                              &self->arena, join_rows, error);
@@ -140,7 +141,7 @@ static enum weir_status add_members(struct weir_extending *self,
 
     *added = 0;
     if (repeated == NULL)
-        return weir_extending_no_memory(error);
+        return weir_no_memory_for(error, "a flow");
     submit_call->flow_no = self->row.no;
     submit_call->blocked = self->blocked;
     submit_call->data_edges = self->data_edges;
@@ -232,7 +233,7 @@ static enum weir_status add_edges(struct weir_extending *self,
 
     *added = 0;
     if (rows == NULL || is_new == NULL)
-        return weir_extending_no_memory(error);
+        return weir_no_memory_for(error, "a flow");
     for (size_t i = 0; i < count; i++) {
         struct weir_extending_link *link = &self->links[i];
 
@@ -282,7 +283,7 @@ static enum weir_status decide_old_ends(struct weir_extending *self,
     struct weir_resolution *resolution =
         weir_resolution_create(self->executions, self->commit_batch);
     enum weir_status status =
-        resolution != NULL ? WEIR_OK : weir_extending_no_memory(error);
+        resolution != NULL ? WEIR_OK : weir_no_memory_for(error, "a flow");
 
     if (status == WEIR_OK)
         status = weir_commit_batch_send(self->commit_batch, connection, error);
@@ -309,7 +310,7 @@ static enum weir_status settle_old_ends(struct weir_extending *self,
 
     edges.rows = weir_arena_alloc(&self->arena, (edge_count + 1) * sizeof *edges.rows);
     if (edges.rows == NULL)
-        return weir_extending_no_memory(error);
+        return weir_no_memory_for(error, "a flow");
     for (size_t i = 0; i < edge_count; i++) {
         const struct weir_extending_link *link = &self->links[i];
 

@@ -65,8 +65,6 @@ struct weir_extending {
     int64_t revision;
 };
 
-enum weir_status weir_extending_no_memory(struct weir_error *error);
-
 /* ---- what is asked for ------------------------------------------------------------- */
 
 /* Is it something that can be asked for? Without a look at the database. */

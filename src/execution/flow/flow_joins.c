@@ -1,6 +1,7 @@
 /*
  * flow_joins.c - the groups that edges of an extension belong to, see flow_extending.h.
  */
+#include "base/no_memory.h"
 #include "execution/executions.h"
 #include "execution/flow/flow_extending.h"
 
@@ -102,7 +103,7 @@ static enum weir_status lock_found(struct weir_extending *self,
     size_t count = 0;
 
     if (nos == NULL)
-        return weir_extending_no_memory(error);
+        return weir_no_memory_for(error, "a flow");
     for (size_t i = 0; i < self->node_count; i++) {
         const struct weir_extending_node *node = &self->nodes[i];
 
@@ -164,7 +165,7 @@ enum weir_status weir_extending_join(struct weir_extending *self,
     enum weir_status status;
 
     if (join_call.fresh == NULL || join_call.longer == NULL)
-        return weir_extending_no_memory(error);
+        return weir_no_memory_for(error, "a flow");
     status = lock_found(self, connection, &join_call, error);
     for (size_t i = 0; i < self->node_count && status == WEIR_OK; i++) {
         if (weir_extending_is_joined(&self->nodes[i]))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/no_memory.h"
 #include "base/quote.h"
 #include "execution/executions.h"
 #include "execution/flow/flow_extending.h"
@@ -54,7 +55,7 @@ enum weir_status weir_extending_check_names(const struct weir_extending *self,
                                     i + 1, extension->member_count,
                                     weir_quote(&shown, draft->name));
         if (status == WEIR_NO_MEMORY)
-            (void)weir_extending_no_memory(error);
+            (void)weir_no_memory_for(error, "a flow");
     }
     weir_map_fini(&names);
     return status;
@@ -137,7 +138,7 @@ enum weir_status weir_extending_check_new_names(struct weir_extending *self,
     size_t count = 0;
 
     if (indexes == NULL)
-        return weir_extending_no_memory(error);
+        return weir_no_memory_for(error, "a flow");
     for (size_t i = 0; i < extension->member_count; i++) {
         if (extension->members[i].name != NULL)
             indexes[count++] = i;

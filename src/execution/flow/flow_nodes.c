@@ -6,15 +6,11 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "execution/draft.h"
 #include "execution/executions.h"
 #include "execution/flow/cycle.h"
 #include "execution/flow/flow_extending.h"
-
-enum weir_status weir_extending_no_memory(struct weir_error *error)
-{
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a flow");
-}
 
 static int compare_ids(const struct weir_execution_id *a,
                        const struct weir_execution_id *b)
@@ -140,7 +136,7 @@ static enum weir_status list_nodes(struct weir_extending *self, struct weir_erro
                                               sizeof *self->data_edges);
     if (self->nodes == NULL || self->links == NULL || self->blocked == NULL ||
         self->data_edges == NULL)
-        return weir_extending_no_memory(error);
+        return weir_no_memory_for(error, "a flow");
     for (size_t i = 0; i < extension->member_count; i++)
         self->nodes[count++].id = *extension->members[i].id;
     for (size_t i = 0; i < extension->edge_count; i++) {
@@ -178,7 +174,7 @@ static enum weir_status count_data_edges(struct weir_extending *self,
     size_t count = 0;
 
     if (sorted == NULL)
-        return weir_extending_no_memory(error);
+        return weir_no_memory_for(error, "a flow");
     for (size_t i = 0; i < self->extension->edge_count; i++) {
         if (self->links[i].passes_data)
             sorted[count++] = &self->links[i];
@@ -289,7 +285,7 @@ enum weir_status weir_extending_check_circles(struct weir_extending *self,
         return status;
     edges = weir_arena_alloc(&self->arena, (old.count + new_count) * sizeof *edges);
     if (edges == NULL)
-        return weir_extending_no_memory(error);
+        return weir_no_memory_for(error, "a flow");
     if (old.count > 0)
         memcpy(edges, old.rows, old.count * sizeof *edges);
     count = old.count;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/no_memory.h"
 #include "db/migrate.h"
 
 /* ---- statements -------------------------------------------------------------------- */
@@ -86,11 +87,6 @@ static const struct weir_sql SQL_PAGE = {
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static enum weir_status no_memory(struct weir_error *error)
-{
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a flow");
-}
-
 enum weir_status weir_flow_unknown(const char *what, int64_t number,
                                    struct weir_error *error)
 {
@@ -144,7 +140,8 @@ static enum weir_status read_flow(struct weir_rows *rows, struct weir_arena *are
     memcpy(out->id.uuid, uuid.data, WEIR_UUID_SIZE);
     open_again(out);
     for (size_t i = 0; i < 3 && status == WEIR_OK; i++)
-        status = weir_arena_keep(arena, texts[i]) ? WEIR_OK : no_memory(error);
+        status = weir_arena_keep(arena, texts[i]) ? WEIR_OK
+                                                  : weir_no_memory_for(error, "a flow");
     return status;
 }
 
@@ -168,7 +165,7 @@ static enum weir_status add_member(struct weir_rows *rows, struct weir_arena *ar
         weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
 
     if (more == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "a flow");
     out->rows = more;
     more += out->count++;
     more->no = weir_rows_integer(rows, 0);
@@ -241,7 +238,7 @@ enum weir_status weir_flow_page(struct weir_connection *connection,
         struct weir_flow_row *more = weir_arena_grow(arena, *out, *count, sizeof **out);
 
         if (more == NULL) {
-            status = no_memory(error);
+            status = weir_no_memory_for(error, "a flow");
             break;
         }
         *out = more;

@@ -11,6 +11,7 @@
 
 #include "base/fault_point.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "db/db.h"
 #include "execution/executions.h"
 #include "execution/flow/composition.h"
@@ -39,11 +40,6 @@ struct chunk {
     struct weir_composition compositions[CHUNK_ROWS];
 };
 
-static enum weir_status no_memory(struct weir_error *error)
-{
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for results");
-}
-
 static bool is_wanted(const struct weir_execution_record *stored, bool several)
 {
     return several ? stored->data_edges > 1 : stored->data_edges == 1;
@@ -66,7 +62,7 @@ static enum weir_status list_rows(struct gather_call *self, bool several, size_t
     self->rows = weir_heap_zalloc_array(heap, count, sizeof *self->rows);
     self->nos = weir_heap_zalloc_array(heap, count, sizeof *self->nos);
     if (self->rows == NULL || self->nos == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "results");
     for (size_t i = 0; i < self->records->count; i++) {
         struct weir_execution_record *stored = &self->records->rows[i];
 
@@ -177,7 +173,7 @@ static enum weir_status finish_one(struct gather_call *self,
     else if (status == WEIR_TOO_LARGE)
         status = WEIR_OK;
     else
-        status = no_memory(error);
+        status = weir_no_memory_for(error, "results");
     weir_buf_fini(&text);
     return status;
 }

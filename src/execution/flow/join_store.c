@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/no_memory.h"
 #include "execution/flow/numbers.h"
 #include "execution/store/store_statements.h"
 #include "outbox/columns.h"
@@ -89,11 +90,6 @@ const struct weir_sql weir_flow_sql_siblings[WEIR_ENGINE_COUNT] = {
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static enum weir_status no_memory(struct weir_error *error)
-{
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for joins");
-}
-
 static enum weir_status add_join(struct weir_rows *rows, struct weir_arena *arena,
                                  struct weir_join_rows *out, struct weir_error *error)
 {
@@ -103,7 +99,7 @@ static enum weir_status add_join(struct weir_rows *rows, struct weir_arena *aren
         weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
 
     if (more == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "joins");
     if (policy < WEIR_JOIN_ALL || policy >= WEIR_JOIN_COUNT)
         return weir_flow_unknown("the policy of a join", policy, error);
     if (state < WEIR_FLOW_JOIN_PENDING || state > WEIR_FLOW_JOIN_IMPOSSIBLE)
@@ -147,7 +143,7 @@ static enum weir_status lock_each(struct weir_connection *connection,
     int64_t *sorted = weir_arena_alloc(arena, count * sizeof *sorted);
 
     if (sorted == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "joins");
     memcpy(sorted, downstreams, count * sizeof *sorted);
     count = weir_numbers_unique(sorted, count);
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
@@ -276,7 +272,7 @@ static enum weir_status add_cancelling(struct weir_rows *rows, struct weir_arena
     enum weir_status status = WEIR_OK;
 
     if (ids == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "joins");
     out->ids = ids;
     status = weir_flow_read_id(rows, JOIN_WIDTH, &ids[out->count], error);
     return status == WEIR_OK ? add_join(rows, arena, out, error) : status;

@@ -15,6 +15,7 @@
 
 #include "base/fault_point.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "db/db.h"
 #include "execution/executions.h"
 #include "execution/flow/numbers.h"
@@ -49,11 +50,6 @@ void weir_resolution_destroy(struct weir_resolution *self)
     weir_execution_records_fini(&self->records);
     weir_arena_fini(&self->arena);
     weir_heap_free(heap, self);
-}
-
-static enum weir_status no_memory(struct weir_error *error)
-{
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for what follows in a flow");
 }
 
 /* Where tests plant bugs. */
@@ -103,7 +99,7 @@ static enum weir_status note_end(struct weir_resolution *self,
             weir_heap_resize(self->executions->heap, self->ends, room * sizeof *more);
 
         if (more == NULL)
-            return no_memory(error);
+            return weir_no_memory_for(error, "what follows in a flow");
         self->ends = more;
         self->end_room = room;
     }
@@ -190,7 +186,7 @@ static enum weir_status lock_joins(struct weir_resolution *self,
         weir_arena_alloc(&self->arena, (edges->count + 1) * sizeof *numbers);
 
     if (numbers == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "what follows in a flow");
     for (size_t i = 0; i < edges->count; i++)
         numbers[i] = edges->rows[i].downstream;
     return weir_joins_lock(&self->executions->store, connection, numbers, edges->count,
@@ -305,7 +301,7 @@ static enum weir_status apply(struct weir_resolution *self,
     changes = weir_heap_resize(heap, self->changes,
                                (self->records.count + 1) * sizeof *changes);
     if (changes == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "what follows in a flow");
     self->changes = changes;
     for (size_t i = 0; i < self->records.count; i++) {
         struct weir_change change = {.stored = &self->records.rows[i]};
@@ -334,7 +330,7 @@ enum weir_status weir_resolution_decide(struct weir_resolution *self,
         return status;
     decided = weir_arena_alloc(&self->arena, (join_rows.count + 1) * sizeof *decided);
     if (decided == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "what follows in a flow");
     for (size_t i = 0; i < join_rows.count; i++) {
         if (decide(self, &join_rows.rows[i], now_us, pending_wakeups) &&
             !is_over(self, join_rows.rows[i].downstream)) /* I3 */
@@ -459,7 +455,7 @@ static enum weir_status list_ends(struct weir_resolution *self,
     self->over = weir_arena_alloc(&self->arena, (count + 1) * sizeof *self->over);
     self->over_count = 0;
     if (ends == NULL || self->over == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "what follows in a flow");
     for (size_t i = 0; i < count; i++) {
         const struct weir_execution_row *row = &changes[i].stored->row;
 

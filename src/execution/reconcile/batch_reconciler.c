@@ -14,6 +14,7 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "db/db.h"
 #include "db/transact.h"
 #include "ward/failures.h"
@@ -22,11 +23,6 @@ enum {
     BATCHES_PER_TICK = 16, /* then others have their turn on the executor's threads */
     ARENA_SIZE_MAX = 64 * 1024 * 1024
 };
-
-static enum weir_status no_memory(struct weir_error *error)
-{
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for what was found");
-}
 
 static struct weir_fault_points *points_of(const struct weir_batch_reconciler *self)
 {
@@ -44,7 +40,7 @@ enum weir_status weir_batch_reconciler_add(struct weir_batch_reconciler *self, i
     char *copy = weir_arena_alloc(&self->arena, size + 1);
 
     if (copy == NULL || self->count == self->room)
-        return no_memory(error);
+        return weir_no_memory_for(error, "what was found");
     memcpy(copy, name.data, size);
     self->candidates[self->count++] =
         (struct weir_candidate){no, (struct weir_str){copy, size}};
@@ -75,7 +71,7 @@ static enum weir_status make_room(struct weir_batch_reconciler *self,
     self->candidates =
         weir_arena_alloc(&self->arena, self->room * sizeof *self->candidates);
     if (self->candidates == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "what was found");
     if (limit <= task->room)
         return WEIR_OK;
     weir_heap_free(task->heap, task->nos);
@@ -84,7 +80,7 @@ static enum weir_status make_room(struct weir_batch_reconciler *self,
     task->nos = weir_heap_zalloc_array(task->heap, limit, sizeof *task->nos);
     task->changes = weir_heap_zalloc_array(task->heap, limit, sizeof *task->changes);
     if (task->nos == NULL || task->changes == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "what was found");
     task->room = limit;
     return WEIR_OK;
 }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/fault_point.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "db/db.h"
 #include "execution/flow/join_store.h"
@@ -113,8 +114,8 @@ static enum weir_status find(struct weir_batch_reconciler *self,
     dispatch->siblings =
         weir_arena_alloc(&self->arena, limit * sizeof *dispatch->siblings);
     if (dispatch->siblings == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", limit,
-                              WEIR_NOUN(limit, "member", "members"));
+        return weir_no_memory_for(error, "%zu %s", limit,
+                                  WEIR_NOUN(limit, "member", "members"));
     for (size_t i = 0;
          i < join_rows.count && dispatch->count < limit && status == WEIR_OK; i++)
         status = list_siblings(self, connection, &join_rows, i, limit, error);
@@ -171,7 +172,7 @@ static enum weir_status lock_joins(struct weir_batch_reconciler *self,
         weir_arena_alloc(&self->arena, (task->records.count + 1) * sizeof *nos);
 
     if (nos == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for joins");
+        return weir_no_memory_for(error, "joins");
     for (size_t i = 0; i < task->records.count; i++)
         nos[i] =
             find_sibling(self->state, task->records.rows[i].row.no)->join_row.downstream;

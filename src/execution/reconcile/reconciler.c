@@ -18,6 +18,7 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "db/clock.h"
 #include "db/db.h"
@@ -218,8 +219,8 @@ static enum weir_status make_room(struct weir_reconciler_task *task,
     task->nos = weir_heap_zalloc_array(task->heap, count, sizeof *task->nos);
     task->changes = weir_heap_zalloc_array(task->heap, count, sizeof *task->changes);
     if (task->nos == NULL || task->changes == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
-                              WEIR_NOUN(count, "row", "rows"));
+        return weir_no_memory_for(error, "%zu %s", count,
+                                  WEIR_NOUN(count, "row", "rows"));
     task->room = count;
     return WEIR_OK;
 }
@@ -484,9 +485,8 @@ static enum weir_status list(struct round *round, struct candidate **out, size_t
     candidates =
         weir_heap_zalloc_array(task->heap, task->records.count, sizeof *candidates);
     if (candidates == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s",
-                              task->records.count,
-                              WEIR_NOUN(task->records.count, "row", "rows"));
+        return weir_no_memory_for(error, "%zu %s", task->records.count,
+                                  WEIR_NOUN(task->records.count, "row", "rows"));
     for (size_t i = 0; i < task->records.count; i++) {
         const struct weir_execution_row *row = &task->records.rows[i].row;
 

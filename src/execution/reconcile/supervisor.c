@@ -18,6 +18,7 @@
 
 #include "base/fault_point.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "db/db.h"
@@ -207,7 +208,7 @@ copy_filter(struct weir_execution_supervisor *self,
     self->texts =
         weir_heap_zalloc(self->heap, WEIR_NAMESPACE_SIZE_MAX + 2 * WEIR_TAG_SIZE_MAX);
     if (self->texts == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+        return weir_no_memory(error, NULL);
     room = self->texts;
     self->filter.name_space = copy_text(&room, options->name_space);
     self->filter.tag_key = copy_text(&room, options->tag_key);
@@ -309,7 +310,7 @@ weir_execution_supervisor_create(const struct weir_execution_supervisor_options 
     if (status == WEIR_OK) {
         self = weir_heap_zalloc(options->executions->heap, sizeof *self);
         if (self == NULL)
-            status = weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+            status = weir_no_memory(error, NULL);
     }
     if (status == WEIR_OK) {
         self->executions = options->executions;

@@ -22,6 +22,7 @@
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/md5.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "base/text.h"
 #include "execution/capabilities.h"
@@ -89,7 +90,7 @@ enum weir_status weir_dictionary_create(const struct weir_heap *heap, size_t ter
 
     *out = NULL;
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a dictionary");
+        return weir_no_memory_for(error, "a dictionary");
     status = weir_lock_init(&self->lock);
     if (status != WEIR_OK) {
         weir_heap_free(heap, self);
@@ -519,8 +520,7 @@ enum weir_status weir_dictionary_fulfilled(struct weir_dictionary *self,
     if (status == WEIR_OK && !known)
         status = consider_all(self, connection, &capability_match, error);
     if (status == WEIR_OK && capability_match.failed)
-        status =
-            weir_error_set(error, WEIR_NO_MEMORY, "no memory for sets of capabilities");
+        status = weir_no_memory_for(error, "sets of capabilities");
     if (status != WEIR_OK) {
         weir_heap_free(self->heap, capability_match.numbers);
         return status;

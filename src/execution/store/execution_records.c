@@ -8,6 +8,7 @@
 
 #include "base/count.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "execution/store/dictionary.h"
 
@@ -110,8 +111,8 @@ static enum weir_status make_room(struct weir_execution_records *self,
 
         rows = weir_heap_resize(self->heap, rows, room * sizeof *rows);
         if (rows == NULL)
-            return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", room,
-                                  WEIR_NOUN(room, "execution", "executions"));
+            return weir_no_memory_for(error, "%zu %s", room,
+                                      WEIR_NOUN(room, "execution", "executions"));
         self->rows = rows;
     }
     return WEIR_OK;
@@ -129,7 +130,7 @@ enum weir_status weir_execution_records_copy(struct weir_execution_records *self
     }
     copy = weir_arena_alloc(&self->texts, text->size);
     if (copy == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for texts of executions");
+        return weir_no_memory_for(error, "texts of executions");
     memcpy(copy, text->data, text->size);
     text->data = copy;
     return WEIR_OK;

@@ -16,6 +16,7 @@
 #include "base/arith.h"
 #include "base/fault_point.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "base/utf8.h"
 #include "db/clock.h"
@@ -350,9 +351,8 @@ static enum weir_status evaluate(struct signal_call *self,
     seen_signals.seen = weir_arena_alloc(&self->arena, (seen_signals.room + 1) *
                                                            sizeof *seen_signals.seen);
     if (seen_signals.seen == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s",
-                              seen_signals.room,
-                              WEIR_NOUN(seen_signals.room, "signal", "signals"));
+        return weir_no_memory_for(error, "%zu %s", seen_signals.room,
+                                  WEIR_NOUN(seen_signals.room, "signal", "signals"));
     status = weir_signals_visit(connection, no, WEIR_SIGNALS_BARE, gather, &seen_signals,
                                 error);
     *holds = status == WEIR_OK &&
@@ -395,7 +395,7 @@ static enum weir_status judge(struct signal_call *self,
     if (status == WEIR_OK) {
         condition = weir_arena_alloc(&self->arena, sizeof *condition);
         if (condition == NULL)
-            return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a condition");
+            return weir_no_memory_for(error, "a condition");
         status = weir_condition_parse(condition, suspension.condition, error);
     }
     if (status == WEIR_OK)
@@ -657,7 +657,7 @@ static enum weir_status show_signal(void *state, const struct weir_signal_row *r
     memcpy(info.waitpoint, row->waitpoint, WEIR_UUID_SIZE);
     if (info.waitpoint_key == NULL || info.name == NULL || info.source_type == NULL ||
         info.source == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for signals");
+        return weir_no_memory_for(error, "signals");
     self->visit_signal(self->state, &info);
     weir_arena_reset(&self->arena);
     return WEIR_OK;
@@ -730,7 +730,7 @@ static enum weir_status show_waitpoint(struct reading *self,
         fingerprint(connection, &execution->id, row, info.fingerprint, error);
 
     if (status == WEIR_OK && (info.key == NULL || info.key_id == NULL))
-        status = weir_error_set(error, WEIR_NO_MEMORY, "no memory for waitpoints");
+        status = weir_no_memory_for(error, "waitpoints");
     if (status == WEIR_OK)
         status =
             weir_signals_count_at(connection, execution->no, row->uuid, &count, error);

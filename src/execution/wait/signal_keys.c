@@ -11,6 +11,7 @@
 
 #include "base/arith.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "base/text.h"
 #include "execution/id.h"
@@ -91,7 +92,7 @@ static enum weir_status read_use(struct weir_rows *rows, struct weir_arena *aren
     out->late = weir_rows_integer(rows, 1) != 0;
     return weir_arena_keep(arena, &out->waitpoint_key)
                ? WEIR_OK
-               : weir_error_set(error, WEIR_NO_MEMORY, "no memory for a key");
+               : weir_no_memory_for(error, "a key");
 }
 
 enum weir_status weir_signal_key_find(struct weir_connection *connection,

@@ -11,6 +11,7 @@
 
 #include "base/arith.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "db/clock.h"
 #include "execution/executions.h"
@@ -382,9 +383,8 @@ static enum weir_status look_at_signals(struct suspend_call *self,
     seen_signals.seen =
         weir_arena_alloc(&self->arena, seen_signals.room * sizeof *seen_signals.seen);
     if (seen_signals.seen == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s",
-                              seen_signals.room,
-                              WEIR_NOUN(seen_signals.room, "signal", "signals"));
+        return weir_no_memory_for(error, "%zu %s", seen_signals.room,
+                                  WEIR_NOUN(seen_signals.room, "signal", "signals"));
     status = weir_signals_visit(connection, self->claim->no, WEIR_SIGNALS_BARE, gather,
                                 &seen_signals, error);
     if (status == WEIR_OK)
@@ -592,7 +592,7 @@ static enum weir_status prepare(struct suspend_call *self, struct weir_error *er
         weir_heap_zalloc_array(heap, self->waitpoint_count + 1, sizeof *self->spots);
     self->condition = weir_heap_zalloc_array(heap, 1, sizeof *self->condition);
     if (self->spots == NULL || self->condition == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a suspension");
+        return weir_no_memory_for(error, "a suspension");
     weir_mint_init(&mint, weir_clock_wall_us(), weir_clock_random());
     for (size_t i = 0; i < self->waitpoint_count; i++) {
         struct waitpoint_slot *waitpoint_slot = &self->spots[i];

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "db/db.h"
 #include "execution/executions.h"
 #include "execution/wait/wait_store.h"
@@ -28,11 +29,6 @@ struct look {
     size_t seen_room;
     struct weir_condition_info *parts;
 };
-
-static enum weir_status no_memory(struct weir_error *error)
-{
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a suspension");
-}
 
 /* ---- what has come ----------------------------------------------------------------- */
 
@@ -76,7 +72,7 @@ static enum weir_status gather_all(struct look *self, struct weir_connection *co
     self->seen =
         weir_arena_alloc(&self->arena, (self->seen_room + 1) * sizeof *self->seen);
     if (self->seen == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "a suspension");
     return weir_signals_visit(connection, self->row.no, WEIR_SIGNALS_BARE, gather, self,
                               error);
 }
@@ -120,7 +116,7 @@ static enum weir_status describe_part(struct look *self, uint32_t index,
             weir_condition_found(self->condition, part, self->seen, self->seen_count),
     };
     if (out->text == NULL || weir_buf_status(text) != WEIR_OK)
-        return no_memory(error);
+        return weir_no_memory_for(error, "a suspension");
     if (out->found == out->wanted)
         return WEIR_OK;
     weir_buf_append_text(missing, missing->size > 0 ? "; " : "");
@@ -136,20 +132,20 @@ static enum weir_status describe(struct look *self, struct weir_buf *missing,
 
     self->condition = weir_arena_alloc(&self->arena, sizeof *self->condition);
     if (self->condition == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "a suspension");
     status = weir_condition_parse(self->condition, self->row.condition, error);
     if (status != WEIR_OK)
         return status;
     self->parts =
         weir_arena_alloc(&self->arena, self->condition->part_count * sizeof *self->parts);
     if (self->parts == NULL)
-        return no_memory(error);
+        return weir_no_memory_for(error, "a suspension");
     weir_buf_init(&text, self->executions->heap, TEXT_SIZE_MAX);
     for (uint32_t i = 0; i < self->condition->part_count && status == WEIR_OK; i++)
         status = describe_part(self, i, &text, missing, error);
     weir_buf_fini(&text);
     if (status == WEIR_OK && weir_buf_status(missing) != WEIR_OK)
-        status = no_memory(error);
+        status = weir_no_memory_for(error, "a suspension");
     return status;
 }
 
@@ -172,7 +168,7 @@ static enum weir_status show(struct look *self, weir_suspension_visit_fn visit,
     status = describe(self, &missing, error);
     weir_buf_append(&until, self->row.condition.data, self->row.condition.size);
     if (status == WEIR_OK && weir_buf_status(&until) != WEIR_OK)
-        status = no_memory(error);
+        status = weir_no_memory_for(error, "a suspension");
     if (status == WEIR_OK) {
         info = (struct weir_suspension_info){
             .until = weir_buf_text(&until),

@@ -12,6 +12,7 @@
 #include "base/arith.h"
 #include "base/count.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "db/migrate.h"
 #include "outbox/columns.h"
@@ -156,11 +157,6 @@ static const struct weir_sql SQL_COUNT_AT = {
     .parameters = "ib",
 };
 
-static enum weir_status no_memory(struct weir_error *error)
-{
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for a suspension");
-}
-
 static enum weir_status read_uuid(struct weir_rows *rows, size_t column, uint8_t *out,
                                   struct weir_error *error)
 {
@@ -209,7 +205,9 @@ static enum weir_status read_suspension(struct weir_rows *rows, int64_t no,
         .resume_delay_us = weir_rows_integer(rows, 4),
         .condition = weir_rows_text(rows, 5),
     };
-    return weir_arena_keep(arena, &out->condition) ? WEIR_OK : no_memory(error);
+    return weir_arena_keep(arena, &out->condition)
+               ? WEIR_OK
+               : weir_no_memory_for(error, "a suspension");
 }
 
 enum weir_status weir_wait_store_read(struct weir_connection *connection, int64_t no,
@@ -357,7 +355,7 @@ static enum weir_status read_waitpoint(struct weir_rows *rows, struct weir_arena
     out->until_us = weir_rows_integer(rows, 5);
     return weir_arena_keep(arena, &out->key) && weir_arena_keep(arena, &out->key_id)
                ? WEIR_OK
-               : no_memory(error);
+               : weir_no_memory_for(error, "a suspension");
 }
 
 enum weir_status weir_waitpoints_read(struct weir_connection *connection, int64_t no,
@@ -372,7 +370,7 @@ enum weir_status weir_waitpoints_read(struct weir_connection *connection, int64_
     out->count = 0;
     out->rows = weir_arena_alloc(arena, WEIR_WAITPOINT_ROWS_MAX * sizeof *out->rows);
     if (status == WEIR_OK && out->rows == NULL)
-        status = no_memory(error);
+        status = weir_no_memory_for(error, "a suspension");
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
         if (out->count == WEIR_WAITPOINT_ROWS_MAX)
             status = weir_error_set(error, WEIR_TOO_LARGE, "more than %d waitpoints",
@@ -491,7 +489,9 @@ static enum weir_status keep_signal(struct weir_signal_row *row, struct weir_are
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < COUNT_OF(texts) && status == WEIR_OK; i++)
-        status = weir_arena_keep(arena, texts[i]) ? WEIR_OK : no_memory(error);
+        status = weir_arena_keep(arena, texts[i])
+                     ? WEIR_OK
+                     : weir_no_memory_for(error, "a suspension");
     return status;
 }
 
@@ -547,7 +547,9 @@ enum weir_status weir_signal_see(struct weir_arena *arena,
     *out = (struct weir_signal_seen){row->waitpoint_key, row->name, row->source_type,
                                      row->source};
     for (size_t i = 0; i < COUNT_OF(texts) && status == WEIR_OK; i++)
-        status = weir_arena_keep(arena, texts[i]) ? WEIR_OK : no_memory(error);
+        status = weir_arena_keep(arena, texts[i])
+                     ? WEIR_OK
+                     : weir_no_memory_for(error, "a suspension");
     return status;
 }
 

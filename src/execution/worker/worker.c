@@ -17,6 +17,7 @@
 #include "base/assert.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "db/db.h"
 #include "execution/claim.h"
 #include "execution/worker/worker_private.h"
@@ -64,11 +65,6 @@ static enum weir_status check_options(const struct weir_execution_worker_options
     return weir_claim_options_check(&options->claim, 1, error);
 }
 
-static enum weir_status no_memory(struct weir_error *error)
-{
-    return weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
-}
-
 /* NULL also when there are none. */
 static const char *const *copy_list(struct weir_arena *names, const char *const *texts,
                                     size_t count)
@@ -99,7 +95,7 @@ static enum weir_status copy_claim(struct weir_execution_worker *self,
     if (self->claim.lanes == NULL || self->claim.worker == NULL ||
         self->claim.instance == NULL ||
         (self->claim.capabilities == NULL && claim->capability_count > 0))
-        return no_memory(error);
+        return weir_no_memory(error, NULL);
     return WEIR_OK;
 }
 
@@ -146,7 +142,7 @@ static enum weir_status make_wards(struct weir_execution_worker *self,
     for (int i = 0; i < WEIR_WORKER_NOTIFIERS && status == WEIR_OK; i++) {
         status = weir_notifier_create(self->executor, &self->notifiers[i]);
         if (status != WEIR_OK)
-            status = no_memory(error);
+            status = weir_no_memory(error, NULL);
     }
     return status;
 }
@@ -164,7 +160,7 @@ static enum weir_status assemble(struct weir_execution_worker *self,
     self->renewals =
         weir_heap_zalloc_array(self->heap, self->lease_max, sizeof *self->renewals);
     if (self->leased == NULL || self->renewals == NULL)
-        status = no_memory(error);
+        status = weir_no_memory(error, NULL);
     if (status == WEIR_OK)
         status = find_executor(self, options->executor, error);
     self->tasks.executor = self->executor;
@@ -199,7 +195,7 @@ weir_execution_worker_create(const struct weir_execution_worker_options *options
     if (status == WEIR_OK) {
         self = weir_heap_zalloc(options->executions->heap, sizeof *self);
         if (self == NULL)
-            status = no_memory(error);
+            status = weir_no_memory(error, NULL);
     }
     if (status == WEIR_OK) {
         self->executions = options->executions;
@@ -268,7 +264,7 @@ enum weir_status weir_execution_worker_add(struct weir_execution_worker *self,
     if (status == WEIR_OK && kind != NULL) {
         copy = weir_arena_copy_text(&self->names, kind);
         if (copy == NULL)
-            status = no_memory(error);
+            status = weir_no_memory(error, NULL);
     }
     if (status != WEIR_OK) {
         weir_error_prefix(error, "add handler");

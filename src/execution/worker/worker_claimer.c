@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "db/db.h"
 #include "execution/worker/worker_private.h"
 
@@ -47,7 +48,7 @@ static enum weir_status keep(struct weir_execution_worker *self,
 
     if (claim_batch == NULL) {
         weir_claimed_free(self->executions, claimed);
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for what was claimed");
+        return weir_no_memory_for(error, "what was claimed");
     }
     for (size_t i = 0; i < count; i++)
         find_handler(self, &claim_batch->tasks[i]);

@@ -4,6 +4,7 @@
 #include "outbox/dead_letter/dead_letter.h"
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "weir/message.h"
 
 #define INSERT_LETTERS                                                                   \
@@ -122,7 +123,7 @@ enum weir_status weir_dead_letter_store(struct weir_connection *connection,
     rows = weir_heap_zalloc_array(heap, count < ROWS_MAX ? count : ROWS_MAX,
                                   COLUMNS * sizeof *rows);
     if (rows == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "store dead letters: out of memory");
+        return weir_no_memory(error, "store dead letters");
     for (size_t done = 0; done < count && status == WEIR_OK;) {
         size_t n = fitting(entries + done, count - done);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "outbox/transact_nested.h"
 
@@ -247,8 +248,8 @@ static enum weir_status prepare(struct decision *self, struct weir_error *error)
     self->picks.items =
         weir_heap_zalloc_array(heap, self->count, sizeof *self->picks.items);
     if (self->items == NULL || self->ids == NULL || self->picks.items == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", self->count,
-                              WEIR_NOUN(self->count, "dead letter", "dead letters"));
+        return weir_no_memory_for(error, "%zu %s", self->count,
+                                  WEIR_NOUN(self->count, "dead letter", "dead letters"));
     for (size_t i = 0; i < self->count; i++)
         self->items[i] = (struct item){.id = self->rule->choice->ids[i], .index = i};
     qsort(self->items, self->count, sizeof *self->items, compare_ids);

@@ -17,6 +17,7 @@
 
 #include "base/fault_point.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/text.h"
 #include "db/clock.h"
 #include "outbox/dead_letter/dead_letter_bulk.h"
@@ -147,7 +148,7 @@ static enum weir_status pack(struct requeue_call *self, struct weir_error *error
     self->entries = weir_heap_zalloc_array(self->outbox->heap, self->letters.count,
                                            sizeof *self->entries);
     if (self->entries == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "requeue: out of memory");
+        return weir_no_memory(error, "requeue");
     for (size_t i = 0; i < self->letters.count; i++)
         pack_one(self, i);
     if (weir_buf_status(&self->headers) != WEIR_OK)
@@ -217,7 +218,7 @@ static enum weir_status resolve(const struct requeue_call *self, int64_t now_us,
     enum weir_status status;
 
     if (rows == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "requeue: out of memory");
+        return weir_no_memory(error, "requeue");
     for (size_t i = 0; i < count; i++) {
         struct weir_value *row = rows + i * COLUMNS;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "outbox/columns.h"
 #include "outbox/headers.h"
 #include "outbox/log/log_position.h"
@@ -55,11 +56,6 @@ static const struct weir_sql SQL_REMOVE[] = WEIR_LETTER_BY_IDS(
 
 enum { TEXTS_SIZE_MAX = 512 * 1024 * 1024, PICKS_MIN = 128 };
 
-static enum weir_status no_memory(struct weir_error *error)
-{
-    return weir_error_set(error, WEIR_NO_MEMORY, "dead letters: out of memory");
-}
-
 /* Are the ids of a statement one array? */
 static bool takes_arrays(struct weir_connection *connection)
 {
@@ -89,7 +85,7 @@ static enum weir_status add_pick(struct weir_letter_picks *self,
     if (self->count == self->capacity) {
         items = weir_heap_resize(self->heap, self->items, capacity * sizeof *items);
         if (items == NULL)
-            return no_memory(error);
+            return weir_no_memory(error, "dead letters");
         self->items = items;
         self->capacity = capacity;
     }
@@ -252,7 +248,7 @@ static enum weir_status add_letter(struct weir_letters *self, struct weir_rows *
         (shown->payload == NULL && !sealed) || shown->reason == NULL ||
         (shown->key == NULL && !weir_rows_is_null(rows, 6)) ||
         !keep_headers(self, rows, letter))
-        return no_memory(error);
+        return weir_no_memory(error, "dead letters");
     self->count++;
     return read_status(rows, now_us, shown, error);
 }
@@ -299,7 +295,7 @@ enum weir_status weir_letters_fetch(struct weir_letters *self,
         return WEIR_OK;
     self->items = weir_arena_alloc(&self->texts, count * sizeof *self->items);
     if (self->items == NULL)
-        return no_memory(error);
+        return weir_no_memory(error, "dead letters");
     status = list_ids(&ids, self->texts.heap, picks, count, error);
     if (status == WEIR_OK && takes_arrays(connection)) {
         status = fetch(self, connection,
@@ -354,7 +350,7 @@ static enum weir_status change_each(struct weir_connection *connection,
     enum weir_status status;
 
     if (rows == NULL)
-        return no_memory(error);
+        return weir_no_memory(error, "dead letters");
     for (size_t i = 0; i < count; i++) {
         memcpy(rows + i * value_count, values, value_count * sizeof *rows);
         rows[i * value_count] = weir_integer(picks[i].id);

@@ -7,6 +7,7 @@
  */
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "db/transact.h"
 #include "outbox/dead_letter/dead_letter_rows.h"
 #include "outbox/dead_letter/dead_letter_statements.h"
@@ -138,7 +139,7 @@ enum weir_status weir_retention_spawn(struct weir_outbox *outbox,
     struct weir_outbox_worker_options options = {.category = "retention"};
 
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "start the retention");
+        return weir_no_memory(error, "start the retention");
     self->outbox = outbox;
     outbox->retention = self;
     weir_worker_options_init(&options.worker);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "outbox/columns_json.h"
 #include "outbox/dead_letter/dead_letter.h"
@@ -117,7 +118,7 @@ static enum weir_status clean(struct weir_ack_group *self, struct weir_str text,
 {
     if (weir_plain_text(&self->texts, text, out) == WEIR_OK)
         return WEIR_OK;
-    return weir_error_set(error, WEIR_NO_MEMORY, "no memory for the text of a failure");
+    return weir_no_memory_for(error, "the text of a failure");
 }
 
 static int64_t clamp_attempts(uint32_t attempts)
@@ -183,8 +184,8 @@ enum weir_status weir_ack_group_reject(struct weir_ack_group *self,
         return WEIR_OK;
     entries = weir_heap_zalloc_array(heap, self->rejection_count, sizeof *entries);
     if (entries == NULL)
-        return weir_error_set(
-            error, WEIR_NO_MEMORY, "no memory for %zu %s", self->rejection_count,
+        return weir_no_memory_for(
+            error, "%zu %s", self->rejection_count,
             WEIR_NOUN(self->rejection_count, "dead letter", "dead letters"));
     for (size_t i = 0; i < self->count; i++) {
         const struct weir_ack *ack = self->acks[i];
@@ -220,7 +221,7 @@ static enum weir_status move_all(struct weir_connection *connection, int64_t own
     weir_arena_init(&move.texts, heap, TEXTS_SIZE_MAX);
     move.acks = weir_heap_zalloc_array(heap, count, sizeof *move.acks);
     if (move.acks == NULL)
-        status = weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu acks", count);
+        status = weir_no_memory_for(error, "%zu acks", count);
     else
         status = sort_acks(&move, acks, error);
     if (status == WEIR_OK)

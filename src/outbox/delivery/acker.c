@@ -8,6 +8,7 @@
  */
 #include "base/fault_point.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "outbox/outbox.h"
 
 enum { GROUP_MAX = 256 };
@@ -132,7 +133,7 @@ static enum weir_status flush(struct weir_outbox *outbox, size_t *count, size_t 
     *count = 0;
     *moved = 0;
     if (acks == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "acknowledge: out of memory");
+        return weir_no_memory(error, "acknowledge");
     *count = weir_partition_table_collect(outbox->partition_table, acks, GROUP_MAX);
     if (*count > 0) {
         status = move_group(outbox, acks, *count, error);

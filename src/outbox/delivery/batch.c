@@ -13,6 +13,7 @@
 #include "base/arith.h"
 #include "base/assert.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "weir/executor.h"
@@ -155,8 +156,7 @@ enum weir_status weir_batch_reject(struct weir_batch *self, const char *reason,
     if (status != WEIR_OK)
         return status;
     if (reserve(self, 1) != WEIR_OK || (copy = copy_reason(self, reason)) == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "reject: %s",
-                              weir_status_text(WEIR_NO_MEMORY));
+        return weir_no_memory(error, "reject");
     status = undo(self, error);
     if (status != WEIR_OK) {
         weir_heap_free(self->heap, copy);

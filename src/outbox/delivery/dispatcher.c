@@ -12,6 +12,7 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "db/db.h"
 #include "outbox/delivery/notify_mode.h"
@@ -43,7 +44,7 @@ static enum weir_status keep_row(void *state, const struct weir_log_row *row,
         weir_buffered_message_create(collection->heap, row);
 
     if (buffered_message == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "read: out of memory");
+        return weir_no_memory(error, "read");
     weir_list_append(&collection->buffered_messages, &buffered_message->link);
     return WEIR_OK;
 }
@@ -325,7 +326,7 @@ enum weir_status weir_dispatcher_spawn(struct weir_outbox *outbox,
         kind == WEIR_READER_MAIN ? WEIR_NOTIFY_MAIN : WEIR_NOTIFY_FOLLOWER;
 
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "start the dispatcher");
+        return weir_no_memory(error, "start the dispatcher");
     self->outbox = outbox;
     self->kind = kind;
     outbox->readers[kind] = self;

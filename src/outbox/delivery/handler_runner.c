@@ -26,6 +26,7 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "base/text.h"
 #include "outbox/delivery/batch.h"
@@ -442,9 +443,8 @@ static enum weir_status deliver_within(struct weir_outbox *outbox, struct weir_t
     enum weir_status status = WEIR_OK;
 
     if (messages == NULL)
-        status =
-            weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", call->count,
-                           WEIR_NOUN(call->count, "message", "messages"));
+        status = weir_no_memory_for(error, "%zu %s", call->count,
+                                    WEIR_NOUN(call->count, "message", "messages"));
     if (status == WEIR_OK)
         status = begin_within(outbox, tx, call, error);
     if (status == WEIR_FENCED) {
@@ -501,7 +501,7 @@ enum weir_status weir_handler_runners_spawn(struct weir_outbox *outbox,
     outbox->handler_runner_states = weir_heap_zalloc_array(
         outbox->heap, outbox->options.handlers, sizeof(struct handler_runner));
     if (outbox->handler_runner_states == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "start the handlers");
+        return weir_no_memory(error, "start the handlers");
     for (uint32_t i = 0; i < outbox->options.handlers && status == WEIR_OK; i++) {
         struct handler_runner *self =
             &((struct handler_runner *)outbox->handler_runner_states)[i];

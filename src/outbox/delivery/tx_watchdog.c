@@ -9,6 +9,7 @@
  */
 #include "base/arith.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "outbox/delivery/tx.h"
 #include "outbox/outbox.h"
 
@@ -66,7 +67,7 @@ static enum weir_status make_transactions(struct weir_outbox *outbox,
     outbox->transactions = weir_heap_zalloc_array(outbox->heap, outbox->options.handlers,
                                                   sizeof *outbox->transactions);
     if (outbox->transactions == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "start the transactions");
+        return weir_no_memory(error, "start the transactions");
     for (uint32_t i = 0; i < outbox->options.handlers && status == WEIR_OK; i++) {
         status = weir_tx_init(&outbox->transactions[i]);
         outbox->transaction_count += status == WEIR_OK;

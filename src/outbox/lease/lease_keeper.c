@@ -39,6 +39,7 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/no_memory.h"
 #include "db/clock.h"
 #include "outbox/delivery/mark.h"
 #include "outbox/lease/failure_detector.h"
@@ -727,7 +728,7 @@ enum weir_status weir_lease_keeper_arrive(struct weir_outbox *outbox,
     enum weir_status status;
 
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "take partitions");
+        return weir_no_memory(error, "take partitions");
     outbox->lease_keeper = self;
     self->outbox = outbox;
     weir_failure_detector_init(&self->failure_detector, outbox);
@@ -744,7 +745,7 @@ enum weir_status weir_lease_keeper_arrive(struct weir_outbox *outbox,
         weir_heap_zalloc_array(outbox->heap, self->lease_max, sizeof *self->positions);
     if (self->quotas == NULL || self->orphaned_ns == NULL || self->leases == NULL ||
         self->acks == NULL || self->positions == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "take partitions");
+        return weir_no_memory(error, "take partitions");
     for (size_t i = 0; i < outbox->subscriber_count; i++) {
         self->quotas[i].subscription = outbox->subscribers[i]->subscription_id;
         self->quotas[i].partitions = outbox->subscribers[i]->partitions;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "db/clock.h"
 #include "db/db.h"
 #include "outbox/lease/liveness_ops.h"
@@ -52,7 +53,7 @@ enum weir_status weir_liveness_open(struct weir_db *db, int64_t number,
 
     *out = NULL;
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "liveness lock: out of memory");
+        return weir_no_memory(error, "liveness lock");
     self->ops = ops_of(db);
     self->heap = weir_db_heap(db);
     self->number = number;

@@ -14,6 +14,7 @@
 #include "outbox/log/lag_by_id.h"
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "db/clock.h"
 #include "weir/inspect.h"
 
@@ -81,7 +82,7 @@ static enum weir_status make_room(struct weir_lag_tally *self, struct weir_error
     entries = weir_heap_resize(self->heap, self->entries,
                                capacity * sizeof(struct weir_lag_entry));
     if (entries == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "lag: out of memory");
+        return weir_no_memory(error, "lag");
     self->entries = entries;
     self->capacity = capacity;
     return WEIR_OK;

@@ -31,6 +31,7 @@
 
 #include "base/fault_point.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "db/clock.h"
 #include "weir/time.h"
 
@@ -705,7 +706,7 @@ enum weir_status weir_sweep_by_id(const struct weir_outbox_log *log,
     *report = (struct weir_sweep_report){.more = false};
     self.window = weir_heap_alloc(heap, sizeof *self.window);
     if (self.window == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "sweep: out of memory");
+        return weir_no_memory(error, "sweep");
     status = step(&self, error);
     weir_heap_free(heap, self.window);
     return status;

@@ -12,6 +12,7 @@
  * it does not rest.
  */
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "outbox/log/sweep_throttle.h"
 #include "outbox/outbox.h"
 
@@ -130,7 +131,7 @@ enum weir_status weir_sweeper_spawn(struct weir_outbox *outbox, struct weir_erro
     struct weir_outbox_worker_options options = {.category = "sweep"};
 
     if (self == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "start the sweep");
+        return weir_no_memory(error, "start the sweep");
     self->outbox = outbox;
     outbox->sweeper = self;
     weir_worker_options_init(&options.worker);

@@ -20,6 +20,7 @@
  */
 #include "base/fault_point.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "outbox/columns_json.h"
 #include "outbox/delivery/ack_move.h"
 #include "outbox/transact_once.h"
@@ -188,8 +189,7 @@ static enum weir_status move_accepted(struct weir_ack_group *self,
     enum weir_status status;
 
     if (rows == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu acks",
-                              self->count);
+        return weir_no_memory_for(error, "%zu acks", self->count);
     status = list_rows(self, rows, &count, error);
     if (status == WEIR_OK && count > 0)
         status = weir_connection_execute_many(connection, &SQL_MOVE, rows, count, MOVED,

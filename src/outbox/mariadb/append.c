@@ -5,6 +5,7 @@
  * opens no read view in a transaction of the application's, and is never old. It also
  * tells whether the session is one in which a row arrives as it was sent.
  */
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "outbox/mariadb/log.h"
 
@@ -196,7 +197,7 @@ enum weir_status weir_log_maria_append(const struct weir_outbox_log *self,
     if (count > FEW_ROWS) {
         many = weir_heap_zalloc_array(heap, count, APPEND_COLUMNS * sizeof many[0]);
         if (many == NULL)
-            return weir_error_set(error, WEIR_NO_MEMORY, "append: out of memory");
+            return weir_no_memory(error, "append");
     }
     status = append_with(connection, many != NULL ? many : few, entries, count, error);
     weir_heap_free(heap, many);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "outbox/columns_json.h"
 #include "outbox/lease/lease_ops.h"
@@ -129,8 +130,8 @@ static enum weir_status take_picked(struct weir_lease_taking *self,
     enum weir_status status;
 
     if (rows == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", self->taken,
-                              WEIR_NOUN(self->taken, "lease", "leases"));
+        return weir_no_memory_for(error, "%zu %s", self->taken,
+                                  WEIR_NOUN(self->taken, "lease", "leases"));
     for (size_t i = 0; i < self->taken; i++) {
         struct weir_value *row = &rows[i * WIDTH];
 
@@ -194,8 +195,8 @@ static struct own *sort_leases(const struct weir_heap *heap,
     struct own *own = weir_heap_zalloc_array(heap, count, sizeof *own);
 
     if (own == NULL) {
-        (void)weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
-                             WEIR_NOUN(count, "lease", "leases"));
+        (void)weir_no_memory_for(error, "%zu %s", count,
+                                 WEIR_NOUN(count, "lease", "leases"));
         return NULL;
     }
     for (size_t i = 0; i < count; i++)
@@ -270,9 +271,8 @@ static enum weir_status extend(struct renew_call *self,
     enum weir_status status = WEIR_OK;
 
     if (rows == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s",
-                              renewal->count,
-                              WEIR_NOUN(renewal->count, "lease", "leases"));
+        return weir_no_memory_for(error, "%zu %s", renewal->count,
+                                  WEIR_NOUN(renewal->count, "lease", "leases"));
     for (size_t i = 0; i < renewal->count; i++) {
         if (!renewal->leases[i].kept)
             continue;
@@ -357,9 +357,8 @@ static enum weir_status release(struct weir_lease_giving *giving,
     enum weir_status status = WEIR_OK;
 
     if (own == NULL || rows == NULL)
-        status =
-            weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", giving->count,
-                           WEIR_NOUN(giving->count, "lease", "leases"));
+        status = weir_no_memory_for(error, "%zu %s", giving->count,
+                                    WEIR_NOUN(giving->count, "lease", "leases"));
     for (size_t i = 0; i < giving->count && status == WEIR_OK; i++) {
         rows[WIDTH * i] = weir_integer(own[i].key.subscription);
         rows[WIDTH * i + 1] = weir_integer(own[i].key.pid);

@@ -5,6 +5,7 @@
  * a row. Such a *run* is moved by its range; what is scattered goes in one list for
  * all, and so do runs once they have taken too long.
  */
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "outbox/mariadb/log.h"
 
@@ -559,7 +560,7 @@ static enum weir_status move_once(const struct weir_outbox_log *log,
 
     move.picks = weir_heap_alloc(heap, WEIR_MOVE_ROWS_MAX * sizeof *move.picks);
     if (move.picks == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "move: out of memory");
+        return weir_no_memory(error, "move");
     weir_buf_init(&move.list, heap, LIST_SIZE_MAX);
     status = move_and_publish(&move, connection, error);
     if (status == WEIR_OK)

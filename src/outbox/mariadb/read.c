@@ -15,6 +15,7 @@
  * Between the two a row may be swept or set aside. Then the page ends in front of it,
  * and the next one finds it where it is.
  */
+#include "base/no_memory.h"
 #include "outbox/mariadb/log.h"
 
 #include "base/assert.h"
@@ -314,7 +315,7 @@ enum weir_status weir_log_maria_read(const struct weir_outbox_log *self,
     page->at_head = false;
     page->rows = 0;
     if (slots == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "read: out of memory");
+        return weir_no_memory(error, "read");
     for (int n = 0; n < TRIES_MAX && status == WEIR_OK && !page->at_head &&
                     weir_log_position_equal(page->end, page->after);
          n++)

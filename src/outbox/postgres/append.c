@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "db/wake.h"
 
 /* Enough for the round trip not to matter, and no more than a few megabytes of arrays. */
@@ -141,7 +142,7 @@ static enum weir_status append_chunk(struct weir_connection *connection,
         return append_one(connection, entries, channel, error);
     elements = weir_heap_zalloc_array(heap, CHANNEL * count, sizeof *elements);
     if (elements == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "append: out of memory");
+        return weir_no_memory(error, "append");
     for (size_t i = 0; i < count; i++)
         lay_out(&entries[i], elements + i, count);
     for (size_t i = 0; i < CHANNEL; i++)

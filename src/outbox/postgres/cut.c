@@ -34,6 +34,7 @@
 
 #include "base/count.h"
 #include "base/fault_point.h"
+#include "base/no_memory.h"
 #include "db/clock.h"
 #include "outbox/postgres/statements.h"
 #include "weir/time.h"
@@ -276,7 +277,7 @@ static enum weir_status load_cut(struct weir_rows *rows, struct weir_arena *aren
     char *copy = weir_arena_alloc(arena, snap.size + 1);
 
     if (copy == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "read cuts: out of memory");
+        return weir_no_memory(error, "read cuts");
     memcpy(copy, snap.data, snap.size);
     *out = (struct weir_pg_cut){
         .no = weir_rows_integer(rows, 0),

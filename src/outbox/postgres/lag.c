@@ -24,6 +24,7 @@
 #include "outbox/postgres/lag.h"
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "db/clock.h"
 #include "outbox/postgres/statements.h"
 #include "outbox/read_lock_timeout.h"
@@ -92,7 +93,7 @@ static enum weir_status add_entry(struct tally *self, struct weir_rows *rows,
     if (self->entries == NULL)
         self->entries = weir_heap_zalloc_array(self->heap, all, sizeof *self->entries);
     if (self->entries == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "lag: out of memory");
+        return weir_no_memory(error, "lag");
     self->entries[self->count++] = (struct entry){
         .subscription = weir_rows_integer(rows, 0),
         .pid = weir_rows_integer(rows, 1),
@@ -222,7 +223,7 @@ static enum weir_status list_strips(const struct tally *self, int64_t mark,
     *count = 0;
     *starts = weir_heap_zalloc_array(self->heap, most, sizeof **starts);
     if (*starts == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "lag: out of memory");
+        return weir_no_memory(error, "lag");
     (*starts)[(*count)++] = weir_integer(mark);
     for (size_t i = 0; i < self->pieces; i++) {
         const struct piece *piece = &self->piece[i];
@@ -602,7 +603,7 @@ enum weir_status weir_pg_lag(const struct weir_outbox_log *self,
     enum weir_status status;
 
     if (tally == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "lag: out of memory");
+        return weir_no_memory(error, "lag");
     tally->heap = heap;
     tally->connection = connection;
     tally->question = *question;

@@ -25,6 +25,7 @@
 #include "outbox/postgres/read.h"
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "outbox/postgres/page.h"
 
 enum {
@@ -133,7 +134,7 @@ static enum weir_status make_pids(const struct weir_heap *heap,
         return WEIR_OK;
     *out = weir_heap_zalloc_array(heap, page->pid_count + 1, sizeof **out);
     if (*out == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "read: out of memory");
+        return weir_no_memory(error, "read");
     for (size_t i = 0; i < page->pid_count; i++)
         (*out)[i] = weir_integer(page->pids[i]);
     return WEIR_OK;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/permissions.h"
 #include "base/text.h"
 #include "outbox/lease/liveness_ops.h"
@@ -43,7 +44,7 @@ static enum weir_status name_file(struct weir_liveness *self, struct weir_db *db
         if (self->path != NULL)
             (void)weir_text_format(self->path, size, "%s" SUFFIX, database);
         else
-            status = weir_error_set(error, WEIR_NO_MEMORY, "out of memory");
+            status = weir_no_memory(error, NULL);
     }
     weir_db_release(db, connection);
     return status;

@@ -12,6 +12,7 @@
 
 #include "base/assert.h"
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "outbox/log/page.h"
 
 enum {
@@ -147,7 +148,7 @@ static enum weir_status sqlite_append(const struct weir_outbox_log *self,
         return append_with(connection, few, entries, count, error);
     many = weir_heap_zalloc_array(heap, count, APPEND_COLUMNS * sizeof many[0]);
     if (many == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "append: out of memory");
+        return weir_no_memory(error, "append");
     status = append_with(connection, many, entries, count, error);
     weir_heap_free(heap, many);
     return status;

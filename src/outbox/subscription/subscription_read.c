@@ -8,6 +8,7 @@
 
 #include "base/heap.h"
 #include "base/list.h"
+#include "base/no_memory.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
 #include "weir/inspect.h"
@@ -73,8 +74,7 @@ static enum weir_status collect(struct weir_outbox *outbox, const char *queue,
         if (entry != NULL)
             weir_list_append(out, &entry->link);
         else
-            status = weir_error_set(error, WEIR_NO_MEMORY,
-                                    "read subscriptions: out of memory");
+            status = weir_no_memory(error, "read subscriptions");
     }
     weir_rows_close(&rows);
     weir_db_release(outbox->db, connection);

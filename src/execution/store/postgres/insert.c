@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "execution/store/postgres/store.h"
 #include "execution/store/store_statements.h"
@@ -116,8 +117,8 @@ static enum weir_status batch_init(struct batch *self, const struct weir_store *
         return WEIR_OK;
     self->rows = weir_heap_zalloc_array(store->heap, count, sizeof *self->rows);
     if (self->rows == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", count,
-                              WEIR_NOUN(count, "row", "rows"));
+        return weir_no_memory_for(error, "%zu %s", count,
+                                  WEIR_NOUN(count, "row", "rows"));
     return weir_columns_init(&self->table, store->heap, width, count, error);
 }
 

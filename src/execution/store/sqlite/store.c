@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/no_memory.h"
 #include "base/noun.h"
 #include "execution/store/store_columns.h"
 #include "execution/store/store_statements.h"
@@ -170,9 +171,7 @@ static enum weir_status make_numbers(const struct weir_store *self, size_t count
                                      int64_t **out, struct weir_error *error)
 {
     *out = weir_heap_zalloc_array(self->heap, count, sizeof **out);
-    return *out != NULL ? WEIR_OK
-                        : weir_error_set(error, WEIR_NO_MEMORY,
-                                         "no memory for %zu numbers", count);
+    return *out != NULL ? WEIR_OK : weir_no_memory_for(error, "%zu numbers", count);
 }
 
 static enum weir_status load(const struct weir_store *self,
@@ -311,8 +310,8 @@ static enum weir_status pick_ready(const struct weir_store *self,
 
     choice.best = weir_heap_zalloc_array(self->heap, query->limit, sizeof *choice.best);
     if (choice.best == NULL)
-        return weir_error_set(error, WEIR_NO_MEMORY, "no memory for %zu %s", query->limit,
-                              WEIR_NOUN(query->limit, "execution", "executions"));
+        return weir_no_memory_for(error, "%zu %s", query->limit,
+                                  WEIR_NOUN(query->limit, "execution", "executions"));
     for (size_t i = 0; i < query->lane_count && status == WEIR_OK; i++) {
         for (size_t j = 0; j < query->capability_set_count && status == WEIR_OK; j++)
             status = choose_of(&choice, connection, query->lanes[i],
