@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/base64.h"
+#include "base/codec/base64.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/utf8.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
+#include "base/codec/base64.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/text.h"

@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-#include "base/base64.h"
+#include "base/codec/base64.h"
 #include "base/count.h"
 #include "base/noun.h"
 #include "base/utf8.h"

@@ -3,7 +3,7 @@
  */
 #include "execution/flow/composition.h"
 
-#include "base/base64.h"
+#include "base/codec/base64.h"
 #include "base/json.h"
 #include "base/json_value.h"
 #include "base/utf8.h"

@@ -1,5 +1,5 @@
-/* Tests of base/base64.c. */
-#include "base/base64.h"
+/* Tests of base/codec/base64.c. */
+#include "base/codec/base64.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * base64.c - three bytes become four letters, gathered before they are appended.
  */
-#include "base/base64.h"
+#include "base/codec/base64.h"
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /*
  * base64.h - bytes as letters (RFC 4648, section 4: with padding, in one line).
  */
-#ifndef WEIR_BASE_BASE64_H
-#define WEIR_BASE_BASE64_H
+#ifndef WEIR_BASE_CODEC_BASE64_H
+#define WEIR_BASE_CODEC_BASE64_H
 
 #include <stddef.h>
 
