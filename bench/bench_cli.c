@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kit/temp_dir.h"
 #include "lib/choice.h"
 #include "lib/clock.h"
 #include "lib/database.h"
@@ -24,7 +25,6 @@
 #include "lib/program.h"
 #include "lib/sample.h"
 #include "lib/table.h"
-#include "lib/temp_dir.h"
 
 enum { BATCH = 1000, QUEUES = 10, PATH_SIZE = 512, WORDS_SIZE = 2048 };
 

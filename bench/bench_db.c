@@ -16,12 +16,12 @@
 #include <string.h>
 
 #include "db/connection.h"
+#include "kit/server/server.h"
 #include "lib/bare.h"
 #include "lib/clock.h"
 #include "lib/must.h"
 #include "lib/proc.h"
 #include "lib/sample.h"
-#include "lib/server.h"
 #include "lib/table.h"
 
 enum { ROWS_TO_FIND = 1000, BATCH = 1000, BODIES = 64 };

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "kit/temp_dir.h"
 #include "lib/choice.h"
 #include "lib/clock.h"
 #include "lib/database.h"
@@ -25,7 +26,6 @@
 #include "lib/outbox_load.h"
 #include "lib/sample.h"
 #include "lib/table.h"
-#include "lib/temp_dir.h"
 
 enum { BATCH = 100, LAP = 5000, PATH_SIZE = 512 };
 

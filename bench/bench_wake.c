@@ -32,12 +32,12 @@
 #include <sqlite3.h>
 
 #include "db/wake.h"
+#include "kit/server/server.h"
 #include "lib/clock.h"
 #include "lib/must.h"
 #include "lib/pool.h"
 #include "lib/proc.h"
 #include "lib/sample.h"
-#include "lib/server.h"
 #include "lib/table.h"
 
 struct plan {

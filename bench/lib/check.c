@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 void weir_test_fail(const char *file, int line, const char *format, ...)
 {

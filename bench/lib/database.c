@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kit/server/server.h"
+#include "kit/temp_dir.h"
 #include "lib/must.h"
-#include "lib/server.h"
-#include "lib/temp_dir.h"
 
 enum { DATABASES_MAX = 32 };
 

@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kit/server/process.h"
+#include "kit/temp_dir.h"
 #include "lib/clock.h"
 #include "lib/must.h"
-#include "lib/process.h"
-#include "lib/temp_dir.h"
 
 #define WAIT_LIMIT_NS WEIR_SECONDS(120)
 #define LOOK_NS WEIR_MILLISECONDS(1)

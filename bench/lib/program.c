@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kit/server/process.h"
+#include "kit/temp_dir.h"
 #include "lib/clock.h"
 #include "lib/must.h"
-#include "lib/process.h"
-#include "lib/temp_dir.h"
 
 enum { PATH_SIZE = 4096, COMMAND_SIZE = 4096 };
 

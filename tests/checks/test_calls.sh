@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The library does not print, exit, handle signals or read clocks behind its host's back.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 calls=$root/script/check/calls
 

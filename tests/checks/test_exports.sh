@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The libraries offer names that start with weir_, and no others.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 exports=$root/script/check/exports
 build=$root/build/release

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The formatter has the last word.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 format=$root/script/check/format
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every guarantee is shown by tests that are there, on each engine that it is given for.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 guarantees=$root/script/check/guarantees
 sample=$root/tests/checks/bad/guarantees

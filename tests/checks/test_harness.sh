@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # A test that fails, in whatever way, is counted as failed.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 sample=$root/tests/checks/bad/harness
 for name in test_mixed test_deaths; do
     gcc -std=c11 -D_GNU_SOURCE -I"$root/include" -I"$root/src" -I"$root/tests" \
-        "$sample/$name.c" "$root/tests/lib/main.c" "$root/build/release/libweir.a" \
+        "$sample/$name.c" "$root/tests/kit/main.c" "$root/build/release/libweir.a" \
         -lcmocka -pthread -lm -o "$scratch/$name"
 done
 

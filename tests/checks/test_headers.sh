@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Each public header can be the first and only one, in C and in C++.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 headers=$root/script/check/headers
 sample=$root/tests/checks/bad/headers

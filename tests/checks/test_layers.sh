@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Layers include only from those before them.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 layers=$root/script/check/layers
 sample=$root/tests/checks/bad/layers

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # clang builds everything and proves the lock annotations.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 # Compile one file of the tree or of the samples as the clang preset does.
 compile() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The README.md of a folder names its files.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 map=$root/script/check/map
 sample=$root/tests/checks/bad/map

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The pages about the internals name no test that is not there.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 mapping=$root/script/check/mapping
 sample=$root/tests/checks/bad/mapping

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Counts in texts have the word that belongs to them.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 plurals=$root/script/check/plurals
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tables are named with their schema or database.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 qualified=$root/script/check/qualified
 

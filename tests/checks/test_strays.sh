@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Build products stay in build/, which git ignores.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 strays=$root/script/check/strays
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Nothing unfinished, nobody's home folder and no old word is left in the tree.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 words=$root/script/check/words
 

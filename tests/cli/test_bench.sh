@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # `weir bench`: what it measures, and that it leaves nothing behind. Whether a figure is good is
 # not asked here.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 # But for those of the execution engine.
 queues() {

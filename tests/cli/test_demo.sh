@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # `weir demo`: its options, the forms of its output, every way it can end, and that its verdict is
 # bad when something was broken.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 escape=$'\033'
 queue=weir-demo

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `weir dlq ...`: dead letters as their operator sees them.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 rejecter=$scratch/rejecter
 gcc -std=c11 -I"$root/include" "$root/tests/cli/rejecter.c" "$(dirname "$weir")/libweir.a" \

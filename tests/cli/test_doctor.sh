@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `weir doctor`: what it finds, what it says to do about it, and its exit code.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 finds_nothing_wrong() {
     ends 0 doctor
@@ -162,7 +162,7 @@ finds_no_file() {
 }
 
 finds_no_database_in_it() {
-    ends 1 doctor --json --db "sqlite:$root/tests/lib/tap.sh"
+    ends 1 doctor --json --db "sqlite:$root/tests/kit/tap.sh"
     json '.findings[] | select(.check == "database") | .verdict == "broken"'
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `weir enqueue`: one message in its three forms, and lines from a pipe.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 # queue NAME: a new one of 4 partitions.
 queue() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The variables that processes of `relay --to exec:` and `work` get are those of docs/cli.md.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 unset "${!WEIR_@}" # of whoever runs the tests: processes inherit them
 db=sqlite:$scratch/main.db

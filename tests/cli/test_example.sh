@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The README's first program compiles, does what the README says, and is the one in examples/.
 # The other examples compile too, print what is said here, and stay short.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
 
 weir=${WEIR:-$root/build/release/weir}
 library=$(dirname "$weir")/libweir.a

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # `weir submit` and `weir execution ...`: executions as those see them who submit them, work on them
 # by hand, and look after them. Workers that run are in test_flow_work.sh.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 # submit LANE [OPTION...]: prints the id.
 submit() {

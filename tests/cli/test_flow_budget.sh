@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `weir budget ...`: limits, what is reported, and executions that wait for a budget.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 nobody='1-00000000-0000-0000-0000-000000000000'
 

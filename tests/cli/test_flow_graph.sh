@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # `weir flow create, add, edge, show, list` and `cancel`: executions that wait for each
 # other, as those see them who plan them and those who ask why something does not move.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 export LC_ALL=C
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `weir execution suspend` and what answers it: waitpoints, tokens, signals, operators, the key.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 nobody='1-00000000-0000-0000-0000-000000000000'
 no_token=k1:$(printf '0%.0s' {1..64})

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # `weir work` and `weir supervise`: processes that run until they are stopped, or until
 # nothing is left.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 # submit LANE [OPTION...]: prints the id.
 submit() {

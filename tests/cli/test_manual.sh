@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What is made of the table of commands besides --help: the manual page and the completion.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 WEIR_DB=sqlite:$scratch/a.db
 export WEIR_DB

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `weir migrate`: makes the tables once, says what it did, and shows what it would do.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 newest=13 # of the changes that the program knows
 

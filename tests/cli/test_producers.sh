@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # weir_enqueue() in SQL, from each engine's own client: what it enqueues is delivered like what the
 # library enqueues, and what the library refuses it refuses in the same words.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 extension=$(dirname "$weir")/extension/weir # SQLite knows what is behind the dot
 vectors=$root/tests/vectors/keys.tsv

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The program as a whole: version, help, and what it says to mistakes.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 weir=${WEIR:-$root/build/release/weir}
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `weir queue ...`: add, set, list, pause, resume and remove.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 adds_once() {
     ends 0 queue add once --partitions 8

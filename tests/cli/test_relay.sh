@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `weir relay`: what arrives where, how it ends, and what it says on the way.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 # queue NAME [FROM TO]: a new one of 4 partitions, with these numbers in it.
 queue() {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # `weir migrate --restored`: a database that was restored elsewhere neither takes messages nor
 # delivers any until somebody says that it may.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 # A database with three messages that nobody has had and one that `default` has, and the place
 # where its dump was restored.

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `weir migrate --roles`: four roles, each of which can do its work and nothing else.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 # as ROLE [ARG...]: the database for a user who has this role and nothing else.
 as() {

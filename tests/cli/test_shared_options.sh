@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # What all commands on a database share: --db and its mistakes, --json, --quiet, and where options
 # may stand.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 file=sqlite:$scratch/a.db
 "$weir" migrate --db "$file" --quiet
@@ -87,7 +87,7 @@ for engine in postgresql mariadb; do
     it "tells a database that does not exist, on $engine" no_such_database "$engine"
 done
 it 'tells a file that is no database' \
-    each_command 1 'not a database' --db "sqlite:$root/tests/lib/tap.sh"
+    each_command 1 'not a database' --db "sqlite:$root/tests/kit/tap.sh"
 it 'finds the database by environment, or by --db first' finds_the_database_by_environment
 it 'takes options anywhere' takes_options_anywhere
 it 'takes several hosts, and the one that takes writes' takes_several_hosts

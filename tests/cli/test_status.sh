@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `weir status`: queues, partitions and processes; at once, also with a million waiting.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 shows_that_there_is_nothing() {
     ends 0 status

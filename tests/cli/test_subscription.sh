@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `weir subscription ...`: list, pause, resume, seek and remove.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 # queue NAME [MESSAGES]: of one partition.
 queue() {

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crash/flows/flows_crash.h"
 #include "db/clock.h"
-#include "lib/flow_engines.h"
-#include "lib/flows_crash.h"
-#include "lib/outbox_engines.h"
+#include "kit/execution/flow_engines.h"
+#include "kit/outbox/outbox_engines.h"
 #include "weir/suspension.h"
 
 enum {

@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <string.h>
 
-#include "lib/effects.h"
-#include "lib/outbox_engines.h"
-#include "lib/process.h"
-#include "lib/process_pool.h"
+#include "kit/outbox/effects.h"
+#include "kit/outbox/outbox_engines.h"
+#include "kit/outbox/process_pool.h"
+#include "kit/server/process.h"
 
 enum { INNOCENT = 15, ATTEMPTS_MAX = 2, MESSAGES = 10, POISON = 1 };
 

@@ -5,10 +5,10 @@
  */
 #include <stdio.h>
 
-#include "lib/effects.h"
-#include "lib/outbox_engines.h"
-#include "lib/process.h"
-#include "lib/process_pool.h"
+#include "kit/outbox/effects.h"
+#include "kit/outbox/outbox_engines.h"
+#include "kit/outbox/process_pool.h"
+#include "kit/server/process.h"
 #include "weir/inspect.h"
 
 enum { PARTITIONS = 8, MESSAGES = 20000, KILLS = 8, PROCESSES = 2 };

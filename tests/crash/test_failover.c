@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contract/outbox/lease_fixture.h"
+#include "contract/outbox/lease/lease_fixture.h"
+#include "crash/order/order_run.h"
 #include "db/clock.h"
-#include "lib/order_run.h"
-#include "lib/outbox_fixture.h"
-#include "lib/standby.h"
+#include "kit/outbox/outbox_fixture.h"
+#include "kit/server/standby.h"
 
 enum { LOST = 200 }; /* at least, and some more */
 enum { FAILOVERS = 2, FAILOVERS_LONG = 10, BETWEEN = 4000, SEGMENT_BITS = 12 };

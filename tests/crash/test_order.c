@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contract/outbox/lease_fixture.h"
+#include "contract/outbox/lease/lease_fixture.h"
+#include "crash/order/order_run.h"
 #include "db/clock.h"
-#include "lib/order_run.h"
-#include "lib/outbox_engines.h"
+#include "kit/outbox/outbox_engines.h"
 
 /* Segments that a few seconds fill and the sweep can empty meanwhile. A bug is seen in
  * most runs of PLANTED messages, and looked for again where it is not. */

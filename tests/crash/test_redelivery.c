@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/outbox_engines.h"
-#include "lib/process.h"
-#include "lib/process_pool.h"
+#include "kit/outbox/outbox_engines.h"
+#include "kit/outbox/process_pool.h"
+#include "kit/server/process.h"
 
 /* The `n`th message, from 1, that was given to anybody. */
 static const struct process_pool_record *

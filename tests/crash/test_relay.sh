@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # `weir relay` that is killed, stopped and mistreated while messages come. What must hold is in
-# lib/relay_audit.awk.
-. "$(dirname "$0")/../lib/tap.sh"
-. "$(dirname "$0")/../lib/server.sh"
-. "$(dirname "$0")/../lib/cli.sh"
+# crash/relay_audit.awk.
+. "$(dirname "$0")/../kit/tap.sh"
+. "$(dirname "$0")/../kit/server.sh"
+. "$(dirname "$0")/../kit/cli.sh"
 
 partitions=8
 producers=2
@@ -75,7 +75,7 @@ read_lines() {
 }
 
 audit() {
-    awk -v partitions=$partitions -f "$root/tests/lib/relay_audit.awk" "$scratch/sent" \
+    awk -v partitions=$partitions -f "$root/tests/crash/relay_audit.awk" "$scratch/sent" \
         "${2:-$scratch/marks}" "${1:-$scratch/lines}"
 }
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/fault_point.h"
-#include "lib/dead_letter_fixture.h"
-#include "lib/process.h"
+#include "kit/outbox/dead_letter_fixture.h"
+#include "kit/server/process.h"
 #include "outbox/outbox.h"
 
 enum { MANY = 2 * WEIR_DEAD_LETTER_STEP + 37 };

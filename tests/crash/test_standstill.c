@@ -13,7 +13,7 @@
 #include "contract/db/child.h"
 #include "contract/flow/flow_fixture.h"
 #include "db/db.h"
-#include "lib/outbox_fixture.h"
+#include "kit/outbox/outbox_fixture.h"
 #include "outbox/outbox.h"
 #include "weir/budget.h"
 

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crash/torture/torture.h"
 #include "db/clock.h"
-#include "lib/outbox_engines.h"
-#include "lib/torture.h"
+#include "kit/outbox/outbox_engines.h"
 
 enum {
     FAULTS = 60,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What is installed can be used from C, C++ and CMake by somebody without our sources.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 prefix=$scratch/prefix
 consumer=$root/tests/e2e/consumer

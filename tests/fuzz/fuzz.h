@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "base/assert.h"
-#include "lib/test.h"
+#include "kit/test.h"
 
 /* Returns 0. The bytes are the harness's for the call only. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What can be seen of weir from outside is what the golden files say.
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../kit/tap.sh"
 
 golden=$root/script/golden
 lib=$root/tests/golden/lib

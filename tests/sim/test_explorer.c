@@ -32,7 +32,7 @@
 
 #include "base/fault_point.h"
 #include "base/random.h"
-#include "lib/test.h"
+#include "kit/test.h"
 #include "ward/executor.h"
 #include "ward/sim.h"
 #include "ward/worker.h"

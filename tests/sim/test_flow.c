@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/flow_sim.h"
-#include "lib/test.h"
+#include "kit/sim/flow_sim.h"
+#include "kit/test.h"
 
 enum {
     SEEDS = 2000,

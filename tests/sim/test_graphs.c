@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/graph_run.h"
-#include "lib/sim_process.h"
-#include "lib/sqlite_file.h"
-#include "lib/temp_dir.h"
-#include "lib/test.h"
+#include "kit/db/sqlite_file.h"
+#include "kit/execution/graph_run.h"
+#include "kit/sim/sim_process.h"
+#include "kit/temp_dir.h"
+#include "kit/test.h"
 #include "weir/executions.h"
 #include "weir/outbox.h"
 

@@ -10,8 +10,8 @@
  * Each pair is run in all orders, three together in a sample, in all with WEIR_LONG=1.
  * And the tests are tested: with a bug planted, some order must show it.
  */
-#include "lib/log_interleaving.h"
-#include "lib/pg_outbox.h"
+#include "kit/outbox/log_interleaving.h"
+#include "kit/outbox/pg_outbox.h"
 
 enum { SAMPLES = 60 };
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/sim.h"
-#include "lib/test.h"
+#include "kit/sim/sim.h"
+#include "kit/test.h"
 
 enum { SEEDS = 2000, SEEDS_LONG = 100000, SEEDS_FOR_A_BUG = 1000, SHRINK_RUNS = 60 };
 

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/sim_process.h"
-#include "lib/temp_dir.h"
-#include "lib/test.h"
+#include "kit/sim/sim_process.h"
+#include "kit/temp_dir.h"
+#include "kit/test.h"
 #include "outbox/delivery/partition_table.h"
 #include "outbox/outbox.h"
 #include "weir/outbox.h"

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 /* What child_wait() returns is what the body returned: 0 to 125. */
 typedef int (*child_fn)(void *argument);

@@ -13,7 +13,7 @@
 #define WEIR_TEST_MIGRATION_FIXTURE_H
 
 #include "db/migrate.h"
-#include "lib/engines.h"
+#include "kit/db/engines.h"
 
 enum { MIGRATION_FIXTURE_NEWEST = 4 };
 

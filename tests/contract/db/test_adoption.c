@@ -11,7 +11,7 @@
 #include <mysql.h>
 #include <sqlite3.h>
 
-#include "lib/engines.h"
+#include "kit/db/engines.h"
 
 enum { TEXT_SIZE = 64 * 1024 };
 

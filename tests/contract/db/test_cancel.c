@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "lib/engines.h"
+#include "kit/db/engines.h"
 
 /* Takes longer than any test waits. */
 static const struct weir_sql SQL_SLOW[] = {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "db/db.h"
-#include "lib/engines.h"
+#include "kit/db/engines.h"
 
 enum { HELD_MAX = 8 };
 

@@ -11,7 +11,7 @@
 #include "base/fault_point.h"
 #include "db/db.h"
 #include "db/transact.h"
-#include "lib/engines.h"
+#include "kit/db/engines.h"
 
 static const struct weir_sql SQL_ADD = {
     .name = "add",

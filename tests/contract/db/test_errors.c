@@ -18,7 +18,7 @@
 #include <mysql.h>
 #include <sqlite3.h>
 
-#include "lib/engines.h"
+#include "kit/db/engines.h"
 
 enum { ENGINES = 3, CELL_SIZE = 64 };
 

@@ -15,9 +15,9 @@
 #include "db/db.h"
 #include "db/sqlite/write_waiters.h"
 #include "db/transact.h"
-#include "lib/alloc_failures.h"
-#include "lib/engines.h"
-#include "lib/tcp_proxy.h"
+#include "kit/alloc_failures.h"
+#include "kit/db/engines.h"
+#include "kit/server/tcp_proxy.h"
 
 enum { CALLS_MIN = 12, CALLS_MAX = 500 }; /* of a scenario into a driver */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/engines.h"
+#include "kit/db/engines.h"
 
 enum { COLUMNS = 7 };
 

@@ -9,8 +9,8 @@
 
 #include <mysql.h>
 
-#include "lib/engines.h"
-#include "lib/temp_dir.h"
+#include "kit/db/engines.h"
+#include "kit/temp_dir.h"
 
 /* An address of this machine that is not known for one: it takes what any other host
  * takes. */

@@ -14,7 +14,7 @@
 
 #include "contract/db/child.h"
 #include "contract/db/migration_fixture.h"
-#include "lib/process.h"
+#include "kit/server/process.h"
 #include "weir/version.h"
 
 static void run_dump(struct fixture *fixture, const char *text);

@@ -23,7 +23,7 @@
 #include <weir/ward.h>
 
 #include "db/transact.h"
-#include "lib/engines.h"
+#include "kit/db/engines.h"
 
 enum { WORKERS = 8, THREADS = 4, CHILDREN = 3, ENTRIES = 5 };
 

@@ -12,8 +12,8 @@
 #include <libpq-fe.h>
 
 #include "execution/grants.h"
-#include "lib/outbox_engines.h"
-#include "lib/process.h"
+#include "kit/outbox/outbox_engines.h"
+#include "kit/server/process.h"
 #include "outbox/roles.h"
 #include "outbox/schema.h"
 #include "weir/budget.h"

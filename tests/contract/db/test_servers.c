@@ -1,7 +1,7 @@
 /*
- * Tests of lib/server.c: what the others rely on.
+ * Tests of kit/server/server.c: what the others rely on.
  */
-#include "lib/server.h"
+#include "kit/server/server.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/process.h"
-#include "lib/test.h"
+#include "kit/server/process.h"
+#include "kit/test.h"
 
 static void comes_back_with_its_data(enum weir_engine engine,
                                      void (*end)(struct server *));

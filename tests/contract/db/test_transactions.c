@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "db/transact.h"
-#include "lib/engines.h"
+#include "kit/db/engines.h"
 
 static const struct weir_sql SQL_ADD = {
     .name = "add",

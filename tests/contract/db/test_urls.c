@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/engines.h"
+#include "kit/db/engines.h"
 
 #define SECRET "s3cret-word"
 

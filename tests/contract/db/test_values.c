@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "lib/engines.h"
+#include "kit/db/engines.h"
 
 #define COUNT_OF(list) (sizeof(list) / sizeof(list)[0])
 

@@ -29,7 +29,7 @@
 #include "contract/db/child.h"
 #include "db/db.h"
 #include "db/wake.h"
-#include "lib/engines.h"
+#include "kit/db/engines.h"
 
 static const struct weir_sql SQL_COUNT = {
     .name = "count",

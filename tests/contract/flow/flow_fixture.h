@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "execution/executions.h"
-#include "lib/flow_engines.h"
+#include "kit/execution/flow_engines.h"
 #include "weir/outbox.h"
 
 static inline struct weir_executions *flow_fixture_open_with(struct fixture *fixture,

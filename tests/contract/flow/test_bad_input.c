@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "contract/flow/flow_fixture.h"
-#include "lib/outbox_application.h"
+#include "kit/outbox/outbox_application.h"
 
 enum { LONG = 2048 };
 

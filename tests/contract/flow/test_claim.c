@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "contract/flow/flow_fixture.h"
-#include "lib/script.h"
+#include "kit/sim/script.h"
 
 static const char *const ORDERS = "orders";
 

@@ -9,7 +9,7 @@
 #include "contract/flow/peer.h"
 #include "execution/store/postgres/floors.h"
 #include "execution/store/store_statements.h"
-#include "lib/explain.h"
+#include "kit/db/explain.h"
 
 enum { HISTORY = 5000 };
 

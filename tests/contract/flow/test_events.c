@@ -1,9 +1,9 @@
 /*
  * Events: each happens once, with what it tells of, or not at all.
  */
+#include "contract/flow/flow/graphs.h"
 #include "contract/flow/flow_fixture.h"
-#include "contract/flow/graphs.h"
-#include "lib/outbox_fixture.h"
+#include "kit/outbox/outbox_fixture.h"
 
 struct setup {
     struct weir_outbox *outbox;

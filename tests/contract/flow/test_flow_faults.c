@@ -3,7 +3,7 @@
  * again.
  */
 #include "contract/flow/flow_fixture.h"
-#include "lib/outbox_fixture.h"
+#include "kit/outbox/outbox_fixture.h"
 
 /* `call` until it gets all the memory it wants, with one allocation after the other
  * failing. */

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "contract/flow/store_fixture.h"
+#include "contract/flow/store/store_fixture.h"
 #include "execution/store/store_columns.h"
 #include "execution/store/store_statements.h"
-#include "lib/explain.h"
+#include "kit/db/explain.h"
 
 enum {
     SORTS = 1,   /* what is sorted is limited */

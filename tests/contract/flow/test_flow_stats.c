@@ -4,8 +4,8 @@
  */
 #include "execution/stats.h"
 
-#include "contract/flow/graphs.h"
-#include "contract/flow/suspended.h"
+#include "contract/flow/flow/graphs.h"
+#include "contract/flow/wait/suspended.h"
 #include "weir/budget.h"
 
 struct lanes {

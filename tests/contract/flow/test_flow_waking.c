@@ -3,10 +3,10 @@
  * processes. Intervals are an hour, so nothing but a wake can have done it; and
  * statements are counted.
  */
-#include "contract/flow/graphs.h"
-#include "contract/flow/supervisor_fixture.h"
+#include "contract/flow/flow/graphs.h"
+#include "contract/flow/reconcile/supervisor_fixture.h"
 #include "execution/flow/resolve.h"
-#include "lib/script.h"
+#include "kit/sim/script.h"
 
 enum { HOUR_MS = 3600 * 1000 };
 

@@ -6,7 +6,7 @@
 
 #include "contract/flow/flow_fixture.h"
 #include "contract/flow/peer.h"
-#include "lib/outbox_application.h"
+#include "kit/outbox/outbox_application.h"
 
 static int64_t stored(struct fixture *fixture)
 {

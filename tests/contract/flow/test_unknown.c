@@ -3,7 +3,7 @@
  * says whose it is, in which column and which number, and changes nothing.
  */
 #include "contract/flow/flow_fixture.h"
-#include "contract/flow/supervisor_fixture.h"
+#include "contract/flow/reconcile/supervisor_fixture.h"
 
 static const char *const ORDERS = "orders";
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "db/clock.h"
-#include "lib/outbox_fixture.h"
-#include "lib/pg_outbox.h"
+#include "kit/outbox/outbox_fixture.h"
+#include "kit/outbox/pg_outbox.h"
 #include "outbox/queue/backlog.h"
 
 enum { LIMIT = 50, BEFORE = 110000, BEHIND = 40000, BATCH = 1000 };

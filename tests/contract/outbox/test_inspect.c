@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "lib/outbox_engines.h"
+#include "kit/outbox/outbox_engines.h"
 #include "weir/inspect.h"
 #include "weir/outbox.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fault_point.h"
-#include "lib/outbox_fixture.h"
+#include "kit/outbox/outbox_fixture.h"
 #include "outbox/outbox.h"
 #include "weir/metrics.h"
 

@@ -3,8 +3,8 @@
  */
 #include <string.h>
 
-#include "lib/outbox_application.h"
-#include "lib/outbox_fixture.h"
+#include "kit/outbox/outbox_application.h"
+#include "kit/outbox/outbox_fixture.h"
 #include "weir/stats.h"
 
 static struct weir_outbox *orders(struct fixture *fixture)

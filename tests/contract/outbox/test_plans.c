@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/explain.h"
-#include "lib/outbox_engines.h"
+#include "kit/db/explain.h"
+#include "kit/outbox/outbox_engines.h"
 #include "outbox/dead_letter/dead_letter_statements.h"
 #include "outbox/postgres/statements.h"
 

@@ -5,8 +5,8 @@
  */
 #include <libpq-fe.h>
 
-#include "lib/outbox_fixture.h"
-#include "lib/pg_outbox.h"
+#include "kit/outbox/outbox_fixture.h"
+#include "kit/outbox/pg_outbox.h"
 #include "weir/dead_letter.h"
 
 enum { PARTITIONS = 4, COUNT = 100 };

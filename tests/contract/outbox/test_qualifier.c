@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "db/db.h"
-#include "lib/adopted.h"
-#include "lib/effects.h"
-#include "lib/outbox_fixture.h"
+#include "kit/db/adopted.h"
+#include "kit/outbox/effects.h"
+#include "kit/outbox/outbox_fixture.h"
 #include "outbox/schema.h"
 
 enum { TEXT_SIZE = 1024, HELD = 4 };

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/outbox_application.h"
-#include "lib/outbox_fixture.h"
+#include "kit/outbox/outbox_application.h"
+#include "kit/outbox/outbox_fixture.h"
 
 enum { LARGE_SIZE = 200000, PAYLOAD_SIZE_MAX = 1 << 20 };
 

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "base/fault_point.h"
+#include "crash/order/order_run.h"
 #include "db/db.h"
-#include "lib/dump.h"
-#include "lib/order_run.h"
-#include "lib/outbox_fixture.h"
-#include "lib/pg_outbox.h"
+#include "kit/db/dump.h"
+#include "kit/outbox/outbox_fixture.h"
+#include "kit/outbox/pg_outbox.h"
 #include "outbox/mariadb/restore.h"
 #include "outbox/postgres/restore.h"
 #include "weir/stats.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "execution/grants.h"
-#include "lib/outbox_fixture.h"
-#include "lib/pg_outbox.h"
+#include "kit/outbox/outbox_fixture.h"
+#include "kit/outbox/pg_outbox.h"
 #include "outbox/roles.h"
 
 /* Tables of `former`, who is no superuser, and a function that the guest may call. */

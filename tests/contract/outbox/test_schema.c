@@ -1,7 +1,7 @@
 /*
  * The tables of the outbox: made once, and again without harm.
  */
-#include "lib/outbox_engines.h"
+#include "kit/outbox/outbox_engines.h"
 #include "outbox/schema.h"
 
 OUTBOX_TEST(schema, migrates_again_without_change)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/outbox_fixture.h"
+#include "kit/outbox/outbox_fixture.h"
 #include "weir/stats.h"
 
 enum { MESSAGES = 6, LINE_SIZE = 256 };

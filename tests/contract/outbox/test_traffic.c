@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "lib/outbox_fixture.h"
+#include "kit/outbox/outbox_fixture.h"
 #include "outbox/lease/process.h"
 #include "outbox/outbox.h"
 

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/fault_point.h"
-#include "lib/outbox_engines.h"
-#include "lib/temp_dir.h"
+#include "kit/outbox/outbox_engines.h"
+#include "kit/temp_dir.h"
 #include "outbox/outbox.h"
 #include "ward/system.h"
 #include "weir/inspect.h"

@@ -11,8 +11,8 @@ databases=(sqlite postgresql mariadb)
 libraries=(-lsqlite3 -lpq -lmariadb -lcrypto -lm -pthread)
 
 # server.sh sets a trap of its own only when it has no run; it removes scratch too.
-. "$root/tests/lib/server.sh"
-. "$root/tests/lib/cli.sh"
+. "$root/tests/kit/server.sh"
+. "$root/tests/kit/cli.sh"
 . "$lib/transcript.sh"
 
 # ---- help ------------------------------------------------------------------------------------

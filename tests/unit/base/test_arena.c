@@ -7,8 +7,8 @@
 
 #include "base/heap.h"
 #include "base/random.h"
-#include "lib/alloc_failures.h"
-#include "lib/test.h"
+#include "kit/alloc_failures.h"
+#include "kit/test.h"
 
 enum { NO_LIMIT = 1 << 30 };
 

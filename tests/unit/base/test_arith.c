@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 WEIR_TEST(arith, adds_sizes_up_to_the_largest)
 {

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 struct death {
     int signal_number; /* 0 when the child was not killed */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/heap.h"
 
 static void encodes(const void *bytes, size_t size, const char *want)

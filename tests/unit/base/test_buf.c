@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "lib/alloc_failures.h"
-#include "lib/test.h"
+#include "kit/alloc_failures.h"
+#include "kit/test.h"
 
 static enum weir_status write_a_page(const struct weir_heap *heap);
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/time.h"
 
 static char text[WEIR_DURATION_TEXT_SIZE];

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 enum { LENGTH_MAX = WEIR_ERROR_TEXT_SIZE - 1 };
 

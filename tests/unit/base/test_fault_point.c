@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 static void *pass_1000_times(void *arg);
 static void count_call(void *calls);

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "lib/alloc_failures.h"
-#include "lib/test.h"
+#include "kit/alloc_failures.h"
+#include "kit/test.h"
 
 static enum weir_status use_every_function(const struct weir_heap *heap);
 static void *allocate_and_free(void *heap);

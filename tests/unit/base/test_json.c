@@ -2,7 +2,7 @@
 #include "base/json.h"
 
 #include "base/buf.h"
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/heap.h"
 
 static void quotes(const char *text, const char *want)

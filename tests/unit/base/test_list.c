@@ -1,7 +1,7 @@
 /* Tests of base/list.h. */
 #include "base/list.h"
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 /* The link is not the first member, so that a wrong way back would show. */
 struct guest {

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 /* Remembers the last line and counts them. */
 struct listener {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 static void has_digest(const void *bytes, size_t size, const char *want)
 {

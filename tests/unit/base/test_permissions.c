@@ -3,7 +3,7 @@
  */
 #include "base/permissions.h"
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 static uint32_t parse(const char *text)
 {

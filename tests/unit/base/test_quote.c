@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 WEIR_TEST(quote, shows_a_short_value_as_it_is)
 {

@@ -1,7 +1,7 @@
 /* Tests of base/random.h. */
 #include "base/random.h"
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 enum { DRAW_COUNT = 100000 };
 

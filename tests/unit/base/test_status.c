@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 /* A status without an entry would give the text of no status at all. */
 WEIR_TEST(status, has_name_and_text_for_every_number)

@@ -1,7 +1,7 @@
 /* Tests of base/str.c. */
 #include "base/str.h"
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 static const struct weir_str NOTHING = {NULL, 0};
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 WEIR_TEST(text, fills_the_buffer_to_the_last_byte)
 {

@@ -2,7 +2,7 @@
  * databases too. */
 #include "base/utf8.h"
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 WEIR_TEST(utf8, tells_the_length_of_a_sequence)
 {

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 WEIR_TEST(version, is_the_three_numbers_with_dots)
 {

@@ -8,7 +8,7 @@
 
 #include "db/connection.h"
 #include "db/db.h"
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/executions.h"
 
 /* A database with the tables of the engine, and the book about it. */

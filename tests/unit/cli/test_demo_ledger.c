@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/time.h"
 
 enum { ADA = 0, BEN = 1, PARTITION = 3 };

@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "cli/flow/flow_chart_text.h"
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/heap.h"
 
 enum { MEMBERS_MAX = 64, EDGES_MAX = 1024, OUT_SIZE_MAX = 1 << 20 };

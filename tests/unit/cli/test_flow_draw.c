@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "lib/test.h"
+#include "kit/test.h"
 
 enum { NODES_MAX = 64, EDGES_MAX = 512, PICTURE_SIZE = 8192 };
 

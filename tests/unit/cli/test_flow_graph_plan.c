@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 static int read_plan(struct weir_flow_plan *plan, const char *text, size_t size)
 {

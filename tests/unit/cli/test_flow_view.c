@@ -2,7 +2,7 @@
  * Tests of cli/execution/execution_view.c: why an execution does not move, in words.
  */
 #include "cli/execution/execution_view.h"
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/time.h"
 
 #define NOW INT64_C(1800000000000000)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/execution/execution_words.h"
-#include "lib/test.h"
+#include "kit/test.h"
 
 static struct weir_claim claim_of(uint16_t partition, int64_t no, int64_t epoch)
 {

@@ -3,7 +3,7 @@
  */
 #include "cli/histogram.h"
 
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/time.h"
 
 WEIR_TEST(histogram, without_durations_has_percentiles_of_0)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/heap.h"
 
 /* All values, with a bar behind each. */

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 static int64_t parsed(const char *text)
 {

@@ -23,9 +23,9 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "db/driver.h"
-#include "lib/engines.h"
-#include "lib/server.h"
-#include "lib/test.h"
+#include "kit/db/engines.h"
+#include "kit/server/server.h"
+#include "kit/test.h"
 
 struct mariadb_fixture {
     struct server *server; /* borrowed */

@@ -23,8 +23,8 @@
 #include "base/heap.h"
 #include "db/driver.h"
 #include "db/postgres/link.h"
-#include "lib/server.h"
-#include "lib/test.h"
+#include "kit/server/server.h"
+#include "kit/test.h"
 #include "unit/ward/captured_log.h"
 
 struct postgres_fixture {

@@ -23,8 +23,8 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "db/driver.h"
-#include "lib/temp_dir.h"
-#include "lib/test.h"
+#include "kit/temp_dir.h"
+#include "kit/test.h"
 #include "unit/ward/captured_log.h"
 
 enum sqlite_fixture_kind { A_FILE, IN_MEMORY };

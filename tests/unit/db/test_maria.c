@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "lib/alloc_failures.h"
+#include "kit/alloc_failures.h"
 #include "unit/db/mariadb_fixture.h"
 
 static const struct weir_driver *const DRIVER = &weir_driver_mariadb;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 enum { UTF8MB4 = 45, BINARY = 63 };
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 WEIR_TEST(maria_error, decides_by_code)
 {

@@ -1,7 +1,7 @@
 /* Tests of db/mariadb/time.c. */
 #include "db/mariadb/time.h"
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 /* Microseconds and the same moment as MariaDB writes it. */
 struct pair {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "db/postgres/encode.h"
-#include "lib/test.h"
+#include "kit/test.h"
 
 /* A string literal with its zero bytes, as a column of this type. */
 #define decode(type, literal, wanted, out)                                               \

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "lib/alloc_failures.h"
-#include "lib/test.h"
+#include "kit/alloc_failures.h"
+#include "kit/test.h"
 
 /* An encoder on a heap that counts. */
 struct setup {

@@ -1,7 +1,7 @@
 /* Tests of db/postgres/error.c: codes to statuses, without a server. */
 #include "db/postgres/error.h"
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 WEIR_TEST(pg_error, decides_by_code)
 {

@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/alloc_failures.h"
+#include "kit/alloc_failures.h"
 #include "unit/db/postgres_fixture.h"
 #include "ward/system.h"
 

@@ -3,9 +3,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "lib/pooler.h"
-#include "lib/process.h"
-#include "lib/temp_dir.h"
+#include "kit/server/pooler.h"
+#include "kit/server/process.h"
+#include "kit/temp_dir.h"
 #include "unit/db/postgres_fixture.h"
 
 /* A stall whose links go through a pooler. */

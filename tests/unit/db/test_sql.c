@@ -7,8 +7,8 @@
 
 #include "base/heap.h"
 #include "db/value.h"
-#include "lib/alloc_failures.h"
-#include "lib/test.h"
+#include "kit/alloc_failures.h"
+#include "kit/test.h"
 
 /* One text, and what becomes of it. */
 struct expansion {

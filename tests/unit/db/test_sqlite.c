@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "db/connection.h"
-#include "lib/alloc_failures.h"
-#include "lib/test.h"
+#include "kit/alloc_failures.h"
+#include "kit/test.h"
 #include "unit/db/sqlite_fixture.h"
 
 static const struct weir_driver *const driver = &weir_driver_sqlite;

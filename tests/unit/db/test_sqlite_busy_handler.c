@@ -5,8 +5,8 @@
 #include <sched.h>
 
 #include "db/clock.h"
-#include "lib/script.h"
-#include "lib/test.h"
+#include "kit/sim/script.h"
+#include "kit/test.h"
 #include "unit/db/sqlite_fixture.h"
 #include "ward/system.h"
 

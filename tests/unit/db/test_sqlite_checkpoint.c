@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "contract/db/child.h"
-#include "lib/test.h"
+#include "kit/test.h"
 #include "unit/db/sqlite_fixture.h"
 #include "ward/system.h"
 

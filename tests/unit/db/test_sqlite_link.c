@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 #include "unit/db/faulty_vfs.h"
 #include "unit/db/sqlite_fixture.h"
 

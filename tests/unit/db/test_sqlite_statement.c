@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 #include "unit/db/sqlite_fixture.h"
 
 static const struct weir_driver *const driver = &weir_driver_sqlite;

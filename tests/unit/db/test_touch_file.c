@@ -11,7 +11,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 /* A folder of the test's own, and the file in it. */
 struct place {

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "lib/alloc_failures.h"
-#include "lib/test.h"
+#include "kit/alloc_failures.h"
+#include "kit/test.h"
 
 /* What no text for people may show. */
 #define SECRET "hunter2"

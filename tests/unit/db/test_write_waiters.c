@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include "lib/engines.h"
+#include "kit/db/engines.h"
 #include "ward/system.h"
 #include "weir/time.h"
 

@@ -9,7 +9,7 @@
 
 #include "execution/draft.h"
 #include "execution/rules.h"
-#include "lib/test.h"
+#include "kit/test.h"
 
 #define MS INT64_C(1000)
 #define SECOND (1000 * MS)

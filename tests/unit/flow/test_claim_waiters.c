@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/time.h"
 
 struct guest {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json_value.h"
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/heap.h"
 
 struct setup {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "lib/test.h"
+#include "kit/test.h"
 
 static struct weir_condition parsed(const char *text)
 {

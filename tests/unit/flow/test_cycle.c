@@ -4,7 +4,7 @@
 #include "execution/flow/cycle.h"
 
 #include "base/heap.h"
-#include "lib/test.h"
+#include "kit/test.h"
 
 enum { EDGES = 64 };
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 enum { PARTITIONS = 256 };
 

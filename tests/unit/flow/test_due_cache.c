@@ -4,7 +4,7 @@
  */
 #include "execution/reconcile/due_cache.h"
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 static struct weir_due_times times_at(int64_t now_us, int64_t delayed_us)
 {

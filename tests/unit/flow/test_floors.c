@@ -4,7 +4,7 @@
 #include "execution/store/floors.h"
 
 #include "execution/rules.h"
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/time.h"
 
 static const int64_t LANE = 7, CAPABILITY_SET = 0;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "lib/test.h"
+#include "kit/test.h"
 
 #define UUID "01902c5e-7d1a-7b3c-8f00-0123456789ab"
 

@@ -3,7 +3,7 @@
  */
 #include "execution/flow/join.h"
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 static enum weir_flow_join_state judge(enum weir_join policy, uint32_t quorum,
                                        uint32_t total, uint32_t succeeded, uint32_t lost)

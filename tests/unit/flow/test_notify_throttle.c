@@ -2,7 +2,7 @@
  * What is told to other processes, and when there is silence.
  */
 #include "execution/notify_throttle.h"
-#include "lib/test.h"
+#include "kit/test.h"
 
 enum { DELAYED = 1 << WEIR_DUE_DELAYED, LEASE = 1 << WEIR_DUE_LEASE };
 

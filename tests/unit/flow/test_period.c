@@ -3,7 +3,7 @@
  */
 #include "execution/reconcile/period.h"
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 WEIR_TEST(period, comes_at_whole_multiples_however_late_one_is)
 {

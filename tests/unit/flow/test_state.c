@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 static const struct weir_execution_id ID = {.uuid = {1, 2, 3}, .partition = 7};
 static const uint8_t WAITPOINT[WEIR_UUID_SIZE] = {9, 8, 7};

@@ -1,7 +1,7 @@
 /* Tests of outbox/delivery/batch_sizer.c, in the order of the table that describes it. */
 #include "outbox/delivery/batch_sizer.h"
 
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/time.h"
 
 static struct weir_batch_sizer normal(void)

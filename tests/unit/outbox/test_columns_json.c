@@ -3,8 +3,8 @@
  */
 #include <math.h>
 
-#include "lib/alloc_failures.h"
-#include "lib/test.h"
+#include "kit/alloc_failures.h"
+#include "kit/test.h"
 #include "outbox/columns_json.h"
 
 enum { COLUMNS = 2, ROWS = 3 };

@@ -11,8 +11,8 @@
 #include "base/heap.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "lib/alloc_failures.h"
-#include "lib/test.h"
+#include "kit/alloc_failures.h"
+#include "kit/test.h"
 #include "outbox/names.h"
 
 /* Read a text that is exactly as long as its memory, so that a sanitizer sees a byte

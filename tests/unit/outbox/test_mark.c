@@ -1,7 +1,7 @@
 /*
  * Marks: which of them an owner finds.
  */
-#include "lib/test.h"
+#include "kit/test.h"
 #include "outbox/delivery/mark.h"
 
 /* The owner of epoch 9, behind owners that did not release from epoch 5 on, at message

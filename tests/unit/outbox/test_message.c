@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 static void falls_to(const char *key, size_t key_size, int32_t partitions, int32_t want)
 {

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "lib/alloc_failures.h"
-#include "lib/test.h"
+#include "kit/alloc_failures.h"
+#include "kit/test.h"
 #include "weir/heap.h"
 
 /* The text contains each of up to three words. */

@@ -1,7 +1,7 @@
 /* Tests of outbox/delivery/notify_mode.c. */
 #include "outbox/delivery/notify_mode.h"
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 /* A reader, in a time of the test's own, that says what it should. */
 struct watch {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "lib/test.h"
+#include "kit/test.h"
 #include "outbox/log/log.h"
 #include "ward/executor.h"
 #include "ward/sim.h"

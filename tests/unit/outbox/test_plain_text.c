@@ -5,8 +5,8 @@
 
 #include "base/arena.h"
 #include "base/heap.h"
-#include "lib/alloc_failures.h"
-#include "lib/test.h"
+#include "kit/alloc_failures.h"
+#include "kit/test.h"
 #include "outbox/plain_text.h"
 
 /* `got` is what becomes of `size` bytes of `text`. */

@@ -1,7 +1,7 @@
 /* Tests of outbox/delivery/rate.c. */
 #include "outbox/delivery/rate.h"
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 /* In messages per 1,000 s, so that it is a whole number. */
 static int64_t look(struct weir_rate *rate, uint64_t total, int64_t at_ns)

@@ -1,7 +1,7 @@
 /* Tests of outbox/log/sweep_throttle.c. */
 #include "outbox/log/sweep_throttle.h"
 
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/time.h"
 
 #define RUN_NS WEIR_MILLISECONDS(30)

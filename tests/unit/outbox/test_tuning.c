@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/worker.h"
 
 #define MS(n) WEIR_MILLISECONDS(n)

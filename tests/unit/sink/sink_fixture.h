@@ -25,8 +25,8 @@
 
 #include "base/fault_point.h"
 #include "base/heap.h"
-#include "lib/temp_dir.h"
-#include "lib/test.h"
+#include "kit/temp_dir.h"
+#include "kit/test.h"
 #include "outbox/delivery/batch.h"
 #include "sink/sink.h"
 #include "weir/executor.h"

@@ -1,7 +1,7 @@
 /*
  * Tests of sink/answer.c.
  */
-#include "lib/test.h"
+#include "kit/test.h"
 #include "sink/answer.h"
 
 #define ID "0123456789abcdef0123456789abcdef"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "lib/test.h"
+#include "kit/test.h"
 #include "sink/util/child.h"
 #include "weir/heap.h"
 

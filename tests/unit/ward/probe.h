@@ -27,7 +27,7 @@
 #include <weir/sim.h>
 
 #include "base/heap.h"
-#include "lib/test.h"
+#include "kit/test.h"
 #include "unit/ward/captured_log.h"
 
 enum { PROBE_TICKS_MAX = 1024 };

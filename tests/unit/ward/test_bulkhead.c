@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 /* 1 s, 2 s, 4 s, ... up to a minute, without jitter. */
 static const struct weir_backoff DOUBLING = {

@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "lib/script.h"
-#include "lib/test.h"
+#include "kit/sim/script.h"
+#include "kit/test.h"
 #include "ward/system.h"
 #include "weir/runtime.h"
 

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/time.h"
 
 static const struct weir_report_type MAIL = {"mail"};

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "lib/alloc_failures.h"
-#include "lib/test.h"
+#include "kit/alloc_failures.h"
+#include "kit/test.h"
 #include "unit/ward/captured_log.h"
 
 static struct captured_log captured_log;

@@ -8,8 +8,8 @@
 
 #include "base/heap.h"
 #include "base/random.h"
-#include "lib/alloc_failures.h"
-#include "lib/test.h"
+#include "kit/alloc_failures.h"
+#include "kit/test.h"
 
 /* A fiber that counts, pausing between its steps. */
 struct walker {

@@ -6,7 +6,7 @@
  */
 #include <sched.h>
 
-#include "lib/alloc_failures.h"
+#include "kit/alloc_failures.h"
 #include "unit/ward/worker_fixture.h"
 
 /* ---- the rows of the table --------------------------------------------------------- */

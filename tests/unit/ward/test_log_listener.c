@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/error.h"
 #include "weir/time.h"
 

@@ -4,7 +4,7 @@
  */
 #include <sched.h>
 
-#include "lib/alloc_failures.h"
+#include "kit/alloc_failures.h"
 #include "unit/ward/worker_fixture.h"
 
 /* A stage with a number of idle actors, who have come to the bell in the order of the

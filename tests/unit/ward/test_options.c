@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/runtime.h"
 
 struct env {

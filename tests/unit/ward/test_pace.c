@@ -1,7 +1,7 @@
 /* Tests of ward/pace.c. */
 #include "ward/pace.h"
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 static const struct weir_pace THIRTY_TO_TEN = {
     .min_ns = WEIR_MILLISECONDS(10),

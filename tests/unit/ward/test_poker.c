@@ -5,7 +5,7 @@
  */
 #include <sched.h>
 
-#include "lib/alloc_failures.h"
+#include "kit/alloc_failures.h"
 #include "unit/ward/worker_fixture.h"
 
 /* An actor of the ward backstage, which is not cancelled with the poker's. */

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "lib/alloc_failures.h"
+#include "kit/alloc_failures.h"
 #include "unit/ward/probe.h"
 
 /* Longer than any tick here that is to be waited for. */

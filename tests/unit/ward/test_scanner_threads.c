@@ -12,7 +12,7 @@
 #include <weir/scanner.h>
 
 #include "base/heap.h"
-#include "lib/test.h"
+#include "kit/test.h"
 
 #define LONG_GRACE WEIR_HOURS(1)
 

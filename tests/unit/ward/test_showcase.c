@@ -4,8 +4,8 @@
  * On threads an hour is 20 ms and everything else is scaled alike; there only counts and
  * lower bounds are claimed, since a busy machine may be late but never early.
  */
-#include "lib/script.h"
-#include "lib/test.h"
+#include "kit/sim/script.h"
+#include "kit/test.h"
 
 static int64_t hour(const struct script *script)
 {

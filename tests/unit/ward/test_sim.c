@@ -9,8 +9,8 @@
 
 #include "base/heap.h"
 #include "base/random.h"
-#include "lib/script.h"
-#include "lib/test.h"
+#include "kit/sim/script.h"
+#include "kit/test.h"
 #include "ward/system.h"
 #include "weir/runtime.h"
 

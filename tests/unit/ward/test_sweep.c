@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "lib/alloc_failures.h"
-#include "lib/test.h"
+#include "kit/alloc_failures.h"
+#include "kit/test.h"
 #include "ward/system.h"
 #include "weir/runtime.h"
 

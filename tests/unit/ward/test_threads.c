@@ -21,7 +21,7 @@
 
 #include "base/heap.h"
 #include "base/random.h"
-#include "lib/test.h"
+#include "kit/test.h"
 #include "ward/system.h"
 #include "weir/runtime.h"
 

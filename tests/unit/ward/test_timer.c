@@ -12,7 +12,7 @@
 
 #include "base/list.h"
 #include "base/random.h"
-#include "lib/test.h"
+#include "kit/test.h"
 #include "weir/time.h"
 
 enum { ALARMS_MAX = 10000, FIRED_MAX = 40000 };

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "lib/alloc_failures.h"
+#include "kit/alloc_failures.h"
 #include "unit/ward/ward_fixture.h"
 
 /* ---- the rows of the table --------------------------------------------------------- */

@@ -15,8 +15,8 @@
 #ifndef WEIR_TEST_WORKER_FIXTURE_H
 #define WEIR_TEST_WORKER_FIXTURE_H
 
-#include "lib/script.h"
-#include "lib/test.h"
+#include "kit/sim/script.h"
+#include "kit/test.h"
 
 /* Longer than any play. */
 #define LONG WEIR_HOURS(1)

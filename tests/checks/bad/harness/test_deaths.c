@@ -5,7 +5,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 static ucontext_t test_context;
 static ucontext_t fiber_context;

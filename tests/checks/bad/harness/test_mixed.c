@@ -1,7 +1,7 @@
 /* One case passes, one for each kind of check fails, and the last one passes again. */
 #include <stddef.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 WEIR_TEST(mixed, passes)
 {

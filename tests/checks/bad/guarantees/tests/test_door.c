@@ -1,4 +1,4 @@
-#include "lib/outbox_engines.h"
+#include "kit/outbox/outbox_engines.h"
 
 OUTBOX_TEST(door, opens_inwards)
 {

@@ -1,4 +1,4 @@
-#include "lib/test.h"
+#include "kit/test.h"
 
 WEIR_TEST(door, opens_inwards)
 {

@@ -1,0 +1,90 @@
+/*
+ * order_help.c - processes that do one thing a deliverer does, and do it all the time.
+ */
+#include "crash/order/order_shared.h"
+#include "outbox/log/log.h"
+#include "outbox/postgres/cut.h"
+
+struct helper {
+    struct order_run *run;
+    struct weir_db *db;
+    struct weir_connection *connection;
+    struct weir_outbox_log log;
+    struct weir_error error;
+};
+
+static void open_helper(struct helper *self, struct order_run *run)
+{
+    *self = (struct helper){.run = run, .db = order_open_db(run)};
+    weir_error_clear(&self->error);
+    order_must(run, "connect", weir_db_acquire(self->db, &self->connection, &self->error),
+               &self->error);
+    order_must(run, "open",
+               weir_outbox_log_open(&self->log, self->connection, &self->error),
+               &self->error);
+    self->log.points = &run->shared->points;
+}
+
+static void close_helper(struct helper *self)
+{
+    weir_db_release(self->db, self->connection);
+    weir_db_destroy(self->db);
+}
+
+/* After that it may rest or leave. */
+static bool goes_on(struct helper *self, enum weir_status status)
+{
+    if (!order_is_passing(self->run, status))
+        order_must(self->run, "help", status, &self->error);
+    order_rest_us(1000);
+    return !atomic_load(&self->run->shared->over);
+}
+
+static enum weir_status cut(struct helper *self)
+{
+    struct weir_log_position head = {0};
+    bool moved;
+
+    return self->log.ops->advance(&self->log, self->connection, head, true, NULL, &head,
+                                  &moved, &self->error);
+}
+
+/* As nobody should: in a transaction that has had its number for a while. */
+static enum weir_status cut_behind_ack(struct helper *self)
+{
+    bool made;
+    enum weir_status status = weir_connection_begin(self->connection, &self->error);
+
+    if (status == WEIR_OK)
+        status = weir_connection_execute_text(
+            self->connection, "SELECT pg_current_xact_id()", &self->error);
+    order_rest_us(2000);
+    return status == WEIR_OK
+               ? weir_pg_cut_make(self->connection, NULL, &made, &self->error)
+               : status;
+}
+
+void order_cut(struct order_run *run, uint32_t number)
+{
+    struct helper self;
+
+    (void)number;
+    open_helper(&self, run);
+    while (goes_on(&self, run->options->behind_ack ? cut_behind_ack(&self) : cut(&self)))
+        continue;
+    close_helper(&self);
+}
+
+void order_sweep(struct order_run *run, uint32_t number)
+{
+    struct weir_sweep_state state = {0};
+    struct weir_sweep_report report;
+    struct helper self;
+
+    (void)number;
+    open_helper(&self, run);
+    while (goes_on(&self,
+                   self.log.ops->sweep(&self.log, self.db, &state, &report, &self.error)))
+        continue;
+    close_helper(&self);
+}

@@ -1,0 +1,107 @@
+/*
+ * torture_shared.c - see torture_shared.h.
+ */
+#include "crash/torture/torture_shared.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "crash/order/order_shared.h"
+
+const char *const TORTURE_QUEUE_NAMES[TORTURE_QUEUES] = {"leased", "within"};
+const char *const TORTURE_SUBSCRIPTIONS[DELIVERY_AUDIT_STREAMS] = {"single", "together"};
+
+/* Where a process is given a signal by itself. */
+static const char *const CONSUMER_PLACES[TORTURE_CONSUMER_PLACES] = {
+    "caller.begun",   "caller.answered", "acker.collected", "acker.moved",
+    "keeper.renewed", "dispatcher.read", "tx.commit",       "tx.moved",
+    "tx.committed",   "caller.marked",   "db.commit",       "move.pick",
+    "sweep.locked", /* in the library's transactions */
+};
+static const char *const PRODUCER_PLACES[TORTURE_PRODUCER_PLACES] = {
+    "producer.begun", "producer.written", "producer.committed"};
+
+uint32_t torture_roll(struct torture *self, uint32_t n)
+{
+    self->chance = order_mix(self->chance);
+    return (uint32_t)(self->chance % n);
+}
+
+void torture_give_up(struct torture *self, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    process_set_give_up(&self->shared->board, format, args);
+}
+
+struct weir_db *torture_open_db(struct torture *self)
+{
+    struct weir_error error;
+    struct weir_db *db =
+        process_set_open_db(self->fixture, &self->shared->points, &self->process, &error);
+
+    if (db == NULL)
+        torture_give_up(self, "open: %s", error.text);
+    return db;
+}
+
+/* ---- orders ------------------------------------------------------------------------ */
+
+enum { ORDER_SIGNALS = 256 };
+
+uint32_t torture_order(int signal_number, uint32_t place)
+{
+    return (place + 1) * ORDER_SIGNALS + (uint32_t)signal_number;
+}
+
+const char *torture_place(bool consumer, uint32_t number)
+{
+    return consumer ? CONSUMER_PLACES[number] : PRODUCER_PLACES[number];
+}
+
+uint32_t torture_place_of(bool consumer, const char *name)
+{
+    uint32_t count = consumer ? TORTURE_CONSUMER_PLACES : TORTURE_PRODUCER_PLACES;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(torture_place(consumer, i), name) == 0)
+            return i;
+    }
+    return UINT32_MAX;
+}
+
+void torture_pass(struct torture *self, const char *name)
+{
+    _Atomic uint32_t *mine = &self->shared->board.order[self->process_slot];
+    uint32_t order = atomic_load(mine);
+    bool consumer = self->process_slot >= TORTURE_PRODUCERS;
+
+    if (order == 0 ||
+        strcmp(name, torture_place(consumer, order / ORDER_SIGNALS - 1)) != 0)
+        return;
+    if (atomic_compare_exchange_strong(mine, &order, 0))
+        (void)raise((int)(order % ORDER_SIGNALS));
+}
+
+/* ---- faults ------------------------------------------------------------------------ */
+
+struct torture_fault *torture_add_fault(struct torture_shared *shared,
+                                        const struct torture_fault *fault)
+{
+    uint32_t slot = atomic_fetch_add(&shared->fault_count, 1);
+    struct torture_fault *its;
+
+    if (slot >= TORTURE_FAULTS_MAX) { /* the audit will say so */
+        atomic_store(&shared->fault_count, TORTURE_FAULTS_MAX);
+        slot = TORTURE_FAULTS_MAX - 1;
+    }
+    its = &shared->faults[slot];
+    its->kind = fault->kind;
+    its->process = fault->process;
+    its->begin_us = fault->begin_us;
+    its->end_us = fault->end_us;
+    atomic_store(&its->written, true);
+    return its;
+}
