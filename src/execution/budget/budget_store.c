@@ -5,11 +5,10 @@
 
 #include <string.h>
 
-#include "base/count.h"
-#include "base/no_memory.h"
 #include "base/text.h"
 #include "db/driver.h"
 #include "db/migrate.h"
+#include "db/query.h"
 #include "execution/store/store_statements.h"
 #include "outbox/columns.h"
 
@@ -222,80 +221,62 @@ static const struct weir_sql SQL_COUNT_WAITERS = {
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static enum weir_status read_budget(struct weir_rows *rows, struct weir_arena *arena,
-                                    struct weir_budget_row *out, struct weir_error *error)
-{
-    struct weir_str *const texts[] = {&out->name, &out->scope_type, &out->scope,
-                                      &out->breached};
-    enum weir_status status = WEIR_OK;
+/* The order of BUDGET_COLUMNS. */
+static const struct weir_column BUDGET[] = {
+    COLUMN(struct weir_budget_row, no, INTEGER),
+    COLUMN(struct weir_budget_row, name, TEXT),
+    COLUMN(struct weir_budget_row, scope_type, TEXT),
+    COLUMN(struct weir_budget_row, scope, TEXT),
+    COLUMN(struct weir_budget_row, period_us, INTEGER),
+    COLUMN(struct weir_budget_row, next_reset_us, INTEGER),
+    COLUMN(struct weir_budget_row, era, INTEGER),
+    COLUMN(struct weir_budget_row, hard_breaches, INTEGER),
+    COLUMN(struct weir_budget_row, soft_breaches, INTEGER),
+    COLUMN(struct weir_budget_row, breached_us, INTEGER),
+    COLUMN(struct weir_budget_row, created_us, INTEGER),
+    COLUMN(struct weir_budget_row, breached, TEXT),
+    COLUMN(struct weir_budget_row, hash, INTEGER),
+};
+static const struct weir_column USAGE[] = {
+    COLUMN(struct weir_usage_row, dimension, TEXT),
+    COLUMN(struct weir_usage_row, used, INTEGER),
+    COLUMN(struct weir_usage_row, hard, INTEGER),
+    COLUMN(struct weir_usage_row, soft, INTEGER),
+};
+static const struct weir_column WAITER[] = {
+    COLUMN(struct weir_budget_waiter, no, INTEGER),
+    COLUMN(struct weir_budget_waiter, budget, INTEGER),
+    COLUMN(struct weir_budget_waiter, id.uuid, FIXED_OR_NONE),
+    COLUMN(struct weir_budget_waiter, id.partition, INTEGER),
+};
 
-    *out = (struct weir_budget_row){
-        .no = weir_rows_integer(rows, 0),
-        .name = weir_rows_text(rows, 1),
-        .scope_type = weir_rows_text(rows, 2),
-        .scope = weir_rows_text(rows, 3),
-        .period_us = weir_rows_integer(rows, 4),
-        .next_reset_us = weir_rows_integer(rows, 5),
-        .era = weir_rows_integer(rows, 6),
-        .hard_breaches = weir_rows_integer(rows, 7),
-        .soft_breaches = weir_rows_integer(rows, 8),
-        .breached_us = weir_rows_integer(rows, 9),
-        .created_us = weir_rows_integer(rows, 10),
-        .breached = weir_rows_text(rows, 11),
-        .hash = (uint16_t)weir_rows_integer(rows, 12),
-    };
-    for (size_t i = 0; i < COUNT_OF(texts) && status == WEIR_OK; i++)
-        status = weir_arena_keep(arena, texts[i]) ? WEIR_OK
-                                                  : weir_no_memory_for(error, "a budget");
-    return status;
-}
-
-/* All of a query that ended with `status`; it is closed afterwards. */
-static enum weir_status read_budgets(enum weir_status status, struct weir_rows *rows,
+static enum weir_status read_budgets(struct weir_connection *connection,
+                                     const struct weir_sql *sql,
+                                     const struct weir_value *values, size_t value_count,
                                      struct weir_arena *arena,
                                      struct weir_budget_rows *out,
                                      struct weir_error *error)
 {
-    *out = (struct weir_budget_rows){.count = 0};
-    while (status == WEIR_OK && (status = weir_rows_next(rows, error)) == WEIR_OK) {
-        struct weir_budget_row *more =
-            weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
+    struct weir_row_list list = ROW_LIST(BUDGET, struct weir_budget_row, arena);
+    enum weir_status status = weir_query_each(connection, sql, values, value_count,
+                                              weir_row_append, &list, error);
 
-        if (more == NULL) {
-            status = weir_no_memory_for(error, "a budget");
-            break;
-        }
-        out->rows = more;
-        status = read_budget(rows, arena, &out->rows[out->count++], error);
-    }
-    weir_rows_close(rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    *out = (struct weir_budget_rows){list.rows, list.count};
+    return status;
 }
 
-static enum weir_status read_usages(enum weir_status status, struct weir_rows *rows,
+static enum weir_status read_usages(struct weir_connection *connection,
+                                    const struct weir_sql *sql,
+                                    const struct weir_value *values, size_t value_count,
                                     struct weir_arena *arena, struct weir_usage_rows *out,
                                     struct weir_error *error)
 {
-    *out = (struct weir_usage_rows){.count = 0};
-    while (status == WEIR_OK && (status = weir_rows_next(rows, error)) == WEIR_OK) {
-        struct weir_usage_row *more =
-            weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
+    struct weir_row_list list = ROW_LIST(USAGE, struct weir_usage_row, arena);
+    enum weir_status status = weir_query_each(connection, sql, values, value_count,
+                                              weir_row_append, &list, error);
 
-        if (more == NULL) {
-            status = weir_no_memory_for(error, "a budget");
-            break;
-        }
-        out->rows = more;
-        more += out->count++;
-        *more = (struct weir_usage_row){
-            weir_rows_text(rows, 0), weir_rows_integer(rows, 1),
-            weir_rows_integer(rows, 2), weir_rows_integer(rows, 3)};
-        status = weir_arena_keep(arena, &more->dimension)
-                     ? WEIR_OK
-                     : weir_no_memory_for(error, "a budget");
-    }
-    weir_rows_close(rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    *out = (struct weir_usage_rows){list.rows, list.count};
+    return status;
 }
 
 /* ---- budgets ----------------------------------------------------------------------- */
@@ -321,17 +302,8 @@ enum weir_status weir_budget_find(struct weir_connection *connection,
                                   struct weir_arena *arena, struct weir_budget_row *out,
                                   struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_FIND[weir_connection_engine(connection)][lock],
-        VALUES(weir_text(name)), &rows, error);
-
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK)
-        status = read_budget(&rows, arena, out, error);
-    weir_rows_close(&rows);
-    return status;
+    return weir_query_one(connection, &SQL_FIND[weir_connection_engine(connection)][lock],
+                          VALUES(weir_text(name)), KEPT_INTO(BUDGET, out, arena), error);
 }
 
 enum weir_status weir_budget_write(struct weir_connection *connection,
@@ -352,43 +324,37 @@ enum weir_status weir_budget_page(struct weir_connection *connection,
                                   struct weir_arena *arena, struct weir_budget_rows *out,
                                   struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_PAGE, VALUES(weir_text(after), weir_integer((int64_t)limit)),
-        &rows, error);
-
-    return read_budgets(status, &rows, arena, out, error);
+    return read_budgets(connection, &SQL_PAGE,
+                        VALUES(weir_text(after), weir_integer((int64_t)limit)), arena,
+                        out, error);
 }
 
 enum weir_status weir_budget_due(struct weir_connection *connection, int64_t now_us,
                                  size_t limit, struct weir_arena *arena,
                                  struct weir_budget_rows *out, struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_DUE, VALUES(weir_integer(now_us), weir_integer((int64_t)limit)),
-        &rows, error);
-
-    return read_budgets(status, &rows, arena, out, error);
+    return read_budgets(connection, &SQL_DUE,
+                        VALUES(weir_integer(now_us), weir_integer((int64_t)limit)), arena,
+                        out, error);
 }
 
 enum weir_status weir_budget_next_due(struct weir_connection *connection,
                                       int64_t after_us, int64_t *due_us, int64_t *now_us,
                                       struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_NEXT, VALUES(weir_integer(after_us)), &rows, error);
+    struct next {
+        int64_t due_us;
+        int64_t now_us;
+    } next = {.now_us = *now_us};
+    static const struct weir_column NEXT[] = {
+        COLUMN_NULL_IS(struct next, due_us, INT64_MAX),
+        COLUMN(struct next, now_us, INTEGER),
+    };
+    enum weir_status status = weir_query_one(
+        connection, &SQL_NEXT, VALUES(weir_integer(after_us)), INTO(NEXT, &next), error);
 
-    *due_us = INT64_MAX;
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK) {
-        if (!weir_rows_is_null(&rows, 0))
-            *due_us = weir_rows_integer(&rows, 0);
-        *now_us = weir_rows_integer(&rows, 1);
-    }
-    weir_rows_close(&rows);
+    *due_us = status == WEIR_OK ? next.due_us : INT64_MAX;
+    *now_us = next.now_us;
     return status;
 }
 
@@ -415,27 +381,21 @@ enum weir_status weir_budget_find_key(struct weir_connection *connection, int64_
                                       const uint8_t digest[WEIR_MD5_SIZE], bool *before,
                                       struct weir_error *error)
 {
-    struct weir_rows rows;
+    struct stored {
+        uint8_t digest[WEIR_MD5_SIZE];
+    } stored;
+    static const struct weir_column STORED[] = {COLUMN(struct stored, digest, FIXED)};
     char text[SCOPE_SIZE];
     enum weir_status status =
-        weir_connection_query(connection, &SQL_FIND_KEY,
-                              VALUES(weir_text(scope_of(budget, text, sizeof text)),
-                                     weir_text(key), weir_integer(now_us)),
-                              &rows, error);
+        weir_query_find(connection, &SQL_FIND_KEY,
+                        VALUES(weir_text(scope_of(budget, text, sizeof text)),
+                               weir_text(key), weir_integer(now_us)),
+                        INTO(STORED, &stored), before, error);
 
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    *before = status == WEIR_OK;
-    if (status == WEIR_OK) {
-        struct weir_str stored = weir_rows_bytes(&rows, 0);
-
-        if (stored.size != WEIR_MD5_SIZE ||
-            memcmp(stored.data, digest, WEIR_MD5_SIZE) != 0)
-            status = weir_error_set(error, WEIR_MISMATCH,
-                                    "its key was used before for another report");
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    if (status == WEIR_OK && *before && memcmp(stored.digest, digest, WEIR_MD5_SIZE) != 0)
+        status = weir_error_set(error, WEIR_MISMATCH,
+                                "its key was used before for another report");
+    return status;
 }
 
 enum weir_status weir_budget_keep_key(struct weir_connection *connection, int64_t budget,
@@ -460,11 +420,8 @@ enum weir_status weir_usage_read(struct weir_connection *connection, int64_t bud
                                  struct weir_arena *arena, struct weir_usage_rows *out,
                                  struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_USAGE, VALUES(weir_integer(budget)), &rows, error);
-
-    return read_usages(status, &rows, arena, out, error);
+    return read_usages(connection, &SQL_USAGE, VALUES(weir_integer(budget)), arena, out,
+                       error);
 }
 
 enum weir_status weir_usage_limit(struct weir_connection *connection, int64_t budget,
@@ -511,12 +468,9 @@ enum weir_status weir_spent_read(struct weir_connection *connection, int64_t no,
                                  int64_t budget, int64_t era, struct weir_arena *arena,
                                  struct weir_usage_rows *out, struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_SPENT,
-        VALUES(weir_integer(no), weir_integer(budget), weir_integer(era)), &rows, error);
-
-    return read_usages(status, &rows, arena, out, error);
+    return read_usages(connection, &SQL_SPENT,
+                       VALUES(weir_integer(no), weir_integer(budget), weir_integer(era)),
+                       arena, out, error);
 }
 
 enum weir_status weir_spent_remove(struct weir_connection *connection, int64_t no,
@@ -542,11 +496,8 @@ enum weir_status weir_budget_read_charged(struct weir_connection *connection, in
                                           struct weir_budget_rows *out,
                                           struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_CHARGED, VALUES(weir_integer(no)), &rows, error);
-
-    return read_budgets(status, &rows, arena, out, error);
+    return read_budgets(connection, &SQL_CHARGED, VALUES(weir_integer(no)), arena, out,
+                        error);
 }
 
 enum weir_status weir_budget_exceeded(struct weir_connection *connection, int64_t no,
@@ -567,7 +518,6 @@ enum weir_status weir_budgets_lock_exceeded(struct weir_connection *connection,
                                             const int64_t *nos, size_t count,
                                             struct weir_error *error)
 {
-    struct weir_rows rows = {.connection = NULL};
     struct weir_columns table;
     enum weir_status status;
 
@@ -577,15 +527,12 @@ enum weir_status weir_budgets_lock_exceeded(struct weir_connection *connection,
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
         weir_columns_set(&table, 0, i, weir_integer(nos[i]));
     if (status == WEIR_OK)
-        status = weir_connection_query(
+        status = weir_connection_execute(
             connection, &SQL_LOCK_ALL_EXCEEDED,
-            VALUES(weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count)), &rows,
+            VALUES(weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count)), NULL,
             error);
-    while (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    weir_rows_close(&rows);
     weir_columns_fini(&table);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return status;
 }
 
 enum weir_status weir_budget_lock_exceeded(struct weir_connection *connection,
@@ -611,41 +558,18 @@ enum weir_status weir_budget_wait(struct weir_connection *connection, int64_t no
         VALUES(weir_integer(no), weir_integer(budget), weir_integer(waits)), NULL, error);
 }
 
-static enum weir_status add_waiter(struct weir_rows *rows, struct weir_arena *arena,
-                                   struct weir_budget_waiters *out,
-                                   struct weir_error *error)
-{
-    struct weir_budget_waiter *more =
-        weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
-
-    if (more == NULL)
-        return weir_no_memory_for(error, "a budget");
-    out->rows = more;
-    more += out->count++;
-    *more = (struct weir_budget_waiter){.no = weir_rows_integer(rows, 0),
-                                        .budget = weir_rows_integer(rows, 1)};
-    if (weir_rows_is_null(rows, 2) || weir_rows_bytes(rows, 2).size != WEIR_UUID_SIZE)
-        return WEIR_OK;
-    memcpy(more->id.uuid, weir_rows_bytes(rows, 2).data, WEIR_UUID_SIZE);
-    more->id.partition = (uint16_t)weir_rows_integer(rows, 3);
-    return WEIR_OK;
-}
-
 enum weir_status weir_budget_waiters(struct weir_connection *connection, size_t limit,
                                      struct weir_arena *arena,
                                      struct weir_budget_waiters *out,
                                      struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
+    struct weir_row_list list = ROW_LIST(WAITER, struct weir_budget_waiter, arena);
+    enum weir_status status = weir_query_each(
         connection, &weir_budget_sql_waiters[weir_connection_engine(connection)],
-        VALUES(weir_integer((int64_t)limit)), &rows, error);
+        VALUES(weir_integer((int64_t)limit)), weir_row_append, &list, error);
 
-    *out = (struct weir_budget_waiters){.count = 0};
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        status = add_waiter(&rows, arena, out, error);
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    *out = (struct weir_budget_waiters){list.rows, list.count};
+    return status;
 }
 
 enum weir_status weir_budget_count_waiters(struct weir_connection *connection,
