@@ -1,8 +1,12 @@
 /*
  * fault_point.h - named places in product code where a test can make something happen.
  *
- *   if (WEIR_POINT(points, "gate.drop_hand_over"))
- *       return;
+ *   (void)WEIR_POINT(points, "tx.committed");   a place: a test waits or kills here
+ *   if (WEIR_POINT(points, "db.lose"))          a fault, or a small limit
+ *       return WEIR_FAULT_LOSE;
+ *
+ * A point never chooses wrong code: bugs that tests must find are patches, in
+ * tests/mutants. script/check/mutants lists the points that decide something.
  *
  * Without WEIR_POINTS (a release build) a point is the constant false and costs nothing.
  * A test arms a point by name; nothing fires by itself. A point that is armed with a call

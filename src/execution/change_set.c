@@ -7,11 +7,9 @@
  */
 #include "execution/change_set.h"
 
-#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "db/clock.h"
-#include "db/db.h"
 #include "execution/events.h"
 #include "execution/executions.h"
 #include "execution/flow/resolve.h"
@@ -172,13 +170,11 @@ static enum weir_status store_lists(struct weir_executions *executions,
                                     struct weir_commit_batch *commit_batch,
                                     struct weir_error *error)
 {
-    struct weir_fault_points *points = weir_db_config(executions->db)->points;
-    bool forgetful = WEIR_POINT(points, "deed.no_attempt"); /* a bug */
     const struct weir_rewrite rewrite = {
         .rows = change_lists->rows,
         .row_count = change_lists->row_count,
         .attempts = change_lists->attempts,
-        .attempt_count = forgetful ? 0 : change_lists->attempt_count,
+        .attempt_count = change_lists->attempt_count,
         .results = change_lists->results,
         .result_count = change_lists->result_count,
     };
@@ -245,8 +241,7 @@ store_rows(struct weir_executions *executions, struct weir_connection *connectio
     if (status == WEIR_OK)
         status = close_waits(executions, connection, changes, count, change_lists.nos,
                              now_us, commit_batch, error);
-    if (status == WEIR_OK &&
-        !WEIR_POINT(weir_db_config(executions->db)->points, "deed.no_event")) /* a bug */
+    if (status == WEIR_OK)
         status = weir_events_send(executions, connection, changes, count, now_us, &told,
                                   error);
     lists_fini(&change_lists);
@@ -267,8 +262,6 @@ static enum weir_status resolve_levels(struct weir_resolution *resolution,
                                        struct weir_error *error)
 {
     struct weir_commit_batch *commit_batch = resolution->commit_batch;
-    bool lazy = WEIR_POINT(weir_db_config(resolution->executions->db)->points,
-                           "deed.skips_no_further"); /* a bug */
     enum weir_status status = WEIR_OK;
 
     for (int depth = 1; status == WEIR_OK && resolution->count > 0; depth++) {
@@ -281,7 +274,7 @@ static enum weir_status resolve_levels(struct weir_resolution *resolution,
         if (status == WEIR_OK)
             status = weir_resolution_count(resolution, resolution->changes,
                                            resolution->count, error);
-        if (status != WEIR_OK || !weir_resolution_goes_on(resolution) || lazy)
+        if (status != WEIR_OK || !weir_resolution_goes_on(resolution))
             break;
         if (depth == WEIR_RESOLVE_DEPTH) {
             weir_pending_wakeups_note_due(pending_wakeups, WEIR_DUE_EDGES, now_us);

@@ -264,7 +264,6 @@ static void end_unclaimed(struct claim_call *self, struct weir_change *change,
 
 static void judge_one(struct claim_call *self, struct weir_change *change, int64_t now_us)
 {
-    struct weir_fault_points *points = weir_db_config(self->executions->db)->points;
     struct weir_claimant claimant = claimant_of(self->options);
     enum weir_ruling ruling = WEIR_RULING_NOTHING;
 
@@ -274,8 +273,6 @@ static void judge_one(struct claim_call *self, struct weir_change *change, int64
     if (ruling == WEIR_RULING_NOTHING) {
         end_unclaimed(self, change, now_us);
     } else if (ruling == WEIR_RULING_DONE) {
-        if (WEIR_POINT(points, "claim.same_epoch")) /* a bug: fences nobody out */
-            change->stored->row.epoch--;
         put_first(self, change);
     }
 }
@@ -289,15 +286,13 @@ static bool is_for_later(const struct weir_execution_record *stored)
 static enum weir_status judge(struct claim_call *self, struct weir_connection *connection,
                               int64_t now_us, struct weir_error *error)
 {
-    struct weir_fault_points *points = weir_db_config(self->executions->db)->points;
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < self->records.count && self->claimed < self->wanted; i++) {
         struct weir_change change = {.stored = &self->records.rows[i]};
         bool admitted = !is_for_later(change.stored);
 
-        if (admitted && change.stored->budgeted &&
-            !WEIR_POINT(points, "claim.no_budget")) /* a bug */
+        if (admitted && change.stored->budgeted)
             status = admit(self, connection, &change, &admitted, error);
         if (status != WEIR_OK)
             return status;

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/arith.h"
-#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "base/noun.h"
@@ -188,7 +187,6 @@ static enum weir_ruling apply(const struct weir_settlement *item, struct weir_st
  * well. */
 static enum weir_ruling settle(struct settle_call *self, size_t index, int64_t now_us)
 {
-    struct weir_fault_points *points = weir_db_config(self->executions->db)->points;
     struct weir_settlement *item = &self->settlements[index];
     struct weir_change change = {.stored = find(&self->records, &item->claim)};
     enum weir_ruling ruling;
@@ -198,10 +196,6 @@ static enum weir_ruling settle(struct settle_call *self, size_t index, int64_t n
         item->current = (struct weir_execution_status){.epoch = 0};
         return WEIR_RULING_STALE;
     }
-    if (WEIR_POINT(points, "settle.no_epoch")) /* a bug: whoever comes has it */
-        item->claim.epoch = change.stored->row.epoch;
-    if (WEIR_POINT(points, "settle.no_memory")) /* a bug: a repeated call is a new one */
-        change.stored->row.settled_epoch = 0;
     ruling = apply(item, self->reasons[index], &change.stored->row, now_us,
                    &change.consequence);
     if (ruling == WEIR_RULING_DONE) {

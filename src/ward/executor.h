@@ -31,7 +31,6 @@
 #include "weir/worker.h"
 
 struct weir_parking;
-struct weir_fault_points;
 
 /* Stands for "the lock of the executor at hand" in annotations; never locked itself. */
 extern struct weir_lock weir_executor_role;
@@ -87,7 +86,6 @@ struct weir_executor {
     bool serves[WEIR_TRACK_COUNT]; /* by class: somebody runs workers of it */
 
     /* For tests; set before anything runs. */
-    struct weir_fault_points *points;
     weir_observer_fn observer;
     void *observer_state;
 

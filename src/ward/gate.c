@@ -12,7 +12,6 @@
 #include "ward/gate.h"
 
 #include "base/assert.h"
-#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "ward/context.h"
@@ -137,8 +136,6 @@ void weir_gate_queue(struct weir_gate *self, struct weir_wait *wait)
 void weir_gate_hand_over(struct weir_gate *self)
 {
     WEIR_ASSERT(self->inside > 0);
-    if (WEIR_POINT(self->executor->points, "gate.drop_hand_over"))
-        return; /* a planted bug: the permit is lost for ever */
     if (weir_wait_wake_first(&self->line, WEIR_WOKEN_BY_SIGNAL))
         self->admitted_total++; /* our permit is now theirs */
     else

@@ -10,7 +10,6 @@
 #include "ward/notifier.h"
 
 #include "base/assert.h"
-#include "base/fault_point.h"
 #include "base/heap.h"
 #include "ward/context.h"
 
@@ -123,8 +122,6 @@ void weir_notifier_listen(struct weir_notifier *self, struct weir_wait *wait)
 
 void weir_notifier_signal(struct weir_notifier *self)
 {
-    if (WEIR_POINT(self->executor->points, "notifier.lose_notify"))
-        return; /* a planted bug: the signal is lost */
     if (!weir_wait_wake_first(&self->line, WEIR_WOKEN_BY_SIGNAL))
         self->stored = true;
 }

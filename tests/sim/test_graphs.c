@@ -3,8 +3,7 @@
  * lib/graph_run.h.
  *
  * WEIR_SEEDS=n runs so many flows instead of 2,000 (20,000 with WEIR_LONG);
- * WEIR_PLAN="seed=7 ..." runs only that one and prints what happens in it,
- * WEIR_BUG=name with a planted bug.
+ * WEIR_PLAN="seed=7 ..." runs only that one and prints what happens in it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +21,7 @@
 enum {
     SEEDS = 2000,
     SEEDS_LONG = 20000,
-    SEEDS_FOR_A_BUG = 300,
+
     SHRINK_RUNS = 100,
     TEXT_SIZE = 200
 };
@@ -174,73 +173,6 @@ WEIR_TEST(random_flow, runs_a_plan_that_is_given)
 
     check(graph_plan_parse(&plan,
                            text != NULL ? text : "seed=1 nodes=5 steps=20 chances=511"));
-    plan.bug = getenv("WEIR_BUG");
     run_sim(&plan, text != NULL, &outcome);
     check_str(outcome.violation, "");
-}
-
-/* ---- planted bugs ------------------------------------------------------------------ */
-
-/* The seed that finds it; it must be among the first few hundred. */
-static void find(const char *bug)
-{
-    for (uint64_t seed = 1; seed <= SEEDS_FOR_A_BUG; seed++) {
-        struct graph_plan plan = graph_plan_of_seed(seed);
-        struct graph_outcome outcome;
-
-        plan.bug = bug;
-        run_sim(&plan, false, &outcome);
-        if (outcome.violation[0] != '\0') {
-            printf("# %s is found by seed %" PRIu64 ": %s\n", bug, seed,
-                   outcome.violation);
-            return;
-        }
-    }
-    weir_test_fail(__FILE__, __LINE__, "%s is not found by %d seeds", bug,
-                   SEEDS_FOR_A_BUG);
-}
-
-WEIR_TEST(random_flow, finds_an_edge_that_is_not_counted)
-{
-    find("resolve.loses_an_edge");
-}
-
-WEIR_TEST(random_flow, finds_a_join_that_fires_twice)
-{
-    find("resolve.decides_again");
-}
-
-WEIR_TEST(random_flow, finds_a_sibling_that_is_not_cancelled)
-{
-    find("siblings.spares_one");
-}
-
-WEIR_TEST(random_flow, finds_a_skip_that_does_not_spread)
-{
-    find("deed.skips_no_further");
-}
-
-WEIR_TEST(random_flow, finds_an_any_that_needs_all)
-{
-    find("resolve.any_is_all");
-}
-
-WEIR_TEST(random_flow, finds_a_flow_that_ends_too_early)
-{
-    find("resolve.ends_early");
-}
-
-WEIR_TEST(random_flow, finds_a_result_that_is_not_passed_on)
-{
-    find("resolve.keeps_data");
-}
-
-WEIR_TEST(random_flow, finds_a_replay_that_does_not_wait)
-{
-    find("resolve.waits_no_more");
-}
-
-WEIR_TEST(random_flow, finds_a_backstop_that_sleeps)
-{
-    find("dependency.sleeps");
 }

@@ -13,10 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/no_memory.h"
-#include "db/db.h"
 #include "execution/executions.h"
 #include "execution/flow/numbers.h"
 
@@ -50,12 +48,6 @@ void weir_resolution_destroy(struct weir_resolution *self)
     weir_execution_records_fini(&self->records);
     weir_arena_fini(&self->arena);
     weir_heap_free(heap, self);
-}
-
-/* Where tests plant bugs. */
-static struct weir_fault_points *points_of(const struct weir_resolution *self)
-{
-    return weir_db_config(self->executions->db)->points;
 }
 
 static bool has_ended(const struct weir_change *change)
@@ -148,8 +140,6 @@ enum weir_status weir_resolution_finish(struct weir_resolution *self,
             sum.ended += self->ends[i].ended;
             sum.unlucky += self->ends[i].unlucky;
         }
-        if (WEIR_POINT(points_of(self), "resolve.ends_early"))
-            sum.ended++;
         status =
             weir_flow_count_ends(connection, &sum, now_us, self->commit_batch, error);
     }
@@ -213,8 +203,7 @@ static enum weir_status count_edge(struct weir_resolution *self,
 {
     struct weir_join_row *join_row = find_join(join_rows, edge->downstream);
 
-    if (join_row == NULL || edge->state == WEIR_EDGE_OPEN ||
-        WEIR_POINT(points_of(self), "resolve.loses_an_edge"))
+    if (join_row == NULL || edge->state == WEIR_EDGE_OPEN)
         return WEIR_OK;
     weir_join_count(&join_row->join_row, edge->state);
     if (!weir_join_is_whole(&join_row->join_row))
@@ -223,8 +212,7 @@ static enum weir_status count_edge(struct weir_resolution *self,
                               "edges",
                               (long long)edge->downstream);
     if (edge->passes_data && edge->state == WEIR_EDGE_SUCCEEDED &&
-        join_row->state == WEIR_FLOW_JOIN_PENDING &&
-        !WEIR_POINT(points_of(self), "resolve.keeps_data"))
+        join_row->state == WEIR_FLOW_JOIN_PENDING)
         return pass_data(self, connection, edge, error);
     return WEIR_OK;
 }
@@ -235,18 +223,12 @@ static bool has_open_edges(const struct weir_join_progress *join_row)
 }
 
 /* Returns whether it is decided, and was not before. */
-static bool decide(const struct weir_resolution *self, struct weir_join_row *row,
-                   int64_t now_us, struct weir_pending_wakeups *pending_wakeups)
+static bool decide(struct weir_join_row *row, int64_t now_us,
+                   struct weir_pending_wakeups *pending_wakeups)
 {
-    struct weir_join_progress join_row = row->join_row;
-
-    if (row->state != WEIR_FLOW_JOIN_PENDING &&
-        !WEIR_POINT(points_of(self), "resolve.decides_again"))
+    if (row->state != WEIR_FLOW_JOIN_PENDING)
         return false;
-    if (join_row.policy == WEIR_JOIN_ANY &&
-        WEIR_POINT(points_of(self), "resolve.any_is_all"))
-        join_row.policy = WEIR_JOIN_ALL;
-    row->state = weir_join_judge(&join_row);
+    row->state = weir_join_judge(&row->join_row);
     if (row->state == WEIR_FLOW_JOIN_PENDING)
         return false;
     if (row->cancel_remaining && has_open_edges(&row->join_row)) {
@@ -264,18 +246,11 @@ static bool is_over(const struct weir_resolution *self, int64_t no)
 }
 
 /* What a decided group makes of the execution that it leads to. */
-static bool follow(const struct weir_resolution *self,
-                   const struct weir_join_row *join_row, struct weir_change *change,
+static bool follow(const struct weir_join_row *join_row, struct weir_change *change,
                    int64_t now_us)
 {
     struct weir_execution_row *row = &change->stored->row;
-    enum weir_ruling ruling;
-
-    if (WEIR_POINT(points_of(self), "resolve.decides_again")) {
-        row->state = WEIR_EXEC_BLOCKED;
-        row->hold = WEIR_HOLD_DEPENDENCIES;
-    }
-    ruling =
+    enum weir_ruling ruling =
         join_row->state == WEIR_FLOW_JOIN_SATISFIED
             ? weir_rule_unblock(row, WEIR_HOLD_DEPENDENCIES, now_us, &change->consequence)
             : weir_rule_skip(row, now_us, &change->consequence);
@@ -306,7 +281,7 @@ static enum weir_status apply(struct weir_resolution *self,
     for (size_t i = 0; i < self->records.count; i++) {
         struct weir_change change = {.stored = &self->records.rows[i]};
 
-        if (follow(self, find_join(join_rows, change.stored->row.no), &change, now_us))
+        if (follow(find_join(join_rows, change.stored->row.no), &change, now_us))
             self->changes[self->count++] = change;
     }
     return WEIR_OK;
@@ -332,7 +307,7 @@ enum weir_status weir_resolution_decide(struct weir_resolution *self,
     if (decided == NULL)
         return weir_no_memory_for(error, "what follows in a flow");
     for (size_t i = 0; i < join_rows.count; i++) {
-        if (decide(self, &join_rows.rows[i], now_us, pending_wakeups) &&
+        if (decide(&join_rows.rows[i], now_us, pending_wakeups) &&
             !is_over(self, join_rows.rows[i].downstream)) /* I3 */
             decided[count++] = join_rows.rows[i].downstream;
     }
@@ -433,8 +408,7 @@ static enum weir_status wait_again(struct weir_resolution *self,
     if (status != WEIR_OK)
         return status;
     if (join_rows.count == 0 || join_rows.rows[0].join_row.total == 0 ||
-        join_rows.rows[0].state == WEIR_FLOW_JOIN_SATISFIED ||
-        WEIR_POINT(points_of(self), "resolve.waits_no_more"))
+        join_rows.rows[0].state == WEIR_FLOW_JOIN_SATISFIED)
         return let_go(self, connection, no, now_us, error);
     status = reopen_edges(self, connection, &join_rows.rows[0], error);
     return status == WEIR_OK ? weir_resolution_decide(self, connection, &edges, now_us,

@@ -6,7 +6,6 @@
  * went wrong in a way that nobody knows of, which is found by what is stored, when it
  * is older than the stale threshold.
  */
-#include "base/fault_point.h"
 #include "db/db.h"
 #include "execution/flow/edge_store.h"
 #include "execution/reconcile/batch_reconciler.h"
@@ -31,8 +30,6 @@ static enum weir_status find(struct weir_batch_reconciler *self,
         status = weir_edges_left_open(connection, self->tick->filter,
                                       now_us - reconcile_call->age_us, limit,
                                       &self->arena, &ended, error);
-    if (WEIR_POINT(weir_db_config(self->task->db)->points, "dependency.sleeps"))
-        ended.count = 0; /* a bug */
     for (size_t i = 0; i < ended.count && status == WEIR_OK; i++)
         status = weir_batch_reconciler_add_execution(self, ended.rows[i].no,
                                                      &ended.rows[i].id, error);

@@ -13,10 +13,8 @@
  */
 #include <stdlib.h>
 
-#include "base/fault_point.h"
 #include "base/no_memory.h"
 #include "base/noun.h"
-#include "db/db.h"
 #include "execution/flow/join_store.h"
 #include "execution/reconcile/batch_reconciler.h"
 
@@ -50,9 +48,6 @@ static enum weir_status list_siblings(struct weir_batch_reconciler *self,
         weir_join_siblings(connection, join_rows->rows[order].downstream,
                            limit - dispatch->count, &self->arena, &members, error);
 
-    if (members.count > 0 &&
-        WEIR_POINT(weir_db_config(self->task->db)->points, "siblings.spares_one"))
-        members.count--; /* a bug */
     for (size_t i = 0; i < members.count && status == WEIR_OK; i++)
         dispatch->siblings[dispatch->count++] =
             (struct sibling){members.rows[i], join_rows->rows[order], order};

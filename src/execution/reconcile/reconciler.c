@@ -269,19 +269,11 @@ static enum weir_status remove_rows(struct batch *self,
 static enum weir_status store(struct batch *self, struct weir_connection *connection,
                               int64_t now_us, struct weir_error *error)
 {
-    struct weir_fault_points *points = weir_db_config(self->round->task->db)->points;
-    enum weir_status status;
-
     if (self->changed == 0)
         return WEIR_OK;
-    if (WEIR_POINT(points, "reconciler.forgets"))
-        return WEIR_OK; /* a bug: thinks that it has done it */
     if (self->round->task->kind->removes)
         return remove_rows(self, connection, error);
-    status = write_rows(self, connection, now_us, error);
-    if (status == WEIR_OK && WEIR_POINT(points, "reconciler.twice")) /* a bug */
-        status = write_rows(self, connection, now_us, error);
-    return status;
+    return write_rows(self, connection, now_us, error);
 }
 
 static enum weir_status run(struct batch *self, struct weir_connection *connection,
@@ -291,8 +283,6 @@ static enum weir_status run(struct batch *self, struct weir_connection *connecti
     int64_t now_us = 0;
     enum weir_status status = weir_connection_clock(connection, &now_us, error);
 
-    if (WEIR_POINT(weir_db_config(self->round->task->db)->points, "reconciler.early"))
-        now_us += 500000; /* a bug: does not wait until it is due */
     if (status == WEIR_OK)
         status = load(self, connection, now_us - age_us, error);
     if (status != WEIR_OK || self->list)

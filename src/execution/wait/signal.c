@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/arith.h"
-#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "base/noun.h"
@@ -50,12 +49,6 @@ struct signal_call {
     enum weir_signal_effect effect;
     struct weir_pending_wakeups pending_wakeups;
 };
-
-/* Where tests plant bugs. */
-static struct weir_fault_points *points_of(const struct signal_call *self)
-{
-    return weir_db_config(self->executions->db)->points;
-}
 
 /* ---- checking ---------------------------------------------------------------------- */
 
@@ -356,8 +349,7 @@ static enum weir_status evaluate(struct signal_call *self,
     status = weir_signals_visit(connection, no, WEIR_SIGNALS_BARE, gather, &seen_signals,
                                 error);
     *holds = status == WEIR_OK &&
-             (weir_condition_holds(condition, seen_signals.seen, seen_signals.count) !=
-              WEIR_POINT(points_of(self), "signal.judges_wrongly"));
+             weir_condition_holds(condition, seen_signals.seen, seen_signals.count);
     return status;
 }
 
@@ -522,7 +514,7 @@ static enum weir_status deliver(struct weir_connection *connection, void *argume
 
     if (status != WEIR_OK || self->repeated)
         return status;
-    if (is_late(self) && !WEIR_POINT(points_of(self), "signal.comes_late"))
+    if (is_late(self))
         status = come_late(self, connection, error);
     else
         status = take(self, connection, error);
@@ -550,8 +542,7 @@ static void pack(struct signal_call *self)
     weir_mint_init(&mint, weir_clock_wall_us(), weir_clock_random());
     weir_mint_uuid(&mint, self->row.uuid);
     write_hex(self->row.uuid, self->own_key);
-    self->keyed = signal->key != NULL && signal->key[0] != '\0' &&
-                  !WEIR_POINT(points_of(self), "signal.no_memory");
+    self->keyed = signal->key != NULL && signal->key[0] != '\0';
     self->row.idempotency_key = weir_str(self->keyed ? signal->key : self->own_key);
     self->row.name = weir_str(signal->name);
     self->row.source_type = or_nothing(signal->source_type);

@@ -53,8 +53,6 @@ bool graph_run_decides(void *run, const char *point)
 {
     struct graph_run *self = run;
 
-    if (self->plan.bug != NULL && strcmp(self->plan.bug, point) == 0)
-        return true;
     if (strncmp(point, "db.", 3) != 0)
         return false;
     if (self->dead)

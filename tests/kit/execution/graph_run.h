@@ -47,7 +47,6 @@ struct graph_plan {
     uint32_t nodes; /* that it begins with */
     uint32_t steps;
     uint32_t chances; /* bits, by enum graph_chance */
-    const char *bug;  /* a fault point that always fires; NULL: none */
 };
 
 struct graph_outcome {

@@ -113,8 +113,6 @@ static bool decide(void *argument, const char *name)
     struct flow_process *who = argument;
     struct flow_sim *sim = who->sim;
 
-    if (sim->plan->bug != NULL && strcmp(sim->plan->bug, name) == 0)
-        return true;
     if (strncmp(name, "db.", 3) != 0)
         return false;
     if (strcmp(name, "db.lose") == 0)

@@ -48,7 +48,6 @@ struct flow_plan {
     uint32_t faults;      /* bits, by enum flow_fault */
     uint32_t crash_call;  /* the process that makes this call of the database ends there;
                              0: none */
-    const char *bug;      /* a fault point that always fires; NULL: none */
 };
 
 struct flow_outcome {
