@@ -65,8 +65,8 @@
  * user's own (@name), temporary tables and settings that docs/internals/db-mariadb.md
  * does not list last until the connection is given back; SQLite keeps what is set in a
  * connection. Behind a transaction pooler only SET LOCAL is allowed. On PostgreSQL the
- * timeouts of struct weir_db_options hold for its statements too; on SQLite everybody
- * else waits with writing until it has returned.
+ * timeouts of struct weir_db_options hold for its statements too; on SQLite all other
+ * writers wait until it has returned.
  *
  * A deferred constraint fails the whole call, as do a lost connection and a budget that
  * is over. On PostgreSQL those of a handler that has asked for the native handle are
@@ -94,7 +94,7 @@ struct weir_connection;
 struct weir_context;
 
 /* Messages of one call of a transactional handler: each has a savepoint, and PostgreSQL
- * slows everybody down who has a snapshot when a transaction has more than 64. */
+ * slows down every session with a snapshot when a transaction has more than 64. */
 enum { WEIR_TRANSACTIONAL_BATCH_MAX = 60 };
 
 enum weir_outcome { WEIR_DONE, WEIR_RETRY, WEIR_REJECT };

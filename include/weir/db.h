@@ -6,10 +6,10 @@
  *   mariadb://user:password@host:3306/app?socket=/run/mysqld/mysqld.sock&signal=/run/weir
  *   mariadb://user:password@db.internal/app?ca=/etc/weir/ca.pem
  *
- * `signal`, optional, is a folder that exists. Producers and those who deliver on one
- * host have the same: there, what is committed is delivered within milliseconds and not
- * when MariaDB is polled next, a second later at worst. Whoever is to signal needs to
- * be able to write there.
+ * `signal`, optional, is a folder that exists. Producers and delivering processes on one
+ * host name the same folder: there, what is committed is delivered within milliseconds
+ * and not when MariaDB is polled next, a second later at worst. A process that signals
+ * needs the right to write there.
  *
  * A struct weir_db knows where the database is and keeps connections to it, made when
  * they are needed. A connection is used by one flow of control at a time.
@@ -20,7 +20,7 @@
  * (search_path, USE): weir names its own with their schema, in which they were found,
  * or with the database of the URL (MariaDB).
  *
- * Threads  A database: any thread. A connection: whoever holds it.
+ * Threads  A database: any thread. A connection: its holder.
  */
 #ifndef WEIR_DB_H
 #define WEIR_DB_H
@@ -61,7 +61,7 @@ WEIR_BEGIN_DECLS
 WEIR_API void weir_db_options_init(struct weir_db_options *self);
 
 /*
- * Check the URL and the options; talks to nobody yet. Fails with WEIR_INVALID (the text
+ * Check the URL and the options; does not connect yet. Fails with WEIR_INVALID (the text
  * names the part of the URL or the field) or WEIR_NO_MEMORY; *out is then NULL.
  */
 WEIR_CHECKED WEIR_API enum weir_status

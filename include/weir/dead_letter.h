@@ -13,11 +13,11 @@
  *      |-------discard--------------'
  *      '-------requeue----> resolved, and enqueued again
  *
- * Claim    For programs that repair: they get the letters, and nobody else gets them
- *          until a deadline. A claim has a token. Whoever comes late, after another one
- *          has claimed, discarded or requeued the letter, has the wrong token and is
+ * Claim    For programs that repair: the claim gets the letters, and no other claim
+ *          gets them until a deadline. A claim has a token. A late owner, after another
+ *          one has claimed, discarded or requeued the letter, has the wrong token and is
  *          refused (WEIR_FENCED). A letter whose deadline has passed is pending again,
- *          for everybody and everywhere.
+ *          for every caller.
  * Requeue  Enqueues a new message with the same key, type, headers and payload in the
  *          same partition, behind what is there, and resolves the letter, in one
  *          transaction. Every subscription of the queue gets the new message, not only
@@ -66,8 +66,8 @@ enum {
 enum weir_dead_letter_status {
     WEIR_DEAD_LETTER_PENDING,      /* waits for a decision, or its claim has run out */
     WEIR_DEAD_LETTER_REPROCESSING, /* claimed, and the deadline is to come */
-    WEIR_DEAD_LETTER_RESOLVED,     /* somebody took care of it, or it was requeued */
-    WEIR_DEAD_LETTER_DISCARDED,    /* nobody wants it */
+    WEIR_DEAD_LETTER_RESOLVED,     /* it was dealt with, or requeued */
+    WEIR_DEAD_LETTER_DISCARDED,    /* it is not needed */
     WEIR_DEAD_LETTER_ANY,          /* in questions only */
     WEIR_DEAD_LETTER_REQUEUED      /* in questions only: resolved by a requeue */
 };

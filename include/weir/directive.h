@@ -1,11 +1,11 @@
 /*
  * directive.h - what a worker wants after one execution.
  *
- * An action answers with a directive: *proceed* (there is more, run me again after my
- * pace), *idle* (wait until somebody notifies me) or *sleep* (wait so long, or until
- * somebody notifies me). It may carry a report: a pointer to whatever the action wants
- * its listeners to see, with a tag that says what type it is. A listener that knows the
- * tag gets the pointer, any other gets NULL, so nobody reads one type as another.
+ * An action answers with a directive: *proceed* (there is more work; run again
+ * after the pace), *idle* (wait for a notification) or *sleep* (wait for a time, or for a
+ * notification). It may carry a report: a pointer to whatever the action wants its
+ * listeners to see, with a tag that says what type it is. A listener that knows the tag
+ * gets the pointer, any other gets NULL, so one type is never read as another.
  *
  *   static const struct weir_report_type MAIL_REPORT = {"mail"};
  *

@@ -2,9 +2,9 @@
  * execution.h - a unit of work, and what there is to know about it.
  *
  * An execution keeps its id through all retries. Each run of it is an *attempt*;
- * whoever runs it holds a *claim*, which is the right to write about it for as long as
- * its lease lasts. One number per execution, the *epoch*, grows whenever that right
- * ends or changes hands, so that whoever has lost it can change nothing any more.
+ * the worker that runs it holds a *claim*, which is the right to change it for as long as
+ * its lease lasts. One number per execution, the *epoch*, grows whenever that right ends
+ * or changes hands, so that a worker that has lost it can change nothing any more.
  *
  *   submit --> delayed --> waiting --claim--> active --complete--> completed
  *                 ^           ^                 | |

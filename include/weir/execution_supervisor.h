@@ -17,13 +17,13 @@
  *   edge_cancel_reconciler  what a crash left of that                   10 s
  *   delayed_promoter        delays that are over                        750 ms
  *   execution_deadline      executions over their deadline              5 s
- *   housekeeping            what nobody needs any more                  60 s
+ *   housekeeping            what is not needed any more                 60 s
  *
  * The interval is the safety net; a reconciler is woken when something is due before
  * that. Other processes say so of what is due within the default interval: with a
  * longer one, a time further off that one of them has set may be kept late, by the
- * interval at most. So may any of them where nobody can be told (behind a transaction
- * pooler, or with no_notify).
+ * interval at most. So may any of them where notifications are not possible (behind a
+ * transaction pooler, or with no_notify).
  *
  * Life     create, start, stop(grace), destroy, as weir/scanner.h. Statements of those
  *          that have not finished within the grace are cancelled, and destroy() waits

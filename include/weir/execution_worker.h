@@ -41,15 +41,14 @@
  *          elsewhere: weir_task_signals() says what came.
  * Failure  A handler that panics, or returns without an answer, has failed
  *          ("handler_panic: ...", "no_answer"), with retries as the policy has them. A
- *          kind without handler is put off for WEIR_UNHANDLED_DELAY_MS, which is no
- *          attempt of anybody's: somebody else may know it, or this program when it is
- *          newer. Kinds that only some know should have a lane or a capability. Nothing
- *          ends the worker: a database that is gone is tried again, less and less
- *          often.
+ *          kind without handler is put off for WEIR_UNHANDLED_DELAY_MS, which counts
+ *          as no attempt: another worker may know it, or a newer version of this program.
+ *          Kinds that only some know should have a lane or a capability. Nothing ends the
+ *          worker: a database that is gone is tried again, less and less often.
  * Life     create, add handlers, start, stop(grace), destroy.
  * Threads  Handlers run on several threads at once. read() from any thread,
- *          weir_task_...() in the handler it was given to; the rest belongs to one
- *          owner, who is no handler.
+ *          weir_task_...() in the handler it was given to; the rest belongs to
+ *          one owner, which is no handler.
  */
 #ifndef WEIR_EXECUTION_WORKER_H
 #define WEIR_EXECUTION_WORKER_H
@@ -95,7 +94,8 @@ struct weir_execution_worker_stats {
     uint64_t delayed;
     uint64_t cancelled;
     uint64_t suspended;
-    uint64_t returned;  /* given back, or put off because nobody here knows the kind */
+    /* given back, or put off because no handler here knows the kind */
+    uint64_t returned;
     uint64_t unhandled; /* of those, the latter */
     uint64_t fenced;    /* no answer was stored: the lease was lost */
     uint32_t waiting;   /* for a permit */
@@ -180,9 +180,9 @@ WEIR_API enum weir_answer weir_task_cancel(struct weir_task *self, const char *r
  *   send_mail(editor.token);
  *   weir_task_suspend(task, &options, &satisfied, &error);
  *
- * The token is sent before: whoever dies after it has the same token when it is called
- * again, and whoever dies after suspend() is not called again. An answer that is faster
- * than suspend() makes it `satisfied`.
+ * The token is sent before: a handler that dies after that gets the same token when it is
+ * called again, and one that dies after suspend() is not called again. An answer that is
+ * faster than suspend() makes it `satisfied`.
  */
 WEIR_CHECKED WEIR_API enum weir_status weir_task_signals(struct weir_task *self,
                                                          weir_signal_visit_fn visit,
@@ -199,8 +199,8 @@ weir_task_waitpoint(struct weir_task *self, struct weir_waitpoint *waitpoint,
  * tokens, until the stop signal. Then, and else:
  *
  *   WEIR_FENCED     the claim is lost, as the stop signal says too
- *   WEIR_IN_DOUBT   nobody knows. Whatever the handler answers, the execution is given
- *                   back, unless it is suspended
+ *   WEIR_IN_DOUBT   the outcome is unknown. Whatever the handler answers, the execution
+ *                   is given back, unless it is suspended
  *   WEIR_CLOSED     it is suspended already, or the worker was destroyed meanwhile
  *   any other       it is not suspended
  */

@@ -12,20 +12,20 @@
  * WEIR_FENCED and the truth, and changes nothing; one that repeats a call whose reply
  * was lost gets WEIR_OK again.
  *
- * Events   What ends, is leased, or is changed by an operator is told in queues of the
+ * Events   Every end, lease, and change by an operator is announced in queues of the
  *          outbox ("execution.completion", "execution.lease", "execution.operator"), in
  *          the same transaction: JSON, with the id of the execution as key, or of the
- *          flow that is cancelled. Whoever wants to hear subscribes (weir/outbox.h);
- *          without subscription nothing is kept.
+ *          flow that is cancelled. A program that needs them
+ *          subscribes (weir/outbox.h); without a subscription no event is kept.
  * Life     migrate, create, use, destroy. The reconcilers of
  *          weir/execution_supervisor.h must run somewhere, in any number of processes.
  * Threads  Any thread; create and destroy one at a time.
  * Failure  Deadlocks and serialisation failures are retried inside. WEIR_IN_DOUBT: the
- *          reply of the commit was lost, and nobody knows whether it happened. Repeat
+ *          reply of the commit was lost, and its outcome is unknown. Repeat
  *          the call, it finds out what happened, if it is a submission whose drafts all
  *          have a key or an id; or settles, renews, reports progress, cancels, revokes
  *          by epoch, or sets a priority. Others would do it once more. Compare with
- *          what weir_execution_get() has told before:
+ *          what weir_execution_get() returned before:
  *
  *            submit without key and id    nothing tells; there may be two. Give a key
  *            claim                        see weir_execution_claim()
@@ -60,7 +60,7 @@ struct weir_executions_options {
     bool no_savepoint; /* submit in a caller's transaction without a savepoint */
 };
 
-/* Who claims. */
+/* The claimant. */
 struct weir_claim_options {
     const char *const *lanes; /* 1 to 64 of them, served fairly */
     size_t lane_count;
@@ -92,11 +92,11 @@ struct weir_claimed {
     int64_t deadline_us; /* of attempt or execution, whichever is sooner; 0: none */
 };
 
-/* How an execution stands, whoever asks. All zero when there is none. */
+/* The state of an execution, for any caller. All zero when there is none. */
 struct weir_execution_status {
     enum weir_public_state state;
     int64_t epoch;
-    int64_t lease_us; /* of whoever holds it; 0: nobody does */
+    int64_t lease_us; /* of its holder; 0: it has none */
 };
 
 enum weir_settle {
@@ -129,7 +129,7 @@ struct weir_renewal {
 
 /* Whose lease is to be taken. */
 struct weir_revocation {
-    const char *instance; /* NULL: whoever holds it */
+    const char *instance; /* NULL: any holder */
     int64_t epoch;        /* 0: whatever it is */
     bool revoked;         /* out; false: it was so already */
     const char *reason;   /* out, when it was: "no_active_lease", "epoch_moved",
@@ -178,8 +178,8 @@ weir_execution_submit(struct weir_executions *self, struct weir_connection *conn
                       const struct weir_execution_draft *drafts, size_t count,
                       struct weir_submission *out, struct weir_error *error);
 
-/* Something was submitted and committed on a connection of the application's: whoever
- * waits in this process looks now, and not when it hears of it. Never blocks. */
+/* Something was submitted and committed on a connection of the application's: claims that
+ * wait in this process look now, and not after a notification. Never blocks. */
 WEIR_API void weir_executions_flush(struct weir_executions *self);
 
 /*
@@ -187,7 +187,8 @@ WEIR_API void weir_executions_flush(struct weir_executions *self);
  * all lanes alike. *claimed may be 0: nothing came in time. Owes one
  * weir_claimed_free(). Inside an action waiting ends with WEIR_CANCELLED when its
  * worker is cancelled, and in a simulation it takes virtual time. After WEIR_IN_DOUBT
- * something may be claimed that nobody knows of: it comes back when its lease runs out.
+ * something may be claimed that no worker knows of: it comes back when its lease runs
+ * out.
  */
 WEIR_API void weir_claim_options_init(struct weir_claim_options *self);
 WEIR_CHECKED WEIR_API enum weir_status weir_execution_claim(

@@ -4,8 +4,9 @@
  *
  * A scan takes a batch of items per tick, oldest first. Items that fail stay the
  * oldest, so a batch full of poison would be all that is ever tried. The tracker
- * remembers who failed: after WEIR_FAILURES_IN_ROW_MAX failures in a row an item is
- * skipped for WEIR_FAILURES_SKIP_CYCLES cycles, and again after each further failure.
+ * remembers the items that failed: after WEIR_FAILURES_IN_ROW_MAX failures in a row an
+ * item is skipped for WEIR_FAILURES_SKIP_CYCLES cycles, and again after each further
+ * failure.
  *
  *               note_failure           the third in a row
  *   unknown --------------> counted ----------------------> skipped <------+

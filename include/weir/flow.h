@@ -62,8 +62,8 @@ enum weir_flow_state {
     WEIR_FLOW_OPEN,      /* nothing has begun, and something can; or it is empty */
     WEIR_FLOW_RUNNING,   /* something is active; or has begun, and more can be claimed */
     WEIR_FLOW_BLOCKED,   /* neither: what has not ended waits */
-    WEIR_FLOW_COMPLETED, /* all have ended: none failed, expired or was cancelled, but for
-                           * those whom a join did not need any more */
+    WEIR_FLOW_COMPLETED, /* all have ended: none failed, expired or was cancelled, except
+                           * those that a join did not need any more */
     WEIR_FLOW_FAILED,    /* all have ended, and not so */
     WEIR_FLOW_CANCELLED, /* by weir_flow_cancel() */
     WEIR_FLOW_STATE_COUNT
@@ -76,8 +76,8 @@ struct weir_flow_edge {
     bool passes_data; /* see "Data" */
 };
 
-/* How the edges to one execution are joined; all of them, cancelling nobody, where
- * nothing is said. It is said before the first of these edges is there, or with it. */
+/* How the edges to one execution are joined; by default all of them, cancelling
+ * none. It is said before the first of these edges is there, or with it. */
 struct weir_flow_join {
     struct weir_execution_id to;
     enum weir_join policy;
@@ -106,7 +106,7 @@ enum weir_flow_cancel_policy {
     WEIR_CANCEL_FLOW_ONLY, /* it takes no more members; these go on */
     WEIR_CANCEL_ALL,    /* of more than 1,000 some may be skipped instead, by the end of
                            others */
-    WEIR_CANCEL_PENDING /* those that nobody has begun */
+    WEIR_CANCEL_PENDING /* those that have not begun */
 };
 
 struct weir_flow_info {

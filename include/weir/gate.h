@@ -34,7 +34,7 @@ struct weir_gate_info {
 
 WEIR_BEGIN_DECLS
 
-/* `permits` from 0 (nobody ever) to WEIR_GATE_PERMITS_MAX. Fails with WEIR_INVALID or
+/* `permits` from 0 (always closed) to WEIR_GATE_PERMITS_MAX. Fails with WEIR_INVALID or
  * WEIR_NO_MEMORY; *out is then NULL. */
 WEIR_CHECKED WEIR_API enum weir_status weir_gate_create(struct weir_executor *executor,
                                                         uint32_t permits,
@@ -44,7 +44,7 @@ WEIR_CHECKED WEIR_API enum weir_status weir_gate_create(struct weir_executor *ex
 /* Give up the caller's hold. NULL is fine. Permits still out are given back as usual. */
 WEIR_API void weir_gate_destroy(struct weir_gate *self);
 
-/* Take a permit if one is free and nobody stands in line. Owes one leave(). */
+/* Take a permit if one is free and the line is empty. Owes one leave(). */
 WEIR_CHECKED WEIR_API bool weir_gate_try_enter(struct weir_gate *self);
 
 /*
@@ -59,7 +59,7 @@ WEIR_CHECKED WEIR_API enum weir_status weir_gate_enter(struct weir_gate *self,
 /* Give one permit back, from any thread. */
 WEIR_API void weir_gate_leave(struct weir_gate *self);
 
-/* Admit nobody any more. The line is sent away: workers in it end, enter() returns
+/* Admit no caller any more. The line is sent away: workers in it end, enter() returns
  * WEIR_CLOSED. Twice is harmless. */
 WEIR_API void weir_gate_close(struct weir_gate *self);
 

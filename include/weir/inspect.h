@@ -49,16 +49,16 @@ struct weir_queue_info {
     uint32_t subscriptions;
     enum weir_unread unread;
     int64_t backlog_max; /* 0: none */
-    int64_t
-        waiting; /* for the subscription that is furthest behind; without any: kept for
-                      * whoever comes */
+    /* for the subscription that is furthest behind; without any: kept for future ones */
+    int64_t waiting;
     bool waiting_is_estimate;
     int64_t oldest_age_us; /* of the oldest message that waits; 0: none waits */
     int64_t aside;         /* rows set aside */
     int64_t dead_letters;  /* pending */
     uint32_t attempts_max; /* 0: none */
     int64_t dead_letter_retention_us; /* 0: for ever */
-    int64_t retain_us;     /* what everybody has passed is kept for so long; 0: not */
+    /* what every subscription has passed is kept for so long; 0: not */
+    int64_t retain_us;
     int64_t whole_from_us; /* everything enqueued since then is there; microseconds since
                               1970, by the database's clock */
     double in_per_s;       /* messages enqueued per second: an estimate, see above */
@@ -78,9 +78,9 @@ struct weir_partition_info {
     uint32_t attempts;      /* failures of the message at the head */
     int64_t retry_in_us;    /* until it is tried again; 0: not waiting for that */
     const char *last_error; /* ""; never NULL */
-    const char *owner;      /* name of the process that holds the lease; "": nobody */
+    const char *owner;      /* name of the process that holds the lease; "": none */
     int64_t epoch;
-    int64_t lease_left_us; /* 0: nobody holds it, or it has run out */
+    int64_t lease_left_us; /* 0: no process holds it, or it has expired */
     uint32_t
         crashes; /* owners in a row that ended without releasing it; counts nothing */
 };

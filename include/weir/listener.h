@@ -1,8 +1,8 @@
 /*
  * listener.h - what a worker tells about itself.
  *
- * The runtime itself logs nothing about single executions. Whoever wants to know
- * attaches a listener: a table of callbacks, each of which may be NULL.
+ * The runtime itself logs nothing about single executions. An application that needs
+ * these events attaches a listener: a table of callbacks, each of which may be NULL.
  *
  * Order    Listeners are called in the order of the worker's list, once per event.
  *          start .. (execute_start (complete | error) (idle | sleep)?)* .. stop

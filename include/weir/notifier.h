@@ -2,12 +2,12 @@
  * notifier.h - a signal that is remembered once.
  *
  * A notifier wakes workers that are idle or asleep. It stores at most one permit: a
- * signal that finds nobody waiting is kept for the next one who comes, further ones add
- * nothing. So "something is new" is never lost and never piles up.
+ * signal without a waiter is kept for the next waiter, further ones add nothing. So
+ * "something is new" is never lost and never piles up.
  *
- * Order    notify_one wakes whoever has waited longest. A worker that waits on several
- *          notifiers takes the first one in its list that has a permit; the permits of
- *          the others stay where they are.
+ * Order    notify_one wakes the waiter that has waited longest. A worker that waits on
+ *          several notifiers takes the first one in its list that has a permit; the
+ *          permits of the others stay where they are.
  * Threads  Any thread, also from inside actions.
  * Memory   One allocation. Workers that listen keep the notifier alive until they end.
  */
@@ -33,10 +33,10 @@ weir_notifier_create(struct weir_executor *executor, struct weir_notifier **out)
 /* Give up the caller's hold. NULL is fine. */
 WEIR_API void weir_notifier_destroy(struct weir_notifier *self);
 
-/* Wake the one who has waited longest; if nobody waits, store the permit. */
+/* Wake the waiter that has waited longest; without a waiter, store the permit. */
 WEIR_API void weir_notifier_notify_one(struct weir_notifier *self);
 
-/* Wake everybody who waits now; store nothing. */
+/* Wake all current waiters; store nothing. */
 WEIR_API void weir_notifier_notify_all(struct weir_notifier *self);
 
 /*

@@ -55,7 +55,7 @@ struct weir_tuning {
     int64_t min_ns; /* pace, as struct weir_pace: min <= active */
     int64_t active_ns;
     int64_t ramp_ns;
-    int64_t idle_ns;       /* how often it looks without being told; at least 1 ms */
+    int64_t idle_ns;       /* how often it polls without a notification; at least 1 ms */
     int64_t retry_base_ns; /* wait after the first failure; above 0, at most retry_max */
     int64_t retry_max_ns;
     uint32_t
@@ -93,7 +93,7 @@ struct weir_outbox_options {
     bool no_savepoint; /* enqueue in a caller's transaction without a savepoint */
 };
 
-/* What happens to messages that nobody has subscribed to. */
+/* What happens to messages of a queue without a subscription. */
 enum weir_unread { WEIR_UNREAD_KEEP, WEIR_UNREAD_DROP };
 
 enum { WEIR_ATTEMPTS_MAX_MAX = 1000000 };
@@ -263,9 +263,9 @@ weir_enqueue_batch(struct weir_outbox *self, struct weir_connection *connection,
                    const char *queue, const struct weir_draft *drafts, size_t count,
                    struct weir_receipt *receipts, struct weir_error *error);
 
-/* Run `body` in a transaction, try again when another one was in the way, and wake
- * whoever delivers when it has committed. A body that fails rolls back and wakes
- * nobody. */
+/* Run `body` in a transaction, retry after a conflict with another one, and wake the
+ * delivering processes when it has committed. A body that fails rolls back and wakes
+ * no process. */
 WEIR_CHECKED WEIR_API enum weir_status weir_outbox_transact(struct weir_outbox *self,
                                                             weir_outbox_body_fn body,
                                                             void *argument,

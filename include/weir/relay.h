@@ -79,7 +79,7 @@ weir_relay_open(struct weir_outbox *outbox, const struct weir_relay_options *opt
 
 /*
  * Close the sink. After weir_outbox_stop(), or before weir_outbox_start() if the outbox
- * will not be started. A delivery that weir_outbox_stop() had to leave behind is told
+ * will not be started. A delivery that weir_outbox_stop() had to leave behind is asked
  * to end, its process is killed, and the last one of them closes the sink. NULL is
  * fine.
  */

@@ -38,7 +38,7 @@ struct weir_ward;
 struct weir_reporter_options {
     const char *name;         /* of its worker; copied */
     struct weir_ward *ward;   /* where that is spawned; kept alive */
-    struct weir_stats *stats; /* borrowed; nobody else should drain it */
+    struct weir_stats *stats; /* borrowed; no other code should drain it */
     struct weir_log log;      /* copied; all zero: silence */
     int64_t interval_ns;      /* 1 ms to WEIR_DURATION_MAX */
     bool noops_are_nothing;   /* see above */
@@ -50,8 +50,8 @@ WEIR_BEGIN_DECLS
  * the caller's to set. */
 WEIR_API void weir_reporter_options_init(struct weir_reporter_options *self);
 
-/* The first report comes after one interval. Fails with WEIR_INVALID (an interval of 0,
- * too: whoever wants no reports makes no reporter), WEIR_NO_MEMORY, WEIR_SYSTEM or
+/* The first report comes after one interval. Fails with WEIR_INVALID (an interval of
+ * 0, too: without reports there is no reporter), WEIR_NO_MEMORY, WEIR_SYSTEM or
  * WEIR_CLOSED (the ward was cancelled); *out is then NULL. */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_reporter_create(const struct weir_reporter_options *options,

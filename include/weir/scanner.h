@@ -18,7 +18,7 @@
  *   cycles    aaa       b         ccccccccccccccdd        e
  *
  * A tick that knows when there will be something to do says so, and the next cycle
- * begins then; whoever brings it something before that wakes the scan. The interval is
+ * begins then; code that adds earlier work wakes the scan. The interval is
  * then the safety net.
  *
  * Order    The partitions of a cycle strictly one after the other. A scan never runs

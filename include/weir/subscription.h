@@ -2,19 +2,19 @@
  * subscription.h - what an operator does with the subscriptions of a queue.
  *
  * A subscription is made by the first handler or relay that serves it, and from then on
- * the log is kept until it has passed, whether anybody serves it or not. Here it is
+ * the log is kept until it has passed, whether a process serves it or not. Here it is
  * listed, stopped, moved and removed:
  *
- *   read      each subscription, what waits for it and who serves it
+ *   read      each subscription, what waits for it and which processes serve it
  *   pause     no delivery to this one until resume(); the others of its queue go on
  *   seek      deliver from another place of the log on: again, or leaving something out
  *   remove    forget it; the log is no longer kept for it
  *
- * seek() and remove() take the partitions away from whoever serves them: the epoch
- * grows, and an acknowledgement that is under way is refused. After seek() a process
- * takes its partitions again, within a few seconds, and goes on from the new place; no
- * crash is counted. After remove() a process that has served it ends its delivery
- * (check_subscriptions()), and never makes it again.
+ * seek() and remove() take the partitions away from the processes that serve them: the
+ * epoch grows, and an acknowledgement that is under way is refused. After seek() a
+ * process takes its partitions again, within a few seconds, and goes on from the new
+ * place; no crash is counted. After remove() a process that has served it ends its
+ * delivery (check_subscriptions()), and never makes it again.
  *
  * Order    A message keeps its `seq`, wherever the subscription is moved to.
  * Threads  Any thread. Each call is one transaction, but for seek(), which counts
@@ -122,7 +122,7 @@ weir_outbox_remove_subscription(struct weir_outbox *self, const char *queue,
  * that nothing created since then was removed: by an older message that is there, or by
  * the time since when there is everything (whole_from_us of weir/inspect.h).
  *
- * `visit`, which may be NULL, is told of each partition, once it is done.
+ * `visit`, which may be NULL, is called for each partition, once it is done.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_outbox_seek_subscription(struct weir_outbox *self, const char *queue,

@@ -2,8 +2,8 @@
  * suspension.h - executions that wait for the world.
  *
  * A worker parks its execution until a *condition* holds, and names where answers come
- * in: its *waitpoints*. The *token* of a waitpoint is the right to signal it; whoever
- * is to answer gets it. When the condition holds the execution can be claimed, and the
+ * in: its *waitpoints*. The *token* of a waitpoint is the right to signal it; the
+ * expected source gets it. When the condition holds the execution can be claimed, and the
  * same attempt goes on.
  *
  *   suspend(claim, waitpoints, condition) -> tokens ... signal(token) ... claim ->
@@ -23,10 +23,10 @@
  * Names and keys have letters, digits and any of "_-.:/".
  *
  * A waitpoint may be made before, to hand out its token early: what comes before the
- * suspension counts when it begins, and one that nobody suspends on expires.
+ * suspension counts when it begins, and one without a suspension expires.
  *
  * Tokens   "KEY:HEX": an HMAC-SHA256 over execution, waitpoint and key, by a secret in
- *          the database (rotate_key()). Whoever shows a wrong one learns nothing but
+ *          the database (rotate_key()). A call with a wrong token learns only
  *          that, whether the execution exists or has ended or not. Tokens are not
  *          stored and never logged.
  * Signals  One with a `key` counts once within 24 h, however often it comes: a lost
@@ -97,7 +97,7 @@ struct weir_suspend_options {
 enum weir_signal_effect {
     WEIR_SIGNAL_RESUMED,   /* with this one the condition held */
     WEIR_SIGNAL_KEPT,      /* it counts, others are missing */
-    WEIR_SIGNAL_BUFFERED,  /* nobody has suspended on it yet */
+    WEIR_SIGNAL_BUFFERED,  /* nothing is suspended on it yet */
     WEIR_SIGNAL_IGNORED,   /* no part of the condition asks for it */
     WEIR_SIGNAL_DUPLICATE, /* its key came before; it changes nothing */
     WEIR_SIGNAL_LATE,      /* the wait is over: resumed, or ended */
@@ -140,7 +140,7 @@ struct weir_waitpoint_info {
     uint8_t uuid[WEIR_UUID_SIZE];
     enum weir_waitpoint_state state;
     const char *key_id; /* of the secret; never the token */
-    /* Of the token, to compare with one that somebody shows; "": the secret is gone, or
+    /* Of the token, to compare with a given one; "": the secret is gone, or
      * the caller may not read it. */
     char fingerprint[17];
     int64_t created_us, until_us;
@@ -205,7 +205,7 @@ weir_execution_suspend(struct weir_executions *self, const struct weir_claim *cl
                        struct weir_execution_status *current, struct weir_error *error);
 
 /* WEIR_DENIED: the token is none of this waitpoint's, or there is no such waitpoint:
- * which one is not told. WEIR_MISMATCH: `key` was used for another signal: other name,
+ * which one is not said. WEIR_MISMATCH: `key` was used for another signal: other name,
  * source or payload. WEIR_FULL: WEIR_SIGNALS_MAX. */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_execution_signal(struct weir_executions *self, const struct weir_signal *signal,

@@ -10,7 +10,7 @@
  * (weir_context_cancelled) and waited for until the grace is over. C cannot end a thread
  * that does not listen; stop() then returns how many workers are unfinished, and the ward
  * keeps what those still touch until they return, even after destroy(). Their `state` and
- * listeners belong to the caller, who must leave them alone for as long.
+ * listeners belong to the caller, which must leave them alone for as long.
  *
  * Misuse   Spawning after cancel or stop gives WEIR_CLOSED. Stopping twice waits again
  *          for whatever is unfinished. Stopping from inside one of its own actions

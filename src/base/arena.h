@@ -46,7 +46,7 @@ WEIR_CHECKED char *weir_arena_copy_text(struct weir_arena *self, const char *tex
 WEIR_CHECKED bool weir_arena_keep(struct weir_arena *self, struct weir_str *text);
 
 /* Room for one more of `count` items of `size` bytes: where they are now. Begins with
- * NULL and 0. The array doubles, so only whoever adds one by one may call it. NULL as
+ * NULL and 0. The array doubles, so it is only for callers that add one by one. NULL as
  * above. */
 WEIR_CHECKED void *weir_arena_grow(struct weir_arena *self, void *items, size_t count,
                                    size_t size);

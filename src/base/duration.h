@@ -2,7 +2,7 @@
  * duration.h - durations for people: written, read, and the text that refuses one.
  *
  * Two forms: format() is short and cut to what a table needs; check() writes durations
- * exactly, because "is 366 d, must be at most 366 d" helps nobody.
+ * exactly, because "is 366 d, must be at most 366 d" does not help.
  *
  * Memory   The caller's.
  */

@@ -10,7 +10,8 @@
  *
  * Without WEIR_POINTS (a release build) a point is the constant false and costs nothing.
  * A test arms a point by name; nothing fires by itself. A point that is armed with a call
- * does not fire: the call happens at that place, and whoever passes it goes on as ever.
+ * does not fire: the call happens at that place, and the passing thread continues as
+ * usual.
  *
  * A simulation wants to be asked at every place, whatever its name: it sets an
  * *oracle*, which decides about all points that are not armed, and may wait there
@@ -29,7 +30,7 @@ enum { WEIR_POINTS_MAX = 16 };
 
 typedef void (*weir_fault_point_fn)(void *argument);
 
-/* Does the point of this name fire, now that somebody passes it? */
+/* Does the point of this name fire for this pass? */
 typedef bool (*weir_oracle_fn)(void *argument, const char *name);
 
 struct weir_fault_point {

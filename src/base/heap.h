@@ -37,8 +37,8 @@ void weir_heap_free(const struct weir_heap *self, void *memory);
  * that follow. 0 means never. Resizing a block counts as an allocation and may fail as
  * one, also when it shrinks. Freeing never fails.
  *
- * Threads  Any thread; the order is given while nobody else allocates. It must not move:
- *          the heap points back to it.
+ * Threads  Any thread; the order is given while no other thread allocates. It must not
+ *          move: the heap points back to it.
  */
 struct weir_faulty_heap {
     struct weir_heap heap; /* give this one to the code under test */

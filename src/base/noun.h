@@ -11,8 +11,10 @@
 
 #define WEIR_NOUN(count, one, many) ((count) == 1 ? (one) : (many))
 
-/* For those who count what somebody else names: {"message", "messages"}. Texts are
- * borrowed. */
+/*
+ * For code that counts things whose noun comes from its caller: {"message", "messages"}.
+ * Texts are borrowed.
+ */
 struct weir_noun {
     const char *one;
     const char *many;

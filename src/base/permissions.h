@@ -1,5 +1,5 @@
 /*
- * permissions.h - who may read a file that the library makes.
+ * permissions.h - which users may read a file that the library makes.
  *
  * Files with payloads are made for their owner alone, unless other permissions are
  * asked for. They are written in octal, as for chmod: 0640, or 640. Only reading and

@@ -15,7 +15,7 @@ struct entry {
 static const struct entry ENTRIES[] = {WEIR_STATUS_LIST(ENTRY)};
 #undef ENTRY
 
-/* What a number that is no status gives. Whoever made it up is not to be trusted
+/* What a number that is no status gives. The code that made it up cannot be trusted
  * further. */
 static const struct entry UNKNOWN = {WEIR_CLASS_STOP, "UNKNOWN", "unknown status"};
 

@@ -1,5 +1,5 @@
 /*
- * str.c - a view of bytes that belong to somebody else.
+ * str.c - a view of borrowed bytes.
  */
 #include "base/str.h"
 

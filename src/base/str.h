@@ -1,8 +1,9 @@
 /*
- * str.h - a view of bytes that belong to somebody else.
+ * str.h - a view of borrowed bytes.
  *
  * It is passed by value, is never freed, and need not end in a zero; its bytes may
- * contain some. Whoever keeps one beyond the call has to say whose bytes they are.
+ * contain some. Code that keeps one beyond the call has to say which object owns the
+ * bytes.
  *
  * Memory   None.
  */

@@ -11,7 +11,7 @@
  * call is one.
  *
  * Neither SQLITE_DIRECTONLY nor SQLITE_INNOCUOUS. Triggers are what the function is
- * wanted for, and one in a file that somebody else has made can do no more with it than
+ * wanted for, and one in a file of another author can do no more with it than
  * without: write to tables of the same file. But it does write, so where `PRAGMA
  * trusted_schema` is off, triggers may not call it.
  */

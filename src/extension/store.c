@@ -193,7 +193,7 @@ enum weir_status weir_store_find_queue(struct weir_store *self, sqlite3 *handle,
 }
 
 /* The first column is what waits, the second when it was counted. WEIR_NO_ROW: not
- * told. */
+ * known. */
 static enum weir_status ask_backlog(struct weir_store *self, sqlite3 *handle,
                                     const struct weir_sql *sql, int64_t queue_id,
                                     int64_t now_us, struct weir_error *error)

@@ -36,7 +36,7 @@ _Static_assert(ANSWER_MAX == WEIR_CHILD_ANSWER_MAX, "a text cannot name an enum"
 enum { LINE_SIZE_MAX = 1 << 30, LAST_STEPS = 20, LAST_STEP_MS = 10 };
 
 struct stream {
-    struct weir_list link; /* in `idle` when nobody uses it */
+    struct weir_list link; /* in `idle` while it is not used */
     struct weir_child child;
 };
 
@@ -111,7 +111,7 @@ static void close_stream_sink(struct weir_sink *sink)
         while (!stream->child.ended &&
                weir_delivery_deadline_over(&delivery_deadline) == NULL) {
             wait.for_ms = weir_delivery_deadline_wait_ms(&delivery_deadline);
-            stream->child.answer_size = 0; /* nobody asked */
+            stream->child.answer_size = 0; /* not asked for */
             weir_child_step(&stream->child, &wait);
         }
         discard(self, stream);

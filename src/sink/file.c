@@ -3,20 +3,20 @@
  *
  *   deliver     a batch as lines (a large one in several steps)
  *               mend the tail, write, under the file's lock (tail.h)
- *               one sync for it and for whoever else has written (join.h)
+ *               one sync for it and for all other writers (group_commit.h)
  *               ack
  *
  * A write that fails in the middle is taken back: the file is cut to the size it had,
- * which nobody else can have changed because of the lock. A crash leaves a piece of a
- * line behind, which the next writer cuts off, in this process or in another, when it
+ * which no other process can have changed because of the lock. A crash leaves a piece of
+ * a line behind, which the next writer cuts off, in this process or in another, when it
  * opens the file or when it writes.
  *
  * The file may be moved away (by a rotation of logs) or removed. A line in a file that
- * nobody can find is a line lost, so before each write the path is looked at; when it
+ * cannot be found is a lost line, so before each write the path is looked at; when it
  * leads elsewhere the file is opened anew.
  *
- *   I1  `fd` changes only under `turn`, when nobody waits for a sync of it
- *   I2  who holds the file's lock holds `turn`
+ *   I1  `fd` changes only under `turn`, when no writer waits for a sync of it
+ *   I2  the holder of the file's lock holds `turn`
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ struct file_sink {
     struct weir_sink sink;
     char *path;
     struct weir_fault_points *points;
-    struct weir_group_commit group; /* of those who have written and wait for the disk */
+    struct weir_group_commit group; /* of writers that wait for the disk */
     int fd;
 
     struct weir_lock turn; /* of writing: held while doing so */
@@ -258,8 +258,8 @@ static bool is_in_place(const struct file_sink *self)
            at_path.st_dev == here.st_dev && at_path.st_ino == here.st_ino;
 }
 
-/* Open the file that the path leads to now. Who has written to the old one and waits
- * for the disk is waited for. */
+/* Open the file that the path leads to now. Writers of the old file that wait for
+ * the disk are waited for. */
 static int reopen(struct file_sink *self) WEIR_REQUIRES(self->turn)
 {
     struct weir_group_commit_ticket ticket;

@@ -1,7 +1,7 @@
 /*
  * relay.c - see weir/relay.h.
  *
- * The relay belongs to whoever opened it and to each delivery that runs.
+ * The relay belongs to its opener and to each delivery that runs.
  * weir_outbox_stop() may have to leave a delivery behind (a disk that does not answer);
  * then close() does not wait for it, and the last one out frees everything.
  */

@@ -1,8 +1,8 @@
 /*
- * sink.h - where messages go when nobody writes a handler: a file, a program, a broker.
+ * sink.h - delivers messages without a handler in C: to a file, a program, a broker.
  *
  * A sink is opened from a URL and is given batches, each of one partition. It is an
- * operation table, so that a network sink is one more file and one more line in sink.c.
+ * operation table, so to add a sink is one more file and one more line in sink.c.
  *
  *   stdout:                 lines on standard output
  *   file:PATH               lines at the end of a file, on disk before they are
@@ -18,7 +18,7 @@
  * Threads  deliver() from several threads at once, for different partitions; health() any
  *          thread; open() and close() alone.
  * Failure  What cannot work (a path that cannot be written, an empty command) fails in
- *          open(), with a text for the person who typed the URL. What may work later is
+ *          open(), with a text about the URL for its user. What may work later is
  *          a retry with a reason. A sink looks at weir_batch_remaining_ns() and
  *          weir_batch_stopped() and returns soon when they say so: no sink may keep a
  *          thread for good.

@@ -2,8 +2,8 @@
  * stdout.c - lines on standard output.
  *
  * A line is acknowledged when the operating system has taken it. Nothing is held back
- * in a buffer of ours, and nothing is promised beyond the pipe: who wants lines on disk
- * uses file:.
+ * in a buffer of ours, and nothing is promised beyond the pipe: for lines on disk there
+ * is file:.
  *
  * The reader of a pipe may be slow, or stand still. So a pipe is written to in small
  * steps, each of which fits when poll() says so, and between two of them stop is looked
@@ -33,7 +33,7 @@
 enum {
     CHUNK_SIZE = 64 * 1024, /* what others wait for */
     LINES_SIZE_MAX = 1 << 30,
-    LOOK_MS = 50 /* how often stop is looked at while nobody reads */
+    LOOK_MS = 50 /* how often stop is checked while the reader does not read */
 };
 
 struct stdout_sink {
@@ -45,7 +45,10 @@ struct stdout_sink {
 static struct weir_lock turn = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 static struct weir_buf rest; /* guarded by `turn` */
 
-/* Who was started without standard output may have put something else in its place. */
+/*
+ * A process that was started without standard output may have put another file in its
+ * place.
+ */
 static bool is_for_writing(int fd)
 {
     return (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;

@@ -1,6 +1,6 @@
 /*
- * bulkhead.c - the pause after an error: exponential, capped, and a little different for
- * everybody.
+ * bulkhead.c - the pause after an error: exponential backoff, capped, with a little
+ * jitter for each worker.
  *
  * Invariants:
  *

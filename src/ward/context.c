@@ -1,7 +1,7 @@
 /*
  * context.c - panics, clean-ups and waits of an execution.
  *
- * A boundary is a setjmp() on the stack of the one who calls user code. weir_panic()
+ * A boundary is a setjmp() on the stack of the code that calls user code. weir_panic()
  * jumps to the innermost one of its own flow of control, which is checked: a jump to
  * another stack would be the end of both.
  *

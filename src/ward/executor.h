@@ -1,9 +1,9 @@
 /*
  * executor.h - the scheduler that pool and simulation share.
  *
- * The core knows which workers are ready, which timers are armed, and who waits for what.
- * It does not know how anything gets to run: that is the operation table, of which there
- * are two, threads.c and sim.c.
+ * The core knows which workers are ready, which timers are armed, and which worker waits
+ * for what. It does not know how anything gets to run: that is the operation table, of
+ * which there are two, threads.c and sim.c.
  *
  *   spawn, notify, hand over, timer                 operation table
  *   ------------------------------> ready tracks ---------------------> weir_worker_run()
@@ -45,7 +45,7 @@ struct weir_executor_ops {
     /* Microseconds since 1970. With or without the lock. */
     int64_t (*wall_us)(struct weir_executor *self);
 
-    /* A worker was put into `track`: see that somebody runs it. Lock held; does not
+    /* A worker was put into `track`: ensure that a thread runs it. Lock held; does not
      * block. */
     void (*wake)(struct weir_executor *self, enum weir_worker_class track);
 
@@ -83,7 +83,7 @@ struct weir_executor {
     bool simulated;
     _Atomic uint64_t draws; /* in simulation: random numbers given out */
     _Atomic uint32_t references;
-    bool serves[WEIR_TRACK_COUNT]; /* by class: somebody runs workers of it */
+    bool serves[WEIR_TRACK_COUNT]; /* by class: a thread runs workers of it */
 
     /* For tests; set before anything runs. */
     weir_observer_fn observer;

@@ -2,7 +2,7 @@
  * failures.c - a map from item to how often it failed in a row, and when last.
  *
  * An item is in the map from its first failure to its next success. Whether it is
- * skipped is computed from the two numbers when somebody asks, so nothing has to be
+ * skipped is computed from the two numbers when it is asked for, so nothing has to be
  * changed when a cycle begins: a tracker of ten thousand items costs an idle scan
  * nothing.
  *
@@ -11,8 +11,8 @@
  *   I1  an item in the map has failed at least once, in this cycle or an earlier one
  *   I2  at most WEIR_FAILURES_COUNT_MAX items
  *
- * Forgetting an item too early is harmless, it is counted from one again. Therefore a
- * full map refuses newcomers and throws nobody out: the items that are skipped now are
+ * Forgetting an item too early is harmless, it is counted from one again. Therefore
+ * a full map refuses new items and evicts none: the items that are skipped now are
  * the ones that have proven to be poison.
  */
 #include "ward/failures.h"

@@ -1,5 +1,5 @@
 /*
- * fiber.c - ucontext, and what the sanitizers must be told.
+ * fiber.c - ucontext, and the annotations that the sanitizers need.
  *
  * A fiber never leaves its entry loop: when the entry is done it pauses like any other
  * time, only saying so. That way a stack is set up once and used for one execution
@@ -56,7 +56,7 @@ struct weir_fiber {
     char *mapping; /* guard page, then the stack */
     size_t mapping_size;
     struct side inside;
-    struct side outside; /* whoever called run() */
+    struct side outside; /* the caller of run() */
     bool running;
     bool done;
 };

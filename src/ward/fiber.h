@@ -2,8 +2,8 @@
  * fiber.h - a flow of control with a stack of its own, for the simulation.
  *
  * The simulation switches into a fiber, which runs until it switches back, either
- * because its entry is done or because it has to wait. Address and thread sanitizers
- * are told of each switch.
+ * because its entry is done or because it has to wait. Each switch is announced to the
+ * address and thread sanitizers.
  *
  * Threads  One. Memory   The stack is mapped, with a page below it that must not be
  *          touched.
@@ -34,7 +34,7 @@ void weir_fiber_destroy(struct weir_fiber *self);
  * begins it anew). Not from inside a fiber. */
 bool weir_fiber_run(struct weir_fiber *self);
 
-/* From inside: back to whoever called run(), until the next one. */
+/* From inside: back to the caller of run(), until the next one. */
 void weir_fiber_pause(struct weir_fiber *self);
 
 #endif

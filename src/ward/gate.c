@@ -2,12 +2,12 @@
  * gate.c - a counted gate with a line of workers.
  *
  *   I1  inside <= permits
- *   I2  somebody is in line only while every permit is in use
+ *   I2  a worker is in line only while every permit is in use
  *   I3  a closed gate has an empty line
  *
  * A permit is never laid down between two owners: hand_over() gives it to the head of the
  * line while `inside` stays as it is. With decrement-and-wake a newcomer could take the
- * permit before the one who was woken gets to run.
+ * permit before the woken one gets to run.
  */
 #include "ward/gate.h"
 

@@ -25,7 +25,7 @@ struct weir_gate {
 
 void weir_gate_retain(struct weir_gate *self);
 
-/* Take a permit if one is free; then nobody can be in line. */
+/* Take a permit if one is free; then the line is empty. */
 bool weir_gate_take(struct weir_gate *self) WEIR_REQUIRES(weir_executor_role);
 
 /* Stand in line: `wait` is woken by SIGNAL when it holds a permit, by CLOSING
@@ -33,7 +33,7 @@ bool weir_gate_take(struct weir_gate *self) WEIR_REQUIRES(weir_executor_role);
 void weir_gate_queue(struct weir_gate *self, struct weir_wait *wait)
     WEIR_REQUIRES(weir_executor_role);
 
-/* Hand a permit on, or lay it down when nobody is in line. */
+/* Hand a permit on, or free it when the line is empty. */
 void weir_gate_hand_over(struct weir_gate *self) WEIR_REQUIRES(weir_executor_role);
 
 #endif

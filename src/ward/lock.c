@@ -2,7 +2,7 @@
  * lock.c - thin walls around pthreads.
  *
  * Conditions are tied to the monotonic clock when they are made, so that a wall clock
- * that is set back cannot make anybody wait for an hour.
+ * that is set back cannot make a thread wait for an hour.
  */
 #include "ward/lock.h"
 

@@ -46,7 +46,7 @@ void weir_lock_release(struct weir_lock *self) WEIR_RELEASE(*self);
 /* Fails with WEIR_SYSTEM. */
 WEIR_CHECKED enum weir_status weir_cond_init(struct weir_cond *self);
 void weir_cond_fini(struct weir_cond *self);
-void weir_cond_signal(struct weir_cond *self);    /* one of those who wait */
+void weir_cond_signal(struct weir_cond *self);    /* one of the waiters */
 void weir_cond_broadcast(struct weir_cond *self); /* all of them */
 
 /* Wait until signalled (or for no reason at all), or until `deadline_ns` of the monotonic

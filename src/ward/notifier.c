@@ -1,7 +1,7 @@
 /*
  * notifier.c - one stored permit and a line.
  *
- *   I1  a permit is stored only while nobody waits
+ *   I1  a permit is stored only while there is no waiter
  *
  * A worker that waits on several notifiers stands in all their lines, and the first
  * signal takes it out of all of them under the same lock. So no signal is ever
@@ -57,8 +57,8 @@ void weir_notifier_notify_all(struct weir_notifier *self)
     struct weir_list now;
 
     /*
-     * Only those who wait at this moment. Somebody who is woken may be back in line
-     * before the last one is served, so the line is moved aside first.
+     * Only the waiters of this moment. A waiter that is woken may be back in
+     * line before the last one is served, so the line is moved aside first.
      */
     weir_executor_lock(self->executor);
     weir_list_init(&now);

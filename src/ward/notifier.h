@@ -29,7 +29,7 @@ bool weir_notifier_take(struct weir_notifier *self) WEIR_REQUIRES(weir_executor_
 void weir_notifier_listen(struct weir_notifier *self, struct weir_wait *wait)
     WEIR_REQUIRES(weir_executor_role);
 
-/* notify_one for those who hold the lock already. */
+/* notify_one for callers that hold the lock already. */
 void weir_notifier_signal(struct weir_notifier *self) WEIR_REQUIRES(weir_executor_role);
 
 #endif

@@ -38,7 +38,8 @@ struct weir_reporter {
     struct weir_worker *worker; /* a handle */
     struct weir_listener listener;
     _Atomic uint32_t references;
-    struct weir_stats_row rows[WEIR_STATS_CATEGORIES_MAX]; /* of whoever reports (I1) */
+    /* of the running report (I1) */
+    struct weir_stats_row rows[WEIR_STATS_CATEGORIES_MAX];
 
     struct weir_lock lock; /* guards all that follows */
     struct weir_cond reported;

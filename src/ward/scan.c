@@ -16,7 +16,7 @@
  *
  * Invariants:
  *
- *   I1  two cycles begin at least one interval apart, unless a tick or somebody outside
+ *   I1  two cycles begin at least one interval apart, unless a tick or a caller outside
  *       has asked
  *   I2  partition < ticks of a cycle; 0 between two cycles
  *   I3  a complete cycle visited every partition once

@@ -40,7 +40,7 @@ enum weir_status weir_scan_run(struct weir_context *context, void *scan,
 /* The scanner was started. */
 void weir_scan_note_started(struct weir_scan *self);
 
-/* It is to be woken. False: it will be already, by somebody who came before. */
+/* It is to be woken. False: it will be already, because of an earlier call. */
 bool weir_scan_note_wake(struct weir_scan *self);
 
 /* All figures at one instant. That its worker has ended is not known here. */

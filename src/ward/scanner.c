@@ -2,7 +2,7 @@
  * scanner.c - a ward of scans that is started and stopped as one.
  *
  * Each scan is a worker of the scanner's own ward. It is spawned when the scan is added
- * and idles, like every new worker, until somebody notifies it; start() does that for
+ * and idles, like every new worker, until it is notified; start() does that for
  * all of them. So nothing can fail in start(), and there is no instant at which some
  * scans exist and some do not yet: a stop() that follows at once finds them all.
  *

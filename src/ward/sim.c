@@ -8,8 +8,8 @@
  *   I1  the clock never goes back, and moves only when there is no candidate
  *   I2  a fiber is free, or current, or waiting, or resumable
  *
- * The scheduler's lock is taken here as on threads, though nobody contends for it: the
- * code around it is the same, and so are the mistakes it would reveal.
+ * The scheduler's lock is taken here as on threads, though there is no contention for it:
+ * the code around it is the same, and so are the mistakes it would reveal.
  */
 #include "ward/sim.h"
 
@@ -97,7 +97,7 @@ static void free_runner(struct runner *runner)
     weir_heap_free(heap, runner);
 }
 
-/* Make sure that somebody is free to run a worker; false without memory. */
+/* Make sure that a fiber is free to run a worker; false without memory. */
 static bool have_free_runner(struct weir_sim *self)
 {
     struct runner *runner;

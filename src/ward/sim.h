@@ -1,8 +1,8 @@
 /*
  * sim.h - the inside of weir/sim.h: what tests of the runtime itself may do.
  *
- * Several simulations side by side are several processes on one world's clock: whoever
- * drives them runs the one whose next event is the earliest, up to that event.
+ * Several simulations side by side are several processes on one world's clock: the driver
+ * runs the one whose next event is the earliest, up to that event.
  */
 #ifndef WEIR_WARD_SIM_H
 #define WEIR_WARD_SIM_H

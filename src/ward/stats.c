@@ -26,7 +26,7 @@ struct category {
     char name[WEIR_WORKER_NAME_SIZE_MAX + 1];
     struct weir_list members; /* of struct member */
     size_t member_count;
-    struct weir_stats_row folded;  /* all that members who are gone have done */
+    struct weir_stats_row folded;  /* all that former members have done */
     uint64_t folded_fresh_us_max;  /* the longest of theirs since the last drain */
     struct weir_stats_row drained; /* the total at the last drain */
 };

@@ -92,8 +92,10 @@ static void count_complete(void *state, const char *worker, int64_t elapsed_ns,
     note_end(self);
 }
 
-/* The time of a failed execution is nobody's: with it, the average would be of something
- * else than what the executions did. */
+/*
+ * The time of a failed execution is not counted: with it, the average would be of
+ * something else than what the executions did.
+ */
 static void count_error(void *state, const char *worker, int64_t elapsed_ns,
                         const char *text, uint32_t failures, int64_t backoff_ns)
 {

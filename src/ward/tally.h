@@ -2,9 +2,9 @@
  * tally.h - what one worker has done, counted by a listener.
  *
  * The counters only ever grow. The one exception is a second maximum, which is that since
- * somebody last took it: see weir/stats.h for who wants which.
+ * it was last taken: weir/stats.h says which is for what.
  *
- * Threads  The worker's thread counts, any thread reads; nobody waits for anybody.
+ * Threads  The worker's thread counts, any thread reads; no thread waits for another.
  * Memory   None. The listener is part of the tally, so neither may move.
  */
 #ifndef WEIR_WARD_TALLY_H

@@ -2,22 +2,22 @@
  * threads.c - the executor on a pool of threads.
  *
  * A thread takes a ready worker from its track, runs it, and looks again. With nothing
- * to run it dozes on a condition of its own. One of those who doze is the *timekeeper*:
- * it wakes when the next timer is due, all others only when roused, so an idle pool
- * makes no wake-ups at all. Whoever is parked inside an action or in weir_ward_stop()
- * dozes in the same way and may keep the time too: otherwise a pool whose threads all
- * wait inside actions would stop its own clock.
+ * to run it dozes on a condition of its own. One of the dozing threads is the
+ * *timekeeper*: it wakes when the next timer is due, all others only when roused, so an
+ * idle pool makes no wake-ups at all. A thread that is parked inside an action or in
+ * weir_ward_stop() dozes in the same way and may keep the time too: otherwise a pool
+ * whose threads all wait inside actions would stop its own clock.
  *
  *   I1  there is at most one timekeeper, and it dozes
- *   I2  while timers are armed, there is a timekeeper, or somebody is on the way who will
- *       look at them, or nobody dozes: then every thread is in user code, and the first
- *       that comes back looks
- *   I3  while workers are ready, nobody dozes who serves their track, or somebody was
- *       roused who will look
+ *   I2  while timers are armed, there is a timekeeper, or a thread is on its way to
+ *       look at them, or no thread dozes: then every thread is in user code, and the
+ *       first that comes back looks
+ *   I3  while workers are ready, no thread that serves their track dozes, or one
+ *       was roused that will look
  *
  * A thread that is between two runs (it holds the lock and is not in user code) looks
  * at its track and at the timers anyway. So what happens then needs no signal; before
- * it goes into user code it rouses somebody for what it leaves behind.
+ * it goes into user code it rouses another thread for what it leaves behind.
  */
 #include <pthread.h>
 
@@ -31,7 +31,7 @@
 #include "ward/wait.h"
 #include "ward/worker.h"
 
-/* Somebody with nothing to do until roused. */
+/* A thread with nothing to do until roused. */
 struct sleeper {
     struct weir_list
         link; /* in a track's idle list or among the parked; alone once roused */
@@ -284,7 +284,7 @@ static struct sleeper *first_sleeper(struct pool *self)
     return NULL;
 }
 
-/* Whoever is roused finds nothing to do, dozes again, and keeps the time from then on. */
+/* A roused thread finds nothing to do, dozes again, and keeps the time from then on. */
 static void appoint_timer_thread(struct pool *self)
 {
     struct sleeper *sleeper;

@@ -1,10 +1,10 @@
 /*
- * wait.h - standing somewhere until somebody comes.
+ * wait.h - waiting in a line until woken.
  *
  * Two kinds of things wait: a worker, which is data and is made ready when its wait is
  * over, and a flow of control inside an action, which is parked. Both stand in the
- * lines of notifiers and gates with a struct weir_wait, and neither the line nor the
- * one who calls knows which it is.
+ * lines of notifiers and gates with a struct weir_wait, and neither the line nor
+ * the caller knows which it is.
  *
  * Threads  The executor's lock guards all of it.
  */
@@ -40,7 +40,7 @@ struct weir_wait {
 void weir_wait_init(struct weir_wait *self, void *owner, void *place,
                     void (*wake)(struct weir_wait *, enum weir_wake));
 
-/* Wake the first in line; false when nobody is there. */
+/* Wake the first in line; false when the line is empty. */
 bool weir_wait_wake_first(struct weir_list *line, enum weir_wake why);
 
 /* One flow of control that waits inside an action, or in weir_ward_stop(). On its
@@ -57,7 +57,7 @@ struct weir_parking {
 void weir_parking_init(struct weir_parking *self, struct weir_executor *executor,
                        void *place);
 
-/* Wait until woken, by whoever finds `wait` in a line, or until `deadline_ns`. */
+/* Wait until woken, by the code that finds `wait` in a line, or until `deadline_ns`. */
 enum weir_wake weir_parking_wait(struct weir_parking *self, int64_t deadline_ns)
     WEIR_REQUIRES(weir_executor_role);
 

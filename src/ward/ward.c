@@ -30,7 +30,7 @@ struct weir_ward {
     /* guarded by the executor's lock */
     struct weir_list workers;  /* by weir_worker_ward_link() */
     struct weir_list guests;   /* of struct weir_ward_guest */
-    struct weir_list stoppers; /* of struct weir_wait: who waits in stop() */
+    struct weir_list stoppers; /* of struct weir_wait: the callers that wait in stop() */
     size_t worker_count;
     bool cancelled;
 };

@@ -22,7 +22,7 @@ struct weir_executor *weir_ward_executor(const struct weir_ward *self);
  * name. */
 void weir_ward_report_end(struct weir_ward *self, struct weir_worker_end *end);
 
-/* A worker has ended: it is not counted any more, and whoever waits in stop() looks
+/* A worker has ended: it is not counted any more, and callers that wait in stop() look
  * again. */
 void weir_ward_remove(struct weir_ward *self, struct weir_worker *worker)
     WEIR_REQUIRES(weir_executor_role);

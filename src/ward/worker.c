@@ -56,7 +56,7 @@ struct weir_worker {
     enum weir_on_panic on_panic;
     enum weir_worker_class worker_class;
 
-    /* owned by the flow of control that runs it; nobody looks while it waits */
+    /* owned by the flow of control that runs it; not read while it waits */
     struct weir_pacer pacer;
     struct weir_bulkhead bulkhead;
     struct weir_directive directive; /* the last one, without its report */
@@ -73,7 +73,7 @@ struct weir_worker {
     struct weir_wait places[GATES_MAX]; /* in the lines of shared and guaranteed */
     struct weir_gate *permit;           /* whose permit it holds */
     struct weir_parking *parking;       /* where its action waits */
-    bool seized;                        /* somebody runs its end: it is in no track */
+    bool seized;                        /* its end runs: it is in no track */
     uint64_t executions;
     uint64_t failures;
     uint32_t failures_in_row;
@@ -464,9 +464,9 @@ static void run_end(struct weir_worker *self, const struct outcome *outcome)
 }
 
 /*
- * The permit goes back before the end is told, which may take long. By then we count as
- * being in user code, so that the executor wakes somebody else for whoever gets the
- * permit.
+ * The permit goes back before the end is reported, which may take long. By then we count
+ * as being in user code, so that the executor wakes another thread for the worker that
+ * gets the permit.
  */
 static void finish(struct weir_worker *self, struct weir_context *context,
                    const struct outcome *outcome)

@@ -58,7 +58,7 @@ void weir_worker_cancel_locked(struct weir_worker *self)
 /*
  * Cancel it and, unless it is running, take it out of everything: the caller then owes a
  * weir_worker_run() for it, which will be its end. False when it is running already, or
- * somebody else has taken it.
+ * another thread has taken it.
  */
 bool weir_worker_seize(struct weir_worker *self) WEIR_REQUIRES(weir_executor_role);
 

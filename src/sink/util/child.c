@@ -2,7 +2,8 @@
  * child.c - see child.h.
  *
  *   I1  until `ended` the process and the guard of its group exist, if only as zombies:
- *       so their numbers are nobody else's, and killing them hits nobody else
+ *       so their numbers belong to no other process, and killing them hits no other
+ *       process
  *
  * What the group has besides the process dies with it: a handler is over when its
  * message is, and a forgotten background job would keep our pipes open and its work
@@ -200,8 +201,8 @@ static void reap(struct weir_child *self)
     read_out(self);
 }
 
-/* Others of the group that was asked may have something to tidy up. Who holds none of
- * our pipes is not waited for. */
+/* Others of the group that was asked may have something to tidy up. A process that holds
+ * none of our pipes is not waited for. */
 static bool is_deserted(const struct weir_child *self)
 {
     return !self->asked || (self->out < 0 && self->err < 0);

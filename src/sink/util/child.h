@@ -8,7 +8,7 @@
  * when we are killed, its group is (guard.h).
  *
  * The process may be a shell that waits for the real one. When both are asked to end,
- * the shell does so at once; the end counts when nobody holds our pipes any more, or
+ * the shell does so at once; the end counts when no process holds our pipes any more, or
  * when it is killed.
  *
  * Its standard error is read all the time, so that it never waits for us, and its last
@@ -45,7 +45,7 @@ struct weir_child {
     bool asked; /* to end */
     bool gone;  /* it has ended, others of its group have not: they were asked, too */
     bool ended; /* reaped; `code` is known */
-    int code;   /* as of waitpid(); -1: somebody else has reaped it */
+    int code;   /* as of waitpid(); -1: another thread has reaped it */
 
     char words[WEIR_CHILD_WORDS_SIZE]; /* last line of standard error that is not empty */
     char line[WEIR_CHILD_WORDS_SIZE];  /* the one that is being read */

@@ -2,7 +2,7 @@
  * group_commit.c - see group_commit.h.
  *
  *   I1  a ticket is in `waiting` until it is settled
- *   I2  tickets are covered only while somebody syncs, and were entered before that began
+ *   I2  tickets are covered only while a sync runs, and were entered before that began
  *
  * Waiting is without end and without a look at any clock: a sync cannot be called off.
  */
@@ -46,7 +46,7 @@ static struct weir_group_commit_ticket *ticket_of(struct weir_list *link)
     return WEIR_CONTAINER_OF(link, struct weir_group_commit_ticket, link);
 }
 
-/* On success those who are covered; on failure all: what the late ones wrote may be
+/* On success the covered ones; on failure all: what the late ones wrote may be
  * among the lost as well. */
 static void settle(struct weir_group_commit *self, int failure) WEIR_REQUIRES(self->lock)
 {
@@ -65,7 +65,7 @@ static void settle(struct weir_group_commit *self, int failure) WEIR_REQUIRES(se
     }
 }
 
-/* Sync for all who have written. The lock is free meanwhile. */
+/* Sync for all writers. The lock is free meanwhile. */
 static void lead(struct weir_group_commit *self) WEIR_REQUIRES(self->lock)
 {
     int failure;

@@ -1,9 +1,9 @@
 /*
- * group_commit.h - one sync for all who have written meanwhile.
+ * group_commit.h - one sync for all writes of the meantime.
  *
  * A sync takes as long as the disk takes, however much there is to it. So a writer
  * whose bytes are in the file waits for a sync that *began* after its write; one of
- * those who wait does it, for all of them.
+ * the waiting writers does it, for all of them.
  *
  *   writer A   write ----- sync ========== done
  *   writer B     write ---------- wait --- sync ========== done
@@ -13,7 +13,7 @@
  *          may succeed without them (the system forgets what it could not write). So
  *          all that was written until then, and was not synced before, has failed.
  * Threads  Any.
- * Memory   Tickets live with those who wait.
+ * Memory   Tickets live on the stacks of the waiting writers.
  */
 #ifndef WEIR_SINK_UTIL_GROUP_COMMIT_H
 #define WEIR_SINK_UTIL_GROUP_COMMIT_H
@@ -37,7 +37,7 @@ struct weir_group_commit {
     bool syncing;
 };
 
-/* One who has written. */
+/* One write. */
 struct weir_group_commit_ticket {
     struct weir_list link;
     bool covered; /* by the sync that is running */
@@ -54,7 +54,7 @@ void weir_group_commit_fini(struct weir_group_commit *self);
 void weir_group_commit_enter(struct weir_group_commit *self,
                              struct weir_group_commit_ticket *ticket);
 
-/* Wait until it is on disk, syncing if nobody else does. Returns 0 or an errno. */
+/* Wait until it is on disk, syncing if no other writer does. Returns 0 or an errno. */
 int weir_group_commit_wait(struct weir_group_commit *self,
                            struct weir_group_commit_ticket *ticket);
 

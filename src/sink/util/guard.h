@@ -37,7 +37,7 @@ struct weir_guard {
 int weir_guard_open(struct weir_guard *self);
 
 /* Kill the whole group and reap the guard. Nothing when that is done. The other members
- * are reaped by whoever has started them. */
+ * are reaped by their parents. */
 void weir_guard_close(struct weir_guard *self);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * quiet.h - writing without dying of it.
  *
- * A write to a pipe that nobody reads any more, or beyond the limit of a file's size,
- * is answered by a signal that ends the process, unless somebody has arranged for it.
+ * A write to a pipe without a reader, or beyond the limit of a file's size,
+ * raises a signal that ends the process, unless the host handles it.
  * The library arranges nothing for the whole process: that is the host's. Signals of
  * this kind are sent to the very thread that writes; so it blocks them for as long as
  * it writes and takes back the one that it has caused. (MSG_NOSIGNAL would do, but for

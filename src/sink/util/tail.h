@@ -1,13 +1,13 @@
 /*
  * tail.h - a file of lines that several processes append to.
  *
- * Who writes holds the advisory lock of the file (flock, exclusive) from before the
- * first byte to after the last. So whoever gets the lock and finds a last line without
- * its newline knows that the writer of it is dead or has failed, cuts the piece off,
- * and cuts nobody's line in flight. That is the rule for all writers of weir, in all
- * processes: mend, then write, then let go. Programs that append to the same file
- * without the lock are not protected, and a piece of a line that they leave behind is
- * cut like any other.
+ * A writer holds the advisory lock of the file (flock, exclusive) from before the
+ * first byte to after the last. So a process that gets the lock and finds a last line
+ * without its newline knows that the writer of it is dead or has failed. It cuts the
+ * piece off, and never a line that is still being written. That is the rule for all
+ * writers of weir, in all processes: mend, then write, then let go. Programs that append
+ * to the same file without the lock are not protected, and a piece of a line that they
+ * leave behind is cut like any other.
  *
  * Threads  The lock belongs to the open file: threads that share the descriptor agree
  *          among themselves first.
