@@ -6,8 +6,8 @@
  *
  *   I1  savepoint_count is the number of savepoints that are neither kept nor undone
  *   I2  at most one struct weir_rows of a connection is open
- *   I3  begin_later: for everybody above there is a transaction, and the engine does
- *       not know of it
+ *   I3  begin_later: for all code above there is a transaction, and the engine
+ *       does not know of it
  *   I4  while `qualified`, every statement of the cache names its tables with `qualifier`
  */
 #include "db/connection.h"

@@ -13,7 +13,7 @@
  *       use(weir_rows_integer(&rows, 0), weir_rows_text(&rows, 1));
  *   weir_rows_close(&rows);                     always, also after an error
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  * Failure  A status from the driver's table; `error` may be NULL. After WEIR_LOST every
  *          call fails with WEIR_LOST until the connection is released.
  */
@@ -209,7 +209,7 @@ WEIR_CHECKED enum weir_status
 weir_connection_savepoint_return(struct weir_connection *self, struct weir_error *error);
 
 /*
- * As weir_connection_begin(), when somebody else's code is given the connection (see
+ * As weir_connection_begin(), when other code is given the connection (see
  * below). On MariaDB nothing of theirs is committed one by one when the server has
  * given the transaction up, and the server ends the session when it does nothing for
  * `idle_us` inside the transaction. (On PostgreSQL the former is so anyway, and the
@@ -221,9 +221,9 @@ WEIR_CHECKED enum weir_status weir_connection_begin_to_lend(struct weir_connecti
                                                             struct weir_error *error);
 
 /*
- * Somebody else's code is given the connection, inside our transaction: begin and
+ * Other code (a handler) is given the connection, inside our transaction: begin and
  * commit are refused, as far as the engine can also those on the native handle.
- * examine() tells what became of it, without a round trip: WEIR_FAILED, with the
+ * examine() returns what became of it, without a round trip: WEIR_FAILED, with the
  * engine's text, when a statement of theirs has failed the transaction (returning to a
  * savepoint mends it); WEIR_INVALID when there is no transaction any more; WEIR_LOST.
  * reclaim() puts in order what they left behind, once they have returned.
@@ -233,11 +233,11 @@ WEIR_CHECKED enum weir_status weir_connection_examine(struct weir_connection *se
                                                       struct weir_error *error);
 void weir_connection_reclaim(struct weir_connection *self);
 
-/* A note for whoever commits the transaction; begin() forgets it. */
+/* A note for the code that commits the transaction; begin() clears it. */
 void weir_connection_mark(struct weir_connection *self);
 bool weir_connection_is_marked(const struct weir_connection *self);
 
-/* Somebody has looked at the database behind it and found what it had to find. Of a
+/* The database behind it was checked, and is the expected one. Of a
  * connection that was lost nothing is left: the next one leads elsewhere, perhaps. So
  * may the next transaction behind a pooler: of such a connection nothing is kept. */
 void weir_connection_set_verified(struct weir_connection *self);
@@ -248,7 +248,7 @@ void weir_connection_set_verified_for(struct weir_connection *self, int64_t numb
 bool weir_connection_is_verified_for(const struct weir_connection *self, int64_t number);
 
 /*
- * A text whose answer is one integer, for whoever cannot wait: a server that says
+ * A text whose answer is one integer, for callers that cannot wait: a server that says
  * nothing for `wait_limit_ns` is given up, and the connection with it (WEIR_LOST). Not
  * on SQLite, nor on an adopted connection.
  */

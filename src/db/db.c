@@ -8,8 +8,8 @@
  *   I2  a connection on the stack is of the current generation
  *
  * A generation ends when one of its connections is found lost: the free ones were
- * probably lost by the same event, and each would cost somebody a failed attempt, so
- * they are closed.
+ * probably lost by the same event, and each would cost a caller a failed attempt,
+ * so they are closed.
  *
  * While the database cannot be reached, attempts to connect are spaced out; those in
  * between fail at once. So a hundred workers do not knock down a server that is
@@ -57,8 +57,7 @@ struct weir_db {
     uint32_t connections_max;
     _Atomic bool signal_failed; /* the last one */
 
-    struct weir_lock
-        lock; /* guards all that follows; never held while talking to anybody */
+    struct weir_lock lock;         /* guards all that follows; never held during I/O */
     struct weir_connection **free; /* a stack with room for connections_max */
     uint32_t free_count;
     uint32_t in_use;
@@ -228,8 +227,10 @@ void weir_db_cut_off(struct weir_db *self)
         weir_connection_destroy(weir_connection_of_sibling(link));
 }
 
-/* Abandoned connections never become free, so the stack is ours alone. Once it is known
- * to be destroyed, whoever comes back last dissolves it. */
+/*
+ * Abandoned connections never become free, so the stack is ours alone. Once it is known
+ * to be destroyed, the last connection that comes back frees it.
+ */
 void weir_db_destroy(struct weir_db *self)
 {
     bool last;
@@ -410,7 +411,7 @@ static enum weir_status cast_anchor(struct weir_db *self, struct weir_error *err
         anchor = NULL;
     }
     weir_lock_release(&self->lock);
-    if (anchor != NULL) /* somebody was faster */
+    if (anchor != NULL) /* another thread was faster */
         self->driver->close(anchor);
     return WEIR_OK;
 }
@@ -480,7 +481,7 @@ enum weir_status weir_db_acquire(struct weir_db *self, struct weir_connection **
     return status;
 }
 
-/* Not in the list of connections: whoever has asked for it closes it. */
+/* Not in the list of connections: the caller that asked for it closes it. */
 enum weir_status weir_db_open_apart(struct weir_db *self, struct weir_connection **out,
                                     struct weir_error *error)
 {

@@ -34,18 +34,18 @@ bool weir_db_note_signal(struct weir_db *self, bool sent);
 /*
  * For tests: faults at every driver call. Before the first connection. Also a place to
  * stop in front of every statement, which is a point of its own name, and of every
- * commit ("db.commit"); of those that travel together, if they are told to travel
- * "db.one_by_one".
+ * commit ("db.commit"); of those that are sent together, if "db.one_by_one"
+ * is armed.
  */
 void weir_db_set_fault_points(struct weir_db *self, struct weir_fault_points *points);
 
 /* For tests: what the end of a process does. Closes all connections in the middle of
- * whatever they do, and frees nothing else; nobody may touch the database handle or its
- * connections again. */
+ * whatever they do, and frees nothing else; the database handle and its connections must
+ * not be used again. */
 void weir_db_cut_off(struct weir_db *self);
 
 /*
- * Whoever holds this connection may not give it back before the database is destroyed:
+ * The holder of this connection may not give it back before the database is destroyed:
  * a handler that hangs. The database's memory then stays until it does.
  */
 void weir_db_abandon(struct weir_db *self, struct weir_connection *connection);

@@ -37,8 +37,9 @@ struct weir_write_waiters;
 struct weir_link_config {
     const struct weir_heap *heap;
     const struct weir_log *log;
-    struct weir_fault_points *points;   /* for tests; NULL: none */
-    struct weir_write_waiters *writers; /* SQLite; NULL: nobody is told when one ends */
+    struct weir_fault_points *points; /* for tests; NULL: none */
+    /* SQLite; NULL: no waiter is woken when one ends */
+    struct weir_write_waiters *writers;
     struct weir_url url;
     int64_t statement_timeout_ns; /* 0: none */
     int64_t lock_timeout_ns;      /* 0: none */
@@ -129,8 +130,8 @@ struct weir_driver {
 
     void *(*native)(struct weir_link *link);
 
-    /* Is an idle link still there, as far as can be told without a round trip? A link
-     * that is not is marked lost. NULL: nothing can be told. */
+    /* Is an idle link still there, as far as is known without a round trip? A link
+     * that is not is marked lost. NULL: nothing is known. */
     bool (*alive)(struct weir_link *link);
 
     /* Run a text without parameters and without rows: BEGIN, SAVEPOINT, DDL. */
@@ -194,7 +195,7 @@ struct weir_driver {
                                   struct weir_error *error);
 
     /* Begin: READ COMMITTED, or SQLite's IMMEDIATE for writing and DEFERRED for
-     * reading. Who may be idle in it for how long is link->holder's affair. */
+     * reading. How long it may be idle depends on link->holder. */
     enum weir_status (*begin)(struct weir_link *link, enum weir_access access,
                               struct weir_error *error);
 
@@ -229,7 +230,7 @@ struct weir_driver {
 
     /*
      * The native handle goes into other hands, inside a transaction of ours, and comes
-     * back. In between nobody but us should end the transaction: an engine that can
+     * back. In between only we should end the transaction: an engine that can
      * refuse it does. reclaim() puts in order what was left behind. NULL: nothing to
      * do.
      */
@@ -272,8 +273,8 @@ struct weir_driver {
 
     /*
      * Run a text whose answer is one integer. When nothing comes for `wait_limit_ns`
-     * the link is lost. On links of our own, outside of a transaction. NULL: nobody is
-     * waited for.
+     * the link is lost. On links of our own, outside of a transaction. NULL: there is
+     * nothing to wait for.
      */
     enum weir_status (*ask)(struct weir_link *link, const char *text,
                             int64_t wait_limit_ns, int64_t *out,

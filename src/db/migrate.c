@@ -143,8 +143,10 @@ static void unlock_connection(struct weir_connection *connection)
 
 /* ---- reading and checking ---------------------------------------------------------- */
 
-/* MariaDB's catalogue does not show who may not use it a table. There an error harms no
- * transaction, so the table itself is asked. */
+/*
+ * MariaDB's catalogue does not show a table to users without rights on it. There an error
+ * harms no transaction, so the table itself is asked.
+ */
 static enum weir_status find_hidden_table(struct weir_connection *connection, bool *out,
                                           struct weir_error *error)
 {
@@ -470,8 +472,8 @@ enum weir_status weir_schema_migrate(const struct weir_schema *self, struct weir
 
 /* ---- as SQL ------------------------------------------------------------------------ */
 
-/* MariaDB's client cuts a text at each semicolon unless it is told of another
- * delimiter. */
+/* MariaDB's client cuts a text at each semicolon unless another delimiter
+ * is set. */
 enum weir_status weir_schema_dump_statement(const char *text, enum weir_engine engine,
                                             const char *prefix, struct weir_buf *out,
                                             struct weir_error *error)

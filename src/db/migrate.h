@@ -90,7 +90,7 @@ WEIR_CHECKED enum weir_status weir_schema_migrate(const struct weir_schema *self
                                                   uint32_t *to, struct weir_error *error);
 
 /* What migrate() would run on an empty database, as SQL for the engine's own client,
- * which must be told to stop at the first error. Appends to `out`. */
+ * which must be set to stop at the first error. Appends to `out`. */
 WEIR_CHECKED enum weir_status weir_schema_dump(const struct weir_schema *self,
                                                enum weir_engine engine,
                                                const char *prefix, struct weir_buf *out,

@@ -53,7 +53,7 @@ struct weir_sql {
 };
 
 /* The text for one engine, into `out`, with bare names. Fails with WEIR_INVALID
- * (malformed text: a bug, told in `error`) or WEIR_NO_MEMORY. */
+ * (malformed text: a bug, described in `error`) or WEIR_NO_MEMORY. */
 WEIR_CHECKED enum weir_status weir_sql_expand(const struct weir_sql *self,
                                               enum weir_engine engine, const char *prefix,
                                               struct weir_buf *out,

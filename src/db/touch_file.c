@@ -13,8 +13,8 @@
 #include "base/md5.h"
 #include "base/noun.h"
 
-/* A link is not followed, and a fifo or a terminal that somebody has put there not
- * waited for. */
+/* A link is not followed, and a fifo or a terminal in its place not waited
+ * for. */
 #define OPEN_FLAGS (O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 enum { FILE_MODE = 0666 };
@@ -64,7 +64,7 @@ void weir_touch_file_path(const char *folder, const char *database, const char *
 
 /*
  * Two attempts: O_CREAT would be refused for the file of another user in a folder that
- * is open to everybody (fs.protected_regular). The mode does not depend on the umask,
+ * is open to all users (fs.protected_regular). The mode does not depend on the umask,
  * which is the application's.
  */
 static int open_or_make(const char *path)
@@ -76,7 +76,7 @@ static int open_or_make(const char *path)
     file = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, FILE_MODE);
     if (file >= 0)
         (void)fchmod(file, FILE_MODE);
-    else if (errno == EEXIST) /* somebody was faster */
+    else if (errno == EEXIST) /* another process was faster */
         file = open(path, OPEN_FLAGS);
     return file;
 }

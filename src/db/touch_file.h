@@ -2,16 +2,16 @@
  * touch_file.h - a file by which processes of one host tell each other that something
  * was committed.
  *
- * MariaDB has no way to tell its clients of a commit. Where producers and those who
- * deliver live on one host, the operator may name a folder in the URL
- * (`signal=FOLDER`): producers open and close a file in it, and whoever watches that
- * file (mariadb/watch.c) looks at once.
+ * MariaDB has no way to tell its clients of a commit. Where producers and delivering
+ * processes run on one host, the operator may name a folder in the URL
+ * (`signal=FOLDER`): producers open and close a file in it, and a process that watches
+ * that file (mariadb/watch.c) looks at once.
  *
- * Opening for writing and closing is all: inotify tells of it, nothing is written or
- * read, no disk is waited for, and there is no reader without whom a producer would
- * have to wait, as there is with a fifo or a socket. It costs 5 microseconds. Producers
+ * Opening for writing and closing is all: inotify reports it, nothing is written
+ * or read, no disk is waited for, and there is no reader that a producer would have
+ * to wait for, as there is with a fifo or a socket. It costs 5 microseconds. Producers
  * do not space signals out: the last of a burst must not be the one that is left out.
- * Who watches does that.
+ * The watching process does that.
  *
  *   FOLDER/weir-<md5 of "database/channel", 32 hexadecimal digits>
  *
@@ -19,9 +19,9 @@
  * there is the same one. Two servers with a database of the same name cost each other
  * some looks, or get a folder each.
  *
- * Users    The file is made by whoever comes first, for everybody to open (0666). Who
- *          may come at all is decided by the folder. Symbolic links in the place of the
- *          file are refused.
+ * Users    The first process makes the file, for every user to open (0666). The
+ *          permissions of the folder decide which users may. Symbolic links in the place
+ *          of the file are refused.
  * Threads  Any.
  */
 #ifndef WEIR_DB_TOUCH_FILE_H
@@ -44,7 +44,7 @@ void weir_touch_file_path(const char *folder, const char *database, const char *
 
 /*
  * Signal; make the file if there is none. *out, unless NULL, gets which file it was.
- * Never waits. WEIR_SYSTEM with a text; whoever signals goes on all the same.
+ * Never waits. WEIR_SYSTEM with a text; the signalling process goes on all the same.
  */
 WEIR_CHECKED enum weir_status weir_touch_file_touch(const char *path, struct stat *out,
                                                     struct weir_error *error);

@@ -3,7 +3,7 @@
  *
  * Repeating is safe because everything a body does is in the transaction, and a
  * transaction that did not come to its commit never happened. Once the commit was sent
- * and the answer is lost, nobody here knows; so that is where repeating ends.
+ * and the answer is lost, the outcome is unknown; so that is where repeating ends.
  */
 #include "db/transact.h"
 
@@ -42,7 +42,7 @@ static enum weir_status attempt(struct weir_connection *connection, begin_fn beg
     return weir_connection_commit(connection, error);
 }
 
-/* Wait before the next attempt; false when there is none, or nobody wants it any more. */
+/* Wait before the next attempt; false when there is none, or the call was cancelled. */
 static bool wait_for_next(struct weir_bulkhead *backoff)
 {
     weir_bulkhead_escalate(backoff);

@@ -8,7 +8,7 @@
  *   mariadb://[user[:password]@][host[:port]]/database
  *       [?socket=PATH&signal=FOLDER&tls=MODE&ca=FILE]
  *
- * MariaDB's `tls` is off (in clear), require (encrypted, but the server may be anybody)
+ * MariaDB's `tls` is off (in clear), require (encrypted, but any server is accepted)
  * or verify (its certificate is of a trusted authority, and has the name of the host).
  * Without it, connections to this machine are in clear, which are those to a socket,
  * localhost, 127.0.0.0/8 and ::1, and others are verified. `ca` is a file with the

@@ -7,7 +7,8 @@
  *
  * The notifier stores one permit, so signalling too often is harmless; too rarely is
  * the only mistake to make here. Whenever a watch becomes ready, anew or for the first
- * time, the notifier is signalled: something may have happened while nobody listened.
+ * time, the notifier is signalled: a commit may have happened while no watch was
+ * listening.
  *
  * A watch that fails is opened again with backoff. The backoff ends only when one has
  * been ready for a while: a server that accepts and then throws out is not to be asked
@@ -356,7 +357,7 @@ static void look(struct weir_wake *self, int64_t now_ns)
         weir_wake_hint(self);
 }
 
-/* While a poll is near the flag stays: more rewards then prod nobody. */
+/* While a poll is near the flag stays: more rewards then wake no poller. */
 static void heed_reward(struct weir_wake *self, int64_t now_ns)
 {
     int64_t soon_ns = weir_sat_add_i64(now_ns, self->poll_min_ns);

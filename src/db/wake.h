@@ -3,7 +3,7 @@
  *
  * A wake signals a notifier when something may be new in the database. Polling is the
  * truth: the notifier is signalled every `poll_ns` at the latest, whatever happens
- * (unless it can be told without asking that nothing has changed), so a hint that is
+ * (unless it is known without asking that nothing has changed), so a hint that is
  * lost costs one poll interval and nothing else. Hints make it fast:
  *
  *   same process   weir_wake_hint(), directly
@@ -13,8 +13,8 @@
  *                  signals only then
  *   MariaDB        a signal from processes of the same host, if the URL names a folder
  *                  for it (touch_file.h); and it polls, faster while there is something
- *                  to do (as does PostgreSQL behind a transaction pooler, where nobody
- *                  can listen)
+ *                  to do (as does PostgreSQL behind a transaction pooler, where LISTEN
+ *                  is not possible)
  *
  * Threads  One of its own, which runs no user code. Calls from any thread; stop() needs
  *          the handle to itself. Not for simulations: there a poker is the poll.
@@ -41,7 +41,7 @@ typedef void (*weir_wake_fn)(void *state, const struct weir_wake_news *news);
 struct weir_wake_options {
     struct weir_db *db;             /* borrowed until stop() */
     struct weir_notifier *notifier; /* borrowed until stop(); or */
-    weir_wake_fn heard;             /* for those who wait on no executor */
+    weir_wake_fn heard;             /* for waiters without an executor */
     void *heard_state;              /* borrowed until stop() */
     const char *channel;            /* 1 to 48 of a-z, 0-9 and _; copied */
     int64_t poll_ns;                /* 1 ms to 1 h; default 1 s */
@@ -89,7 +89,7 @@ void weir_wake_read(struct weir_wake *self, struct weir_wake_info *out);
  * Hint the wakes of other processes that listen on `channel`: PostgreSQL sends NOTIFY
  * when the connection's transaction commits, or at once without one. Nothing to do on
  * the others. weir_wake_signal() is for MariaDB, and for after the commit: it never
- * waits, and when it fails that is in the log, once, and nobody else's concern. Nothing
+ * waits, and a failure is only logged, once. Nothing
  * to do on the others.
  */
 WEIR_CHECKED enum weir_status weir_wake_send(struct weir_connection *connection,

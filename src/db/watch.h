@@ -25,7 +25,7 @@ struct weir_watch {
     int64_t look_ns; /* look at this time in any case; WEIR_FOREVER: not needed */
     bool ready;      /* hints arrive; until then look() goes on with connecting */
 
-    /* Set by the wake, if somebody wants to know what a hint says: look() calls this
+    /* Set by the wake, if a caller asks for the content of hints: look() calls this
      * for each one that says something, instead of setting *hinted. */
     void (*heard)(void *state, const char *text);
     void *heard_state;

@@ -8,7 +8,7 @@
  * Order    All rows or none. A bulk INSERT in one packet is one statement to the
  *          server, which undoes it as a whole. Everything else is put into a
  *          transaction of its own, or behind a savepoint when there is one already.
- * Threads  Whoever holds the link.
+ * Threads  The holder of the link.
  */
 #ifndef WEIR_DB_MARIADB_BULK_H
 #define WEIR_DB_MARIADB_BULK_H

@@ -66,7 +66,7 @@ static const char SQL_STATUS[] = "DO 0";
 static const char SQL_ISOLATION[] =
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE";
 
-/* Of the next transaction: who only reads sees one state of the database. */
+/* Of the next transaction: one that only reads sees one state of the database. */
 static const char SQL_SNAPSHOT[] = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ";
 
 /*
@@ -212,8 +212,8 @@ static void set_options(MYSQL *mysql, const struct weir_link_config *config,
     mysql_options(mysql, MYSQL_REPORT_DATA_TRUNCATION, &yes);
     mysql_options(mysql, MYSQL_SET_CHARSET_NAME, CHARACTER_SET);
 
-    /* The library takes "localhost" for the default socket and forgets the port. Who
-     * names a port wants that port. */
+    /* The library takes "localhost" for the default socket and forgets the port. A port
+     * that is named is meant. */
     if (config->url.port != 0 && config->url.socket == NULL)
         mysql_options(mysql, MYSQL_OPT_PROTOCOL, &tcp);
 }
@@ -535,8 +535,8 @@ enum weir_status weir_maria_ask_within(struct weir_maria_link *self, const char 
 
 /*
  * The limit of the session is ours, and an application gets what the server has set. It
- * stays so until the library begins one of its own: who only uses the application's
- * pays for it once.
+ * stays so until the library begins one of its own: a connection that only uses the
+ * application's pays for it once.
  */
 static enum weir_status set_idle_limit(struct weir_maria_link *self, bool unbounded,
                                        struct weir_error *error)
@@ -558,7 +558,7 @@ static enum weir_status set_idle_limit(struct weir_maria_link *self, bool unboun
 }
 
 /*
- * When the server gives a transaction up, to end a deadlock, and whoever has the
+ * When the server gives a transaction up, to end a deadlock, and the holder of the
  * connection goes on all the same, each statement would be committed by itself. Without
  * autocommit all of them are rolled back in the end. (Switching it on again commits:
  * only when there is nothing any more.)
@@ -674,7 +674,7 @@ enum weir_transaction_state weir_maria_transaction(struct weir_link *link)
     return WEIR_TRANSACTION_NONE;
 }
 
-/* The flags are those of the last answer, whoever has asked. */
+/* The flags are those of the last answer, whichever code has asked. */
 enum weir_status weir_maria_examine(struct weir_link *link, struct weir_error *error)
 {
     struct weir_maria_link *self = weir_maria_link(link);

@@ -4,7 +4,7 @@
  * Text and bytes stay where the caller has them; other values need a place in the form
  * that the client library reads.
  *
- * Threads  Whoever has the parameter.
+ * Threads  The owner of the parameter.
  * Memory   The caller's.
  */
 #ifndef WEIR_DB_MARIADB_PARAMETER_H

@@ -105,7 +105,7 @@ static enum weir_status set_role(struct weir_maria_link *self, struct weir_error
     return weir_maria_run_text(self, text, error);
 }
 
-/* mysql_change_user() leaves another user, whom no reset removes. */
+/* mysql_change_user() leaves another user, which no reset removes. */
 static bool is_our_user(const struct weir_maria_link *self)
 {
     const char *user = self->link.config->url.user;

@@ -2,7 +2,7 @@
  * statement.c - see mariadb/statement.h.
  *
  * The client library offers to copy columns into buffers of the caller's, whose sizes
- * nobody knows beforehand. It also offers a callback that is shown each column where it
+ * are not known beforehand. It also offers a callback that is shown each column where it
  * lies (STMT_ATTR_CB_RESULT, what MariaDB's Python connector is built on); so nothing
  * is copied and nothing has to be measured.
  *
@@ -27,7 +27,7 @@
 #include "db/mariadb/link.h"
 
 enum {
-    /* Up to here no server refuses a packet that anybody would use. */
+    /* Up to here no server in use refuses a packet. */
     PACKET_SIZE_UNASKED = 64 * 1024,
 
     /* A value of this size may travel ahead of its statement, in pieces of that. */

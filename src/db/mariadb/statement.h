@@ -9,7 +9,7 @@
  * Rows are all fetched by run() into the client library's memory. A column is a view into
  * that, decoded when it is read.
  *
- * Threads  Whoever holds the link.
+ * Threads  The holder of the link.
  */
 #ifndef WEIR_DB_MARIADB_STATEMENT_H
 #define WEIR_DB_MARIADB_STATEMENT_H
@@ -86,7 +86,7 @@ WEIR_CHECKED enum weir_status weir_maria_collect(struct weir_maria_link *self,
                                                  struct weir_error *error);
 
 /* What a packet may have for `size` bytes of values: the server's limit, less the rest
- * of the packet. For small packets nobody is asked. */
+ * of the packet. For small packets the server is not asked. */
 WEIR_CHECKED enum weir_status
 weir_maria_find_room(struct weir_maria_link *self,
                      const struct weir_maria_statement *statement, size_t size,

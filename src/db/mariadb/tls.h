@@ -1,5 +1,5 @@
 /*
- * tls.h - whether a connection to MariaDB is encrypted, and to whom (url.h).
+ * tls.h - whether a connection to MariaDB is encrypted, and to which server (url.h).
  *
  * Nothing is left to the client library's defaults, which differ from version to
  * version: some try TLS and go on in clear without it.

@@ -1,10 +1,10 @@
 /*
  * watch.c - hearing the signals of touch_file.h: inotify on one file.
  *
- * Not everybody who commits can be heard: another host cannot, nor an application that
+ * Not every commit can be detected: one of another host cannot, nor an application that
  * writes its messages without the library. So polling stays adaptive beside it.
  *
- * A signal is passed on at once. Then there is a rest in which nobody listens; what
+ * A signal is passed on at once. Then there is a pause without listening; what
  * comes meanwhile waits in the kernel, where equal events are one, and is passed on
  * when it is over. So a thousand signals are a few looks, and none is lost.
  *

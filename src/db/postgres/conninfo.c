@@ -27,7 +27,7 @@ static const char *const KEYWORDS[] = {
     "tcp_user_timeout",          /* ms */
     "fallback_application_name", /* shown in pg_stat_activity */
     "dbname",                    /* replaced by the string */
-    "client_encoding",           /* ours is UTF-8, whatever anybody says */
+    "client_encoding",           /* ours is UTF-8, whatever is configured */
     NULL,
 };
 static const char *const DEFAULTS[] = {

@@ -13,7 +13,7 @@
 /*
  * Can libpq read it? WEIR_INVALID names the kind of part that is wrong: an unknown
  * option, a port out of range, a bad escape. Never shows a word of it, which might be
- * of the password. Talks to nobody.
+ * of the password. Does not connect.
  */
 WEIR_CHECKED enum weir_status weir_pg_conninfo_check(const char *conninfo,
                                                      struct weir_error *error);
@@ -32,7 +32,7 @@ bool weir_pg_conninfo_is_clear(const char *conninfo);
 WEIR_CHECKED PGconn *weir_pg_conninfo_start(const char *conninfo,
                                             int64_t connect_timeout_ns);
 
-/* What libpq is told of several hosts, of which it takes the first that will do; and
+/* The options for several hosts, of which it takes the first that will do; and
  * for how long it should try one, by the string or by us. */
 struct weir_pg_target {
     bool several_hosts;

@@ -164,7 +164,7 @@ static enum weir_status pg_run_many(struct weir_link *link, void *prepared,
 
 /* ---- transactions ------------------------------------------------------------------ */
 
-/* A rollback that fails leaves a connection of which nobody knows what it is in. */
+/* A rollback that fails leaves a connection in an unknown state. */
 static void pg_rollback(struct weir_link *link)
 {
     struct weir_error error;
@@ -197,7 +197,7 @@ static size_t print_idle(const struct weir_pg_link *self, char *out, size_t size
 }
 
 /*
- * Behind a transaction pooler the session belongs to somebody else, and only now is
+ * Behind a transaction pooler the session belongs to the pooler, and only now is
  * there a piece of it to be had: the settings go with the transaction, in the same
  * round trip.
  */

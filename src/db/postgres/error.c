@@ -41,7 +41,7 @@ static const struct meaning MEANINGS[] = {
     {"53400", WEIR_FAILED}, /* a configured limit, such as of temporary files */
     {"53", WEIR_BUSY},      /* too many connections */
     {"54", WEIR_INVALID},   /* too large or too complex for the server */
-    {"55006", WEIR_LOCKED}, /* in use by somebody else */
+    {"55006", WEIR_LOCKED}, /* in use by another session */
     {"55P03", WEIR_LOCKED}, /* lock_timeout, NOWAIT */
     {"57014", WEIR_TIMEOUT},
     {"57P01", WEIR_LOST}, /* terminated, or the server is going down */

@@ -30,7 +30,7 @@
  */
 #define ENCRYPTED_SLICE_NS WEIR_MILLISECONDS(20)
 
-/* Messages of a server that nobody asked anything: more than that in a row is madness. */
+/* Messages of a server without a request: more than that in a row is an error. */
 enum { UNASKED_MAX = 16 };
 
 static enum weir_status refuse(struct weir_error *error, const char *why)

@@ -39,7 +39,7 @@ struct weir_pg_link {
     struct weir_pg_encoder encoder;
 
     /* Guards what follows and is held while it is used, so that close() waits for a
-     * cancel() under way: the one lock of ours under which somebody is talked to. */
+     * cancel() under way: the one lock of ours that is held during I/O. */
     struct weir_lock lock;
     PGcancel *cancel;
 };
@@ -64,7 +64,7 @@ int64_t weir_pg_milliseconds(int64_t duration_ns);
 /* ---- talk (postgres/link.c) -------------------------------------------------------- */
 
 /* Is the connection free for a statement of ours? WEIR_INVALID names what is in the
- * way. For connections that somebody else uses as well. */
+ * way. For connections that other code uses as well. */
 WEIR_CHECKED enum weir_status weir_pg_check_free(const PGconn *connection,
                                                  struct weir_error *error);
 
@@ -73,7 +73,7 @@ WEIR_CHECKED enum weir_status weir_pg_ask_for_fault(struct weir_pg_link *self,
                                                     struct weir_error *error);
 
 /*
- * Is a connection that nobody has used for a while still there? Looks at what has come
+ * Is a connection that was idle for a while still there? Looks at what has come
  * in unasked, a farewell of the server's for example, without a round trip and without
  * waiting. False: it is lost. True may be wrong when the server died without a word.
  */

@@ -10,7 +10,7 @@
  * libpq's blocking connect would do, but for one thing: it tells no SQLSTATE when it is
  * refused, and whether a password is wrong or the server is starting up decides between
  * stopping and trying again. In verbose texts the code is there, and only a connection
- * that has been started can be told to be verbose. The price is that the time per host,
+ * that has been started can be set to be verbose. The price is that the time per host,
  * which libpq only keeps in its blocking call, is lost; so when the time is over and
  * there are several hosts, PQreset() goes through all of them once more, blocking,
  * keeping it.

@@ -2,15 +2,15 @@
  * watch.c - LISTEN on a connection of its own.
  *
  * That something happened is all that most want, and several notifications become one.
- * Who wants to know what they say is told each. The connection does nothing else, so it
- * never blocks in a transaction, which would keep the server's notification queue from
+ * A caller that asks for their payloads gets each. The connection does nothing else, so
+ * it never blocks in a transaction, which would keep the server's notification queue from
  * shrinking.
  *
  *   CONNECTING ---> ASKING ---> LISTENING
  *   PQconnectPoll   LISTEN sent   PQnotifies
  *
- * A primary that was one may be alive, take no writes and keep its sessions. Whoever
- * writes there notices; we would listen to nobody for ever. So of several hosts, once a
+ * A primary that was one may be alive, take no writes and keep its sessions. A writer
+ * there notices; a listener would wait for ever. So of several hosts, once a
  * connection of the database was found lost, ours is made anew as well.
  *
  * It is not opened by the driver, whose open() waits for the server. Nothing here
@@ -59,7 +59,7 @@ static void pg_close(struct weir_watch *watch)
     weir_heap_free(self->heap, self);
 }
 
-/* Nobody is asked for a good text: libpq's, up to the end of its first line. */
+/* No query is made for a better text: libpq's, up to the end of its first line. */
 static enum weir_status fail(const struct pg_watch *self, struct weir_error *error)
 {
     const char *text = self->clear ? PQerrorMessage(self->connection) : "";
@@ -210,7 +210,7 @@ static enum weir_status pg_look(struct weir_watch *watch, int64_t now_ns, bool *
     return take_notifications(self, hinted, error);
 }
 
-/* Nothing can be told for free: polls are rare here. Often enough to see where the
+/* There is no cheap check: polls are rare here. Often enough to see where the
  * others are. */
 static bool pg_worth_polling(struct weir_watch *watch)
 {

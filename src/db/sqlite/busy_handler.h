@@ -9,7 +9,7 @@
  *     attend(stmt) ... step ... rest()   only this time counts, not the caller's
  *                                        between rows
  *     attend(stmt) ... step ... rest()
- *   judge(code, status)                  who ended it: the clock, cancel(), or SQLite
+ *   judge(code, status)                  what ended it: the clock, cancel(), or SQLite
  *
  * A statement that is done within a thousand steps costs no look at a clock.
  *
@@ -44,7 +44,8 @@ struct weir_sqlite_busy_handler {
     int64_t lock_ns;              /* when this wait for a lock began */
     uint64_t writers_seen;        /* count of config->writers before SQLite was asked */
     bool looked;
-    bool attending; /* a call of ours, not one that somebody makes on the native handle */
+    /* a call of ours, not one that other code makes on the native handle */
+    bool attending;
     enum weir_sqlite_verdict verdict;
 };
 
@@ -72,7 +73,7 @@ weir_sqlite_busy_handler_status(const struct weir_sqlite_busy_handler *self, int
                                 enum weir_status status);
 
 /* How long to wait at the given attempt (0, 1, ...): from 0.2 ms, doubling up to 20 ms,
- * spread so that those who began together do not come back together. */
+ * spread so that waiters that began together do not retry together. */
 int64_t weir_sqlite_wait_ns(int attempt, int64_t now_ns);
 
 #endif

@@ -2,8 +2,8 @@
  * checkpoint.h - moving the log of SQLite into the database, safely.
  *
  * Before version 3.51.3 a checkpoint can corrupt the database when another connection
- * starts the log anew in the same moment. Only a writer does that. So whoever
- * checkpoints holds the write lock meanwhile, on one connection, and checkpoints on
+ * starts the log anew in the same moment. Only a writer does that. So the process
+ * that checkpoints holds the write lock meanwhile, on one connection, and checkpoints on
  * another (a connection cannot checkpoint inside its own transaction):
  *
  *   writer   BEGIN IMMEDIATE ........................... ROLLBACK
@@ -54,7 +54,7 @@ void weir_sqlite_log_relieve(struct weir_sqlite_link *self);
 /*
  * Checkpoint. Two different links of ours to the same file, both outside of a
  * transaction, and so they are afterwards. Waits for the write lock, up to the lock
- * timeout. WEIR_LOCKED: somebody else's writer or checkpoint was in the way. Nothing to
+ * timeout. WEIR_LOCKED: another writer or checkpoint was in the way. Nothing to
  * do in memory: WEIR_OK.
  */
 WEIR_CHECKED enum weir_status weir_sqlite_checkpoint(struct weir_link *writer,

@@ -1,8 +1,8 @@
 /*
  * close_last.c - see sqlite/close_last.h.
  *
- * The log has one inode for as long as anybody has a connection, so that all who wait
- * for their turn wait for the same lock.
+ * The log has one inode for as long as any connection is open, so that all processes that
+ * wait for their turn wait for the same lock.
  */
 #include "db/sqlite/close_last.h"
 

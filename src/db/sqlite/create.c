@@ -65,7 +65,7 @@ static bool make_in_place(const char *path, uint32_t permissions)
     return file >= 0 && settle(file, permissions);
 }
 
-/* It is closed before anybody can open it under its name. */
+/* It is closed before any process can open it under its name. */
 static bool make(const char *path, uint32_t permissions)
 {
     char name[PATH_MAX + sizeof NEW_SUFFIX];

@@ -305,8 +305,8 @@ static int autocheckpoint_pages(sqlite3 *db)
     return pages;
 }
 
-/* Once in a process, since applications adopt for every transaction; a log that nobody
- * reads does not count. */
+/* Once in a process, since applications adopt for every transaction; a log without a
+ * reader does not count. */
 static void warn_of_checkpoints(const struct weir_log *log, sqlite3 *db)
 {
     static _Atomic bool warned;

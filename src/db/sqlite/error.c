@@ -7,7 +7,7 @@
  *             volume went away stays broken for ever, also when the file is back under
  *             its name.
  *   CANTOPEN  depends on the reason. A missing folder is "no such database"
- *             (WEIR_SCHEMA): it does not heal by itself and somebody has to look. Too
+ *             (WEIR_SCHEMA): it does not heal by itself and an operator has to look. Too
  *             few descriptors heal.
  *   ERROR     is a missing table or column, or a statement that this version does not
  *             understand: the schema is not the one that we were written for.
@@ -29,7 +29,7 @@ struct entry {
 static const struct entry SPECIAL[] = {
     {SQLITE_ABORT_ROLLBACK, WEIR_CONFLICT},
     {SQLITE_BUSY_SNAPSHOT,
-     WEIR_CONFLICT}, /* it read, somebody wrote: it can never write */
+     WEIR_CONFLICT}, /* it read, another one wrote: it can never write */
     {SQLITE_ERROR_SNAPSHOT, WEIR_CONFLICT},
     {SQLITE_IOERR_NOMEM, WEIR_NO_MEMORY},
     {SQLITE_IOERR_CORRUPTFS, WEIR_SCHEMA},

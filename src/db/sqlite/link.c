@@ -1,7 +1,8 @@
 /*
  * link.c - see sqlite/link.h.
  *
- *   I1  a link that is lost and ours has no transaction: nobody else waits for its lock
+ *   I1  a link that is lost and ours has no transaction: no other transaction waits for
+ *       its lock
  *   I2  undoing always comes to its end: it is neither timed nor hit by faults, and
  *       repeated when a late cancel() interrupts it
  */
@@ -23,7 +24,7 @@ static void forget_transaction(struct weir_sqlite_link *self);
 static const char *const VERBS[WEIR_SQLITE_VERB_COUNT] = {
     [WEIR_SQLITE_BEGIN_READ] = "BEGIN",
     /* Takes the write lock at once. A transaction that reads first and writes later
-     * could find that somebody wrote in between, and would have to begin anew. */
+     * could find that another one wrote in between, and would have to begin anew. */
     [WEIR_SQLITE_BEGIN_WRITE] = "BEGIN IMMEDIATE",
     [WEIR_SQLITE_COMMIT] = "COMMIT",
     [WEIR_SQLITE_SAVE] = "SAVEPOINT weir_many",
@@ -242,7 +243,10 @@ enum weir_status weir_sqlite_run_verb(struct weir_sqlite_link *self,
 
 /* ---- the transaction --------------------------------------------------------------- */
 
-/* Once its lock is free: who is told before asks in vain, and then not before a while. */
+/*
+ * Once its lock is free: a waiter that is woken before asks in vain, and then sleeps
+ * again.
+ */
 static void forget_transaction(struct weir_sqlite_link *self)
 {
     if (self->begun && self->link.config->writers != NULL)
@@ -270,7 +274,7 @@ enum weir_status weir_sqlite_begin(struct weir_link *link, enum weir_access acce
 }
 
 /* The answer to a commit that failed. The connection is given up with the doubt: what its
- * descriptors do after a failed flush is anybody's guess. */
+ * descriptors do after a failed flush is undefined. */
 static enum weir_status doubt(struct weir_sqlite_link *self, struct weir_error *error)
 {
     bool by_test = error->status == WEIR_LOST && error->native_code == 0;
@@ -365,7 +369,7 @@ void weir_sqlite_lend(struct weir_link *link)
     weir_sqlite_link(link)->lent = true;
 }
 
-/* Rows that nobody reads any more keep a write from being committed, and the log from
+/* Rows that are not read any more keep a write from being committed, and the log from
  * being emptied. */
 void weir_sqlite_reclaim(struct weir_link *link)
 {

@@ -18,7 +18,10 @@
 
 #include "db/connection.h"
 
-/* Pages that one step gives back: about 4 MB are written, while nobody else can write. */
+/*
+ * Pages that one step gives back: about 4 MB are written, while no other connection can
+ * write.
+ */
 enum { WEIR_SQLITE_GIVEN_BACK = 1000 };
 
 struct weir_sqlite_space {
@@ -33,7 +36,10 @@ WEIR_CHECKED enum weir_status weir_sqlite_space_read(struct weir_connection *con
                                                      struct weir_sqlite_space *out,
                                                      struct weir_error *error);
 
-/* So much is free that somebody should know: more than a half of the file, and 64 MiB. */
+/*
+ * So much is free that the operator should know: more than a half of the file, and 64
+ * MiB.
+ */
 bool weir_sqlite_space_is_wasted(const struct weir_sqlite_space *self);
 
 /*

@@ -7,7 +7,7 @@
  * looking costs no statement, no lock and no system call, and a poll that finds the
  * header as it was knows that nothing has happened.
  *
- * When to look is told by inotify on the write-ahead log. But that is written to
+ * inotify on the write-ahead log says when to look. But that is written to
  * *before* the commit can be seen:
  *
  *   other process   write log ---- flush it (0 to many ms) ---- header
@@ -17,7 +17,7 @@
  * So each event begins a series of looks with growing pauses, each half as long again
  * as the one before: a commit is seen after at most one and a half times the time that
  * its flush took. The series ends with a change that came without new events, for then
- * the one who had written has committed (there is one writer at a time), or when the
+ * the writer has committed (there is one writer at a time), or when the
  * polls are as frequent.
  *
  * The files themselves are never opened here: closing any descriptor of a database file
@@ -42,7 +42,7 @@
 #include "db/watch.h"
 #include "weir/time.h"
 
-/* A file that somebody else has locked as a whole is tried again later, not waited
+/* A file that another process has locked as a whole is tried again later, not waited
  * for. */
 #define WAIT_FOR_LOCK_NS WEIR_MILLISECONDS(10)
 #define WAIT_TO_OPEN_NS WEIR_MILLISECONDS(50)
@@ -174,7 +174,7 @@ static enum weir_status watch_log(struct sqlite_watch *self, sqlite3 *db,
     return WEIR_OK;
 }
 
-/* Somebody has put other files in the place of those that we have open. */
+/* Other files were put in the place of those that we have open. */
 static bool log_is_another(const struct sqlite_watch *self)
 {
     struct stat log;
@@ -231,7 +231,7 @@ static enum weir_status sqlite_open(struct weir_db *db, const char *channel,
 
 /*
  * Empty the queue of events. *written: the log was written to; *moved: perhaps it was
- * removed, which is told as a change of its attributes, the number of links, since we
+ * removed, which is reported as a change of its attributes, the number of links, since we
  * have it open.
  */
 static void take_events(struct sqlite_watch *self, bool *written, bool *moved)
@@ -244,7 +244,7 @@ static void take_events(struct sqlite_watch *self, bool *written, bool *moved)
         for (char *at = events; at < events + size;) {
             const struct inotify_event *event = (const struct inotify_event *)(void *)at;
 
-            /* After an overflow nobody knows what was lost. */
+            /* After an overflow it is unknown what was lost. */
             if ((event->mask & (IN_MODIFY | IN_Q_OVERFLOW)) != 0)
                 *written = true;
             if ((event->mask & ~(uint32_t)IN_MODIFY) != 0)

@@ -1,14 +1,14 @@
 /*
- * write_waiters.h - those in this process who wait for the write lock of SQLite.
+ * write_waiters.h - transactions of this process that wait for the write lock of SQLite.
  *
- * SQLite tells nobody when the lock is free; one who waits asks again and again. With
+ * SQLite does not notify when the lock is free; a waiter polls. With
  * many writers in one process the lock would be free for longer than it is held. So
- * whoever ends a transaction wakes one of those who wait, who asks at once. Other
- * processes are seen when he asks by himself.
+ * a transaction that ends wakes one of the waiters, which asks at once. Other
+ * processes are seen by polling.
  *
  *   seen = count()                     before asking
  *   ask; it is locked
- *   wait(seen, 5 ms)                   at once over, if somebody has ended since
+ *   wait(seen, 5 ms)                   at once over, if another one has ended since
  *
  * Threads  Any thread. Not in a simulation, whose waits take virtual time.
  */
@@ -35,7 +35,7 @@ void weir_write_waiters_fini(struct weir_write_waiters *self);
 
 uint64_t weir_write_waiters_count(const struct weir_write_waiters *self);
 
-/* Until the count is another one, or so long. Somebody else may be woken by the same
+/* Until the count is another one, or so long. Another waiter may be woken by the same
  * end. */
 void weir_write_waiters_wait(struct weir_write_waiters *self, uint64_t seen,
                              int64_t duration_ns);
