@@ -16,17 +16,16 @@
 
 enum { QUEUES_MAX = 64, WORD_SIZE = 64 };
 
-static const char *sqlite_path(const struct weir_session *self)
+static const char *file_of(const struct weir_session *self)
 {
     const struct weir_url *url = &weir_db_config(self->db)->url;
 
-    return url->engine == WEIR_SQLITE && strcmp(url->path, ":memory:") != 0 ? url->path
-                                                                            : NULL;
+    return weir_url_is_memory(url) ? NULL : url->path;
 }
 
 bool weir_session_file_missing(const struct weir_session *self)
 {
-    const char *path = sqlite_path(self);
+    const char *path = file_of(self);
     struct stat found;
 
     return path != NULL && stat(path, &found) != 0 && errno == ENOENT;
@@ -186,7 +185,7 @@ static const char *remedy_of(const struct weir_session *self,
     case WEIR_DENIED:
         if (strncmp(error->sqlstate, "28", 2) == 0) /* who are you? */
             return "; check user and password in --db";
-        return self->db != NULL && weir_db_engine(self->db) == WEIR_SQLITE
+        return self->db != NULL && weir_db_traits(self->db)->in_process
                    ? "; see who owns the file and its folder"
                    : "; see docs/roles.md for the rights that are needed";
     case WEIR_LOCKED:

@@ -72,15 +72,16 @@ static void drop_ending(struct weir_connection *self);
 
 /* ---- life -------------------------------------------------------------------------- */
 
-/* PostgreSQL has to be asked. A name that does not fit stays bare. */
-static bool know_qualifier(const struct weir_link_config *config,
-                           char out[WEIR_QUALIFIER_SIZE])
+/* Unless it has to be asked for. A name that does not fit stays bare. */
+static bool know_qualifier(const struct weir_link *link, char out[WEIR_QUALIFIER_SIZE])
 {
-    const char *database = config->url.database != NULL ? config->url.database : "";
+    const char *database = link->config->url.database;
 
-    if (config->url.engine != WEIR_POSTGRESQL)
-        (void)weir_qualifier_quote(config->url.engine, weir_str(database), out);
-    return config->url.engine != WEIR_POSTGRESQL;
+    if (link->driver->traits.has_search_path)
+        return false;
+    (void)weir_qualifier_quote(link->driver->engine,
+                               weir_str(database != NULL ? database : ""), out);
+    return true;
 }
 
 enum weir_status weir_connection_create(struct weir_db *db, struct weir_link *link,
@@ -96,7 +97,7 @@ enum weir_status weir_connection_create(struct weir_db *db, struct weir_link *li
     self->heap = heap;
     self->prefix = weir_db_prefix(db);
     self->link = link;
-    self->qualified = know_qualifier(link->config, self->qualifier);
+    self->qualified = know_qualifier(link, self->qualifier);
     self->generation = generation;
     weir_list_init(&self->siblings);
     weir_map_init(&self->statements, heap, STATEMENTS_MAX);
@@ -146,6 +147,12 @@ struct weir_link *weir_connection_link(struct weir_connection *self)
 enum weir_engine weir_connection_engine(const struct weir_connection *self)
 {
     return self->link->driver->engine;
+}
+
+const struct weir_engine_traits *
+weir_connection_traits(const struct weir_connection *self)
+{
+    return &self->link->driver->traits;
 }
 
 const struct weir_link_config *weir_connection_config(const struct weir_connection *self)
@@ -943,9 +950,9 @@ enum weir_status weir_connection_savepoint_renew(struct weir_connection *self,
     WEIR_ASSERT(self->savepoint_count > 0);
     if (self->touched && self->link->driver->renew != NULL && !self->link->lost)
         return renew_touched(self, error);
-    if (self->link->driver->engine == WEIR_SQLITE && self->savepoint_count == 1)
+    if (self->link->driver->traits.in_process && self->savepoint_count == 1)
         return renew_prepared(self, error);
-    if (self->link->driver->engine == WEIR_MARIADB) { /* one statement at a time */
+    if (self->link->driver->traits.one_statement_per_text) {
         status = exec_savepoint(self, "RELEASE SAVEPOINT", error);
         return status == WEIR_OK ? exec_savepoint(self, "SAVEPOINT", error) : status;
     }

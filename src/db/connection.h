@@ -51,6 +51,8 @@ struct weir_step {
 
 struct weir_link *weir_connection_link(struct weir_connection *self);
 enum weir_engine weir_connection_engine(const struct weir_connection *self);
+const struct weir_engine_traits *
+weir_connection_traits(const struct weir_connection *self);
 const struct weir_link_config *weir_connection_config(const struct weir_connection *self);
 const char *weir_connection_prefix(const struct weir_connection *self);
 

@@ -267,6 +267,16 @@ enum weir_engine weir_db_engine(const struct weir_db *self)
     return self->driver->engine;
 }
 
+const struct weir_engine_traits *weir_db_traits(const struct weir_db *self)
+{
+    return &self->driver->traits;
+}
+
+const struct weir_engine_traits *weir_engine_traits(enum weir_engine engine)
+{
+    return &DRIVERS[engine]->traits;
+}
+
 const char *weir_engine_name(enum weir_engine engine)
 {
     static const char *const names[] = {
@@ -394,8 +404,7 @@ static enum weir_status cast_anchor(struct weir_db *self, struct weir_error *err
     enum weir_status status = WEIR_OK;
     bool needed;
 
-    if (self->driver->engine != WEIR_SQLITE ||
-        strcmp(self->config.url.path, ":memory:") != 0)
+    if (!weir_url_is_memory(&self->config.url))
         return WEIR_OK;
     weir_lock_acquire(&self->lock);
     needed = self->anchor == NULL;

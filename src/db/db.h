@@ -9,6 +9,7 @@
 #include "weir/db.h"
 
 const struct weir_link_config *weir_db_config(const struct weir_db *self);
+const struct weir_engine_traits *weir_db_traits(const struct weir_db *self);
 const char *weir_db_prefix(const struct weir_db *self);
 const struct weir_heap *weir_db_heap(const struct weir_db *self);
 const struct weir_log *weir_db_log(const struct weir_db *self);

@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "db/traits.h"
 #include "db/url.h"
 #include "db/value.h"
 #include "weir/db.h"
@@ -108,6 +109,7 @@ typedef void (*weir_finding_fn)(void *state, const struct weir_finding *finding)
 
 struct weir_driver {
     enum weir_engine engine;
+    struct weir_engine_traits traits;
 
     /* Connect and set the session up: timeouts, UTC, isolation, encoding, journal mode.
      * Blocks up to connect_timeout. *out is NULL on failure. */

@@ -102,19 +102,21 @@ static const struct weir_sql SQL_UNLOCK_MARIADB = {
     .parameters = "t",
 };
 
-/* Inside the transaction. On SQLite that is enough by itself: it is IMMEDIATE, so we
- * are the only writer. */
+/* Inside the transaction. With one writer that is enough by itself: it is IMMEDIATE, so
+ * we are the only one. */
 static enum weir_status lock_transaction(struct weir_connection *connection,
                                          struct weir_error *error)
 {
-    if (weir_connection_engine(connection) != WEIR_POSTGRESQL)
+    const struct weir_engine_traits *traits = weir_connection_traits(connection);
+
+    if (traits->one_writer || traits->ddl_commits)
         return WEIR_OK;
     return weir_connection_execute(connection, &SQL_LOCK_POSTGRESQL, NO_VALUES, NULL,
                                    error);
 }
 
-/* Around the transaction: on MariaDB any statement may end that, and the next one must
- * not begin before its last one is committed. */
+/* Around the transaction, where any statement may end that: the next one must not begin
+ * before its last one is committed. */
 static enum weir_status lock_connection(struct weir_connection *connection,
                                         struct weir_error *error)
 {
@@ -122,7 +124,7 @@ static enum weir_status lock_connection(struct weir_connection *connection,
     int64_t got = 0;
     enum weir_status status;
 
-    if (weir_connection_engine(connection) != WEIR_MARIADB)
+    if (!weir_connection_traits(connection)->ddl_commits)
         return WEIR_OK;
     status = weir_connection_query_integer(connection, &SQL_LOCK_MARIADB,
                                            VALUES(weir_text(prefix)), &got, error);
@@ -136,7 +138,7 @@ static void unlock_connection(struct weir_connection *connection)
 {
     struct weir_str prefix = weir_str(weir_connection_prefix(connection));
 
-    if (weir_connection_engine(connection) == WEIR_MARIADB)
+    if (weir_connection_traits(connection)->ddl_commits)
         (void)!weir_connection_execute(connection, &SQL_UNLOCK_MARIADB,
                                        VALUES(weir_text(prefix)), NULL, NULL);
 }
@@ -167,31 +169,23 @@ static enum weir_status table_exists(struct weir_connection *connection, bool *o
 
     *out = count > 0;
     if (status == WEIR_OK && count == 0 &&
-        weir_connection_engine(connection) == WEIR_MARIADB)
+        weir_connection_traits(connection)->hides_tables)
         status = find_hidden_table(connection, out, error);
     return status;
 }
 
-static const char *engine_name(enum weir_engine engine)
+bool weir_schema_is_for(const struct weir_schema *self, enum weir_engine engine)
 {
-    switch (engine) {
-    case WEIR_SQLITE:
-        return "SQLite";
-    case WEIR_POSTGRESQL:
-        return "PostgreSQL";
-    case WEIR_MARIADB:
-        break;
-    }
-    return "MariaDB";
+    return (self->without & (1U << engine)) == 0;
 }
 
 static enum weir_status refuse_engine(const struct weir_schema *self,
                                       enum weir_engine engine, struct weir_error *error)
 {
-    if ((self->without & (1U << engine)) == 0)
+    if (weir_schema_is_for(self, engine))
         return WEIR_OK;
     return weir_error_set(error, WEIR_INVALID, "%s does not work on %s", self->name,
-                          engine_name(engine));
+                          weir_engine_traits(engine)->title);
 }
 
 enum weir_status weir_schema_read(const struct weir_schema *self,
@@ -375,7 +369,7 @@ static enum weir_status migrate_once(struct weir_connection *connection, void *a
 {
     enum weir_status status = lock_transaction(connection, error);
 
-    if (status == WEIR_OK && weir_connection_engine(connection) == WEIR_POSTGRESQL)
+    if (status == WEIR_OK && weir_connection_traits(connection)->has_search_path)
         status = weir_qualifier_apply(connection, error);
     if (status == WEIR_OK)
         status = apply_missing(argument, connection, error);
@@ -479,7 +473,8 @@ enum weir_status weir_schema_dump_statement(const char *text, enum weir_engine e
                                             struct weir_error *error)
 {
     const struct weir_sql sql = {.name = "dump", .text = text, .parameters = ""};
-    bool compound = engine == WEIR_MARIADB && strchr(text, ';') != NULL;
+    bool compound =
+        weir_engine_traits(engine)->one_statement_per_text && strchr(text, ';') != NULL;
     enum weir_status status;
 
     if (compound)
@@ -517,8 +512,7 @@ enum weir_status weir_schema_dump(const struct weir_schema *self, enum weir_engi
                                   const char *prefix, struct weir_buf *out,
                                   struct weir_error *error)
 {
-    bool in_transaction =
-        engine != WEIR_MARIADB; /* which would end it at each statement */
+    bool in_transaction = !weir_engine_traits(engine)->ddl_commits;
     enum weir_status status = weir_prefix_check(prefix, error);
 
     if (status == WEIR_OK)

@@ -63,6 +63,9 @@ struct weir_schema_version {
     uint32_t readable_by; /* 0 likewise */
 };
 
+/* Does this engine have the family? */
+bool weir_schema_is_for(const struct weir_schema *self, enum weir_engine engine);
+
 /* What the database has of this family. Creates nothing. WEIR_INVALID: the engine does
  * not have it; so with all that follow. */
 WEIR_CHECKED enum weir_status weir_schema_read(const struct weir_schema *self,

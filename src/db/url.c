@@ -550,6 +550,11 @@ static void describe_postgresql(const struct weir_url *self, char *out, size_t s
         (void)snprintf(out, size, "postgresql://%.*s", shown, host);
 }
 
+bool weir_url_is_memory(const struct weir_url *self)
+{
+    return self->path != NULL && strcmp(self->path, ":memory:") == 0;
+}
+
 void weir_url_describe(const struct weir_url *self, char *out, size_t size)
 {
     switch (self->engine) {

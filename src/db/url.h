@@ -58,6 +58,9 @@ WEIR_CHECKED enum weir_status weir_url_parse(const struct weir_heap *heap,
                                              struct weir_error *error);
 void weir_url_fini(const struct weir_heap *heap, struct weir_url *self);
 
+/* A database in memory: it ends with the process. */
+bool weir_url_is_memory(const struct weir_url *self);
+
 /* The URL for people: engine, host, database; no password. Cut to fit. */
 void weir_url_describe(const struct weir_url *self, char *out, size_t size);
 

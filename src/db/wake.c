@@ -238,8 +238,7 @@ enum weir_status weir_wake_send(struct weir_connection *connection, const char *
     };
     enum weir_status status = check_channel(channel, error);
 
-    if (status != WEIR_OK ||
-        weir_connection_config(connection)->url.engine != WEIR_POSTGRESQL)
+    if (status != WEIR_OK || !weir_connection_traits(connection)->has_notify)
         return status;
     return weir_connection_execute(connection, &SQL_NOTIFY,
                                    VALUES(weir_text(weir_str(channel))), NULL, error);

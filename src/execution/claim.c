@@ -548,7 +548,7 @@ static enum weir_status pick(struct claim_call *self, struct weir_connection *co
     enum weir_status status = weir_store_pick_ready(&self->executions->store, connection,
                                                     &query, &self->records, error);
 
-    if (status == WEIR_OK && weir_connection_engine(connection) == WEIR_POSTGRESQL)
+    if (status == WEIR_OK && weir_connection_traits(connection)->keeps_old_rows)
         note_look(self, self->looked_ns);
     return status;
 }

@@ -93,7 +93,7 @@ enum weir_status weir_commit_batch_put(struct weir_commit_batch *self,
 {
     enum weir_status status;
 
-    if (self == NULL || weir_connection_engine(connection) == WEIR_SQLITE)
+    if (self == NULL || weir_connection_traits(connection)->in_process)
         return weir_connection_execute(connection, sql, values, value_count, NULL, error);
     status = weir_commit_batch_make_room(self, connection, 1, value_count, error);
     if (status == WEIR_OK)

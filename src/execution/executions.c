@@ -159,7 +159,7 @@ static void hear_of_anything(struct weir_executions *self)
 {
     struct weir_pending_wakeups pending_wakeups = ANYTHING;
 
-    if (weir_db_engine(self->db) == WEIR_POSTGRESQL)
+    if (weir_db_traits(self->db)->has_notify)
         pending_wakeups.silence_ns = WEIR_ATTENTION_NS;
     weir_pending_wakeups_send(self, &pending_wakeups);
 }

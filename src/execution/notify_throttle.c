@@ -53,11 +53,6 @@ void weir_notify_throttle_init(struct weir_notify_throttle *self, const char *pr
         atomic_init(&self->told_ns[i], INT64_MIN);
 }
 
-static bool is_postgresql(struct weir_connection *connection)
-{
-    return weir_connection_engine(connection) == WEIR_POSTGRESQL;
-}
-
 static bool is_within(int64_t then_ns, int64_t now_ns, int64_t duration_ns)
 {
     return then_ns != INT64_MIN && now_ns - then_ns < duration_ns;
@@ -71,7 +66,7 @@ enum weir_status weir_notify_throttle_say_waiting(struct weir_notify_throttle *s
     enum weir_status status;
 
     *said = false;
-    if (!is_postgresql(connection) ||
+    if (!weir_connection_traits(connection)->has_notify ||
         is_within(atomic_load(&self->spoke_ns), now_ns, SAY_AGAIN_NS))
         return WEIR_OK;
     status = weir_connection_execute(connection, &SQL_SAY, NO_VALUES, NULL, error);
@@ -135,7 +130,8 @@ void weir_notify_throttle_notify(struct weir_notify_throttle *self,
     struct weir_value channel = weir_text(weir_str(self->channel));
     struct weir_value said;
 
-    if (self->mute || !is_postgresql(connection) || (!what->ready && what->kinds == 0))
+    if (self->mute || !weir_connection_traits(connection)->has_notify ||
+        (!what->ready && what->kinds == 0))
         return;
     said = weir_text(write_announcement(what, commit_batch->text));
     if (what->kinds != 0)

@@ -117,7 +117,7 @@ enum weir_status weir_executions_are_there(struct weir_connection *connection,
     enum weir_status status = WEIR_OK;
 
     *there = false;
-    if (weir_connection_engine(connection) == WEIR_MARIADB)
+    if (!weir_schema_is_for(&weir_executions_schema, weir_connection_engine(connection)))
         return WEIR_OK;
     status = weir_schema_read(&weir_executions_schema, connection, &version, error);
     if (status != WEIR_OK || version.number == 0)

@@ -288,14 +288,14 @@ const struct weir_subscriber *weir_outbox_find_subscriber(const struct weir_outb
     return NULL;
 }
 
-/* On SQLite a second call could only wait for the first, and would keep a thread busy
- * with it. */
+/* With one writer a second call could only wait for the first, and would keep a thread
+ * busy with it. */
 static void limit_transactional(const struct weir_outbox *self,
                                 struct weir_subscriber *subscriber)
 {
     if (subscriber->tuning.batch > WEIR_TRANSACTIONAL_BATCH_MAX)
         subscriber->tuning.batch = WEIR_TRANSACTIONAL_BATCH_MAX;
-    if (weir_db_engine(self->db) == WEIR_SQLITE)
+    if (weir_db_traits(self->db)->one_writer)
         subscriber->permits = 1;
 }
 
@@ -699,14 +699,15 @@ static size_t stop_handler_runners(struct weir_outbox *self, int64_t grace_ns)
     return unfinished;
 }
 
-/* A transactional handler that was left behind on SQLite keeps everybody from writing. */
+/* A transactional handler that was left behind keeps all others from writing where there
+ * is one writer. */
 static bool can_write(const struct weir_outbox *self)
 {
     bool left_behind = false;
 
     for (size_t i = 0; i < self->transaction_count; i++)
         left_behind = left_behind || self->transactions[i].abandoned;
-    return !left_behind || weir_db_engine(self->db) != WEIR_SQLITE;
+    return !left_behind || !weir_db_traits(self->db)->one_writer;
 }
 
 size_t weir_outbox_stop(struct weir_outbox *self, int64_t grace_ns)

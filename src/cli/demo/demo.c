@@ -29,6 +29,7 @@
 #include "cli/demo/demo_site.h"
 #include "cli/demo/demo_table.h"
 #include "cli/output.h"
+#include "db/db.h"
 #include "ward/system.h"
 #include "weir/heap.h"
 #include "weir/inspect.h"
@@ -196,11 +197,7 @@ static int parse_options(struct demo *self, int argc, char **argv)
 
 static const char *engine_of(const struct demo *self)
 {
-    static const char *const NAMES[] = {[WEIR_SQLITE] = "SQLite",
-                                        [WEIR_POSTGRESQL] = "PostgreSQL",
-                                        [WEIR_MARIADB] = "MariaDB"};
-
-    return NAMES[weir_db_engine(self->site.session.db)];
+    return weir_db_traits(self->site.session.db)->title;
 }
 
 static void look(struct demo *self, const char *hint)

@@ -17,7 +17,7 @@ static int check_tables(const struct weir_execution_session *self)
     struct weir_error error = {0};
     enum weir_status status;
 
-    if (weir_db_engine(session->db) == WEIR_MARIADB)
+    if (!weir_schema_is_for(&weir_executions_schema, weir_db_engine(session->db)))
         return weir_command_fail(session->command,
                                  "%s: executions need SQLite or PostgreSQL; on MariaDB "
                                  "'weir migrate' makes no tables for them",

@@ -104,7 +104,7 @@ struct outcome {
 
 static bool has_flow(const struct weir_session *session)
 {
-    return weir_db_engine(session->db) != WEIR_MARIADB;
+    return weir_schema_is_for(&weir_executions_schema, weir_db_engine(session->db));
 }
 
 static void tell_move(const struct weir_session *session, const char *what,

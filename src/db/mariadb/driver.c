@@ -181,6 +181,11 @@ static enum weir_status durability(struct weir_link *link, weir_finding_fn repor
 
 const struct weir_driver weir_driver_mariadb = {
     .engine = WEIR_MARIADB,
+    .traits = {.title = "MariaDB",
+               .numbers_are_final = true,
+               .ddl_commits = true,
+               .hides_tables = true,
+               .one_statement_per_text = true},
     .open = weir_maria_open,
     .adopt = weir_maria_adopt,
     .close = weir_maria_close,

@@ -529,6 +529,12 @@ static enum weir_status pg_durability(struct weir_link *link, weir_finding_fn re
 
 const struct weir_driver weir_driver_postgresql = {
     .engine = WEIR_POSTGRESQL,
+    .traits = {.title = "PostgreSQL",
+               .takes_arrays = true,
+               .has_notify = true,
+               .has_search_path = true,
+               .numbers_are_final = true,
+               .keeps_old_rows = true},
     .open = weir_pg_open,
     .adopt = weir_pg_adopt,
     .close = weir_pg_close,

@@ -521,7 +521,7 @@ enum weir_status weir_budgets_lock_exceeded(struct weir_connection *connection,
     struct weir_columns table;
     enum weir_status status;
 
-    if (weir_connection_engine(connection) == WEIR_SQLITE || count == 0)
+    if (weir_connection_traits(connection)->one_writer || count == 0)
         return WEIR_OK;
     status = weir_columns_init(&table, heap, 1, count, error);
     for (size_t i = 0; i < count && status == WEIR_OK; i++)

@@ -191,7 +191,7 @@ enum weir_status weir_edges_resolve(const struct weir_store *store,
     *out = (struct weir_edge_rows){.count = 0};
     if (count == 0)
         return WEIR_OK;
-    return weir_connection_engine(connection) == WEIR_SQLITE
+    return !weir_connection_traits(connection)->takes_arrays
                ? resolve_each(connection, ends, count, limit, arena, out, error)
                : resolve_all(store, connection, ends, count, limit, arena, out, error);
 }

@@ -108,7 +108,7 @@ static enum weir_status lock_many(struct cancel_call *self,
                                   struct weir_connection *connection,
                                   struct weir_error *error)
 {
-    bool alone = weir_connection_engine(connection) == WEIR_SQLITE;
+    bool alone = weir_connection_traits(connection)->one_writer;
     int64_t count = 0;
 
     if (alone || self->policy == WEIR_CANCEL_FLOW_ONLY ||

@@ -118,7 +118,7 @@ enum weir_status weir_members_find(const struct weir_store *store,
     memset(out, 0, count * sizeof *out);
     if (count == 0)
         return WEIR_OK;
-    return weir_connection_engine(connection) == WEIR_SQLITE || count == 1
+    return !weir_connection_traits(connection)->takes_arrays || count == 1
                ? find_each(connection, ids, count, out, error)
                : find_all(store, connection, ids, count, out, error);
 }
@@ -205,7 +205,7 @@ enum weir_status weir_edges_insert(const struct weir_store *store,
                                    const struct weir_edge_row *rows, size_t count,
                                    bool *added, struct weir_error *error)
 {
-    bool each = weir_connection_engine(connection) == WEIR_SQLITE || count == 1;
+    bool each = !weir_connection_traits(connection)->takes_arrays || count == 1;
     enum weir_status status = WEIR_OK;
     size_t chunk;
 
@@ -286,7 +286,7 @@ enum weir_status weir_joins_insert(const struct weir_store *store,
 {
     if (count == 0)
         return WEIR_OK;
-    return weir_connection_engine(connection) == WEIR_SQLITE
+    return !weir_connection_traits(connection)->takes_arrays
                ? insert_joins_each(connection, rows, count, error)
                : insert_joins_all(store, connection, rows, count, commit_batch, error);
 }

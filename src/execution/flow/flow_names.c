@@ -145,7 +145,7 @@ enum weir_status weir_extending_check_new_names(struct weir_extending *self,
     }
     if (count == 0 || self->row.members == 0) /* nobody is there to have it */
         return WEIR_OK;
-    return weir_connection_engine(connection) == WEIR_SQLITE
+    return !weir_connection_traits(connection)->takes_arrays
                ? ask_each(self, connection, indexes, count, error)
                : ask_all(self, connection, indexes, count, error);
 }

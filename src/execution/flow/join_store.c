@@ -187,7 +187,7 @@ enum weir_status weir_joins_lock(const struct weir_store *store,
     *out = (struct weir_join_rows){.count = 0};
     if (count == 0)
         return WEIR_OK;
-    return weir_connection_engine(connection) == WEIR_SQLITE
+    return !weir_connection_traits(connection)->takes_arrays
                ? lock_each(connection, downstreams, count, arena, out, error)
                : lock_all(store, connection, downstreams, count, arena, out, error);
 }
@@ -258,7 +258,7 @@ enum weir_status weir_joins_write(const struct weir_store *store,
 {
     if (count == 0)
         return WEIR_OK;
-    return weir_connection_engine(connection) == WEIR_SQLITE || count == 1
+    return !weir_connection_traits(connection)->takes_arrays || count == 1
                ? write_each(connection, rows, count, commit_batch, error)
                : write_all(store, connection, rows, count, commit_batch, error);
 }

@@ -121,7 +121,7 @@ enum weir_status weir_passed_visit(const struct weir_store *store,
 {
     enum weir_status status = WEIR_OK;
 
-    if (weir_connection_engine(connection) == WEIR_SQLITE)
+    if (!weir_connection_traits(connection)->takes_arrays)
         return visit_each(connection, nos, count, limits->size_max, visit, state, error);
     for (size_t begin = 0; begin < count && status == WEIR_OK;
          begin += limits->together) {

@@ -221,7 +221,7 @@ static bool is_committed(struct weir_connection *connection)
 static bool is_for_ever(struct weir_connection *connection)
 {
     return is_committed(connection) ||
-           weir_connection_engine(connection) == WEIR_POSTGRESQL;
+           weir_connection_traits(connection)->numbers_are_final;
 }
 
 /* As far as it may be, and there is memory. */

@@ -325,9 +325,9 @@ enum weir_status weir_wait_store_close(const struct weir_store *store,
 {
     if (count == 0)
         return WEIR_OK;
-    if (count == 1 && weir_connection_engine(connection) == WEIR_POSTGRESQL)
+    if (count == 1 && !weir_connection_traits(connection)->in_process)
         return close_later(commit_batch, nos[0], now_us);
-    return weir_connection_engine(connection) == WEIR_SQLITE
+    return !weir_connection_traits(connection)->takes_arrays
                ? close_each(connection, nos, count, now_us, error)
                : close_all(store, connection, nos, count, now_us, error);
 }

@@ -127,7 +127,7 @@ static enum weir_status lock_all(struct decision *self,
                                  struct weir_connection *connection,
                                  struct weir_error *error)
 {
-    bool together = weir_connection_engine(connection) == WEIR_POSTGRESQL;
+    bool together = weir_connection_traits(connection)->takes_arrays;
     enum weir_status status = WEIR_OK;
 
     if (together)

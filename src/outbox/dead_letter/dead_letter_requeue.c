@@ -211,7 +211,7 @@ static enum weir_status check_room(const struct requeue_call *self,
 static enum weir_status resolve(const struct requeue_call *self, int64_t now_us,
                                 int64_t token, struct weir_error *error)
 {
-    bool together = self->outbox->log.ops->engine == WEIR_POSTGRESQL;
+    bool together = weir_connection_traits(self->connection)->takes_arrays;
     size_t count = self->letters.count;
     struct weir_value *rows =
         weir_heap_zalloc_array(self->outbox->heap, count, COLUMNS * sizeof *rows);

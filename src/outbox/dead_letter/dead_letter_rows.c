@@ -56,12 +56,6 @@ static const struct weir_sql SQL_REMOVE[] = WEIR_LETTER_BY_IDS(
 
 enum { TEXTS_SIZE_MAX = 512 * 1024 * 1024, PICKS_MIN = 128 };
 
-/* Are the ids of a statement one array? */
-static bool takes_arrays(struct weir_connection *connection)
-{
-    return weir_connection_engine(connection) == WEIR_POSTGRESQL;
-}
-
 /* ---- picks ------------------------------------------------------------------------- */
 
 void weir_letter_picks_init(struct weir_letter_picks *self, const struct weir_heap *heap)
@@ -297,7 +291,7 @@ enum weir_status weir_letters_fetch(struct weir_letters *self,
     if (self->items == NULL)
         return weir_no_memory(error, "dead letters");
     status = list_ids(&ids, self->texts.heap, picks, count, error);
-    if (status == WEIR_OK && takes_arrays(connection)) {
+    if (status == WEIR_OK && weir_connection_traits(connection)->takes_arrays) {
         status = fetch(self, connection,
                        weir_columns_array(&ids, 0, WEIR_TYPE_INTEGER, 0, count), now_us,
                        error);
@@ -372,7 +366,7 @@ enum weir_status weir_letters_change(struct weir_connection *connection,
     if (count == 0)
         return WEIR_OK;
     values[0] = weir_null();
-    if (takes_arrays(connection))
+    if (weir_connection_traits(connection)->takes_arrays)
         return change_together(connection, chosen, picks, count, values, value_count,
                                error);
     return change_each(connection, chosen, picks, count, values, value_count, error);

@@ -29,6 +29,7 @@
 #include "base/no_memory.h"
 #include "base/noun.h"
 #include "base/text.h"
+#include "db/db.h"
 #include "outbox/delivery/batch.h"
 #include "outbox/delivery/mark.h"
 #include "outbox/headers.h"
@@ -365,14 +366,14 @@ static enum weir_status commit_within(struct weir_partition_table *partition_tab
     return weir_tx_commit(tx, &ack, error);
 }
 
-/* It was committed. On SQLite the lease was extended with it. */
+/* It was committed. With one writer the lease was extended with it. */
 static void pass_within(struct weir_outbox *outbox,
                         struct weir_partition_table *partition_table, struct weir_tx *tx,
                         struct weir_call *call, int64_t begun_ns)
 {
     if (weir_tx_has_enqueued(tx))
         weir_outbox_flush(outbox);
-    if (weir_db_engine(outbox->db) == WEIR_SQLITE)
+    if (weir_db_traits(outbox->db)->one_writer)
         weir_partition_table_renewed(partition_table, call->lease.key, call->lease.epoch,
                                      begun_ns);
     weir_sweeper_note(outbox);

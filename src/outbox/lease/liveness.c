@@ -28,8 +28,7 @@ bool weir_liveness_is_possible(const struct weir_db *db)
 {
     const struct weir_url *url = &weir_db_config(db)->url;
 
-    return !url->transaction_pooler &&
-           (url->engine != WEIR_SQLITE || strcmp(url->path, ":memory:") != 0);
+    return !url->transaction_pooler && !weir_url_is_memory(url);
 }
 
 /* ---- life -------------------------------------------------------------------------- */

@@ -167,7 +167,6 @@ struct weir_sweep_state {
 
 struct weir_log_ops {
     enum weir_engine engine;
-    bool one_writer; /* a transaction that writes keeps all others from writing */
     int64_t
         advance_max; /* rows that advance() makes readable at most; 0: all there are */
 

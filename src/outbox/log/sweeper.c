@@ -13,6 +13,7 @@
  */
 #include "base/heap.h"
 #include "base/no_memory.h"
+#include "db/db.h"
 #include "outbox/log/sweep_throttle.h"
 #include "outbox/outbox.h"
 
@@ -80,7 +81,7 @@ static struct weir_directive go_on(struct weir_sweeper *self, int64_t begun_ns,
     int64_t rest_ns = weir_sweep_throttle_delay(
         &self->sweep_throttle, atomic_load(&self->acked_groups), begun_ns, now_ns);
 
-    if (!self->outbox->log.ops->one_writer || rest_ns == 0)
+    if (!weir_db_traits(self->outbox->db)->one_writer || rest_ns == 0)
         return weir_proceed();
     self->resume_ns = now_ns + rest_ns;
     return weir_sleep_for(rest_ns);

@@ -356,7 +356,6 @@ static enum weir_status sqlite_read(const struct weir_outbox_log *self,
 
 const struct weir_log_ops weir_log_sqlite = {
     .engine = WEIR_SQLITE,
-    .one_writer = true,
     .append = sqlite_append,
     .advance = sqlite_advance,
     .read = sqlite_read,

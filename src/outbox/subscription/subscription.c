@@ -121,7 +121,7 @@ enum weir_status weir_subscription_lock(struct weir_connection *connection,
 
     if (status == WEIR_OK)
         status = weir_subscription_find(connection, queue, name, out, error);
-    if (status == WEIR_OK && weir_connection_engine(connection) != WEIR_SQLITE)
+    if (status == WEIR_OK && !weir_connection_traits(connection)->one_writer)
         status = weir_connection_execute(connection, &SQL_LOCK_LEASES,
                                          VALUES(weir_integer(out->id)), NULL, error);
     return status;
