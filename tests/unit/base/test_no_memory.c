@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "lib/test.h"
+#include "kit/test.h"
 
 WEIR_TEST(no_memory, says_what_failed)
 {
