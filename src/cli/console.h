@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "cli/tone.h"
+#include "view/tone.h"
 #include "weir/error.h"
 
 struct weir_console {

@@ -16,7 +16,7 @@
 
 #include "base/str.h"
 #include "cli/command.h"
-#include "cli/table.h"
+#include "view/table.h"
 
 enum {
     WEIR_AGE_SIZE = 32,

@@ -13,8 +13,8 @@
 
 #include "base/buf.h"
 #include "cli/demo/demo_book.h"
-#include "cli/table.h"
-#include "cli/tone.h"
+#include "view/table.h"
+#include "view/tone.h"
 
 struct weir_heap;
 

@@ -4,8 +4,8 @@
  * Callers name the meaning; the colour is chosen here, once. Nothing is told by colour
  * alone.
  */
-#ifndef WEIR_CLI_TONE_H
-#define WEIR_CLI_TONE_H
+#ifndef WEIR_VIEW_TONE_H
+#define WEIR_VIEW_TONE_H
 
 struct weir_buf;
 

@@ -16,13 +16,13 @@
  *          borrowed.
  * Failure  Adding never fails at the spot: print() tells.
  */
-#ifndef WEIR_CLI_TABLE_H
-#define WEIR_CLI_TABLE_H
+#ifndef WEIR_VIEW_TABLE_H
+#define WEIR_VIEW_TABLE_H
 
 #include <stddef.h>
 
 #include "base/buf.h"
-#include "cli/tone.h"
+#include "view/tone.h"
 #include "weir/api.h"
 
 struct weir_heap;

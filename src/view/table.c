@@ -5,7 +5,7 @@
  * nothing, and nothing is cut inside a character. (East Asian wide characters count one
  * and may push a line to the right; no text of ours has any.)
  */
-#include "cli/table.h"
+#include "view/table.h"
 
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /*
  * tone.c - tones as ANSI colours: the eight that every palette makes readable.
  */
-#include "cli/tone.h"
+#include "view/tone.h"
 
 #include <stddef.h>
 
