@@ -139,6 +139,17 @@ void weir_session_close(struct weir_session *self)
     self->db = NULL;
 }
 
+int weir_session_run(struct weir_session *self, const struct weir_command *command,
+                     enum weir_session_need need, int (*body)(void *state), void *state)
+{
+    int code = weir_session_open(self, command, need, NULL);
+
+    if (code == WEIR_EXIT_DONE)
+        code = body(state);
+    weir_session_close(self);
+    return code;
+}
+
 /* ---- telling ----------------------------------------------------------------------- */
 
 struct names {

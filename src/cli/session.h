@@ -46,6 +46,13 @@ WEIR_CHECKED int weir_session_open(struct weir_session *self,
                                    const struct weir_session_wishes *wishes);
 void weir_session_close(struct weir_session *self);
 
+/* Open, call `body` if that went well, and close. `body` gets `state`, which holds or
+ * knows the session, and returns the exit code. */
+WEIR_CHECKED int weir_session_run(struct weir_session *self,
+                                  const struct weir_command *command,
+                                  enum weir_session_need need, int (*body)(void *state),
+                                  void *state);
+
 /* SQLite: there is no such file yet. */
 bool weir_session_file_missing(const struct weir_session *self);
 

@@ -5,7 +5,6 @@
 
 #include "base/noun.h"
 #include "cli/doctor/doctor.h"
-#include "cli/status/execution_summary.h"
 #include "execution/schema.h"
 #include "execution/stats.h"
 
@@ -75,7 +74,7 @@ static void judge_suspensions(struct weir_doctor *self,
             &self->findings, WEIR_VERDICT_WARNING, "suspensions",
             "resume or cancel them: 'weir execution list --state suspended'",
             "%s waited too long and %s for an operator",
-            weir_execution_summary_count(stats->escalated, WEIR_STATS_MAX, count),
+            weir_output_bounded(stats->escalated, WEIR_STATS_MAX, count),
             WEIR_NOUN(stats->escalated, "was escalated: it waits",
                       "were escalated: they wait"));
 }
@@ -88,7 +87,7 @@ static void judge_budget(void *state, const struct weir_held_stats *held)
     char count[WEIR_COUNT_SIZE];
     char age[WEIR_AGE_SIZE];
 
-    (void)weir_execution_summary_count(held->waiting, WEIR_STATS_MAX, count);
+    (void)weir_output_bounded(held->waiting, WEIR_STATS_MAX, count);
     if (!held->exceeded)
         weir_findings_add(&self->findings, WEIR_VERDICT_NOTE, "budgets",
                           "if it stays so, no supervisor runs",
@@ -119,17 +118,17 @@ static void judge(struct weir_doctor *self, uint32_t number,
 
     judge_supervisor(self, stats);
     judge_suspensions(self, stats);
-    weir_findings_add(
-        &self->findings, WEIR_VERDICT_OK, "executions", "",
-        "schema %" PRIu32 "; %s ready, %s delayed, %s active, %s suspended, %s held by a "
-        "budget; %s open %s",
-        number, weir_execution_summary_count(stats->ready, WEIR_STATS_MAX, ready),
-        weir_execution_summary_count(stats->delayed, WEIR_STATS_MAX, delayed),
-        weir_execution_summary_count(stats->active, WEIR_STATS_MAX, active),
-        weir_execution_summary_count(stats->suspended, WEIR_STATS_MAX, suspended),
-        weir_execution_summary_count(stats->held, WEIR_STATS_MAX, held),
-        weir_execution_summary_count(stats->flows, WEIR_STATS_MAX, flows),
-        WEIR_NOUN(stats->flows, "flow", "flows"));
+    weir_findings_add(&self->findings, WEIR_VERDICT_OK, "executions", "",
+                      "schema %" PRIu32
+                      "; %s ready, %s delayed, %s active, %s suspended, %s held by a "
+                      "budget; %s open %s",
+                      number, weir_output_bounded(stats->ready, WEIR_STATS_MAX, ready),
+                      weir_output_bounded(stats->delayed, WEIR_STATS_MAX, delayed),
+                      weir_output_bounded(stats->active, WEIR_STATS_MAX, active),
+                      weir_output_bounded(stats->suspended, WEIR_STATS_MAX, suspended),
+                      weir_output_bounded(stats->held, WEIR_STATS_MAX, held),
+                      weir_output_bounded(stats->flows, WEIR_STATS_MAX, flows),
+                      WEIR_NOUN(stats->flows, "flow", "flows"));
 }
 
 static enum weir_status look(struct weir_doctor *self, uint32_t number,

@@ -5,13 +5,17 @@
 #include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/count.h"
 #include "cli/command.h"
 #include "cli/help/completion.h"
 #include "cli/help/manual.h"
+#include "cli/output.h"
+#include "view/records.h"
+#include "weir/heap.h"
 
-enum { OPTION_BASH = 256, OPTION_MAN };
+enum { OPTION_BASH = 256, OPTION_MAN, FIELDS_SIZE_MAX = 1 << 20 };
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
@@ -34,10 +38,25 @@ const struct weir_command weir_cli_help = {
     .run = run,
 };
 
+/* `weir help fields`: the page docs/fields.md, for the tree itself. */
+static int print_fields(const struct weir_command *self)
+{
+    struct weir_buf text;
+    int code;
+
+    weir_buf_init(&text, weir_heap_system(), FIELDS_SIZE_MAX);
+    weir_records_append_reference(&text);
+    code = weir_output_lines(self, &text);
+    weir_buf_fini(&text);
+    return code;
+}
+
 static int print_help(const struct weir_command *self, int argc, char **argv)
 {
     const struct weir_command *command = &weir_cli_program;
 
+    if (optind + 1 == argc && strcmp(argv[optind], "fields") == 0)
+        return print_fields(self);
     while (optind < argc) {
         const struct weir_command *group = command == &weir_cli_program ? NULL : command;
 

@@ -2,14 +2,14 @@
  * queue_add.c - `weir queue add NAME --partitions N` and `weir queue set NAME`.
  */
 #include <getopt.h>
-#include <stdio.h>
 
 #include "base/count.h"
 #include "base/noun.h"
-#include "cli/output.h"
 #include "cli/queue/queue_policies.h"
-#include "cli/session.h"
+#include "cli/reply.h"
 #include "outbox/outbox.h"
+#include "view/policy_words.h"
+#include "view/queue_records.h"
 #include "weir/heap.h"
 #include "weir/worker.h"
 
@@ -121,63 +121,50 @@ static const char *verb(const struct weir_queue_change *change)
     return change->changed != 0 ? "changed" : "exists";
 }
 
-static void append_text(struct weir_buf *text, const struct weir_queue_change *change)
-{
-    weir_buf_append_format(text, "queue '%s' %s, %d %s\n", change->now.name, verb(change),
-                           (int)change->now.partitions,
-                           WEIR_NOUN(change->now.partitions, "partition", "partitions"));
-    weir_queue_policies_append(text, change);
-}
-
-static void append_json(struct weir_buf *json, const struct weir_queue_change *change)
-{
-    weir_output_open(json, NULL, "{");
-    weir_output_add_text(json, "queue", change->now.name);
-    weir_output_add_number(json, "partitions", change->now.partitions);
-    weir_output_add_flag(json, "added", change->added);
-    weir_queue_policies_append_changed(json, change->changed);
-    weir_queue_policies_append_json(json, &change->now);
-    weir_buf_append_text(json, "}");
-}
-
 static int tell(const struct weir_session *session,
                 const struct weir_queue_change *change)
 {
     struct weir_buf text;
     int code;
 
-    if (session->shared.quiet && !session->shared.json)
-        return WEIR_EXIT_DONE;
     weir_buf_init(&text, weir_heap_system(), TEXT_SIZE_MAX);
-    if (session->shared.json)
-        append_json(&text, change);
-    else
-        append_text(&text, change);
-    code = weir_output_text(session->command, &text);
+    weir_policy_words_append(&text, change);
+    code =
+        weir_reply(session, &weir_queue_change_record, change, "queue '%s' %s, %d %s\n%s",
+                   change->now.name, verb(change), (int)change->now.partitions,
+                   WEIR_NOUN(change->now.partitions, "partition", "partitions"),
+                   weir_buf_text(&text));
     weir_buf_fini(&text);
     return code;
 }
 
-static int run(const struct weir_command *self, int argc, char **argv)
-{
+struct add_call {
+    struct weir_session session;
     struct weir_queue_options options;
+};
+
+static int add_or_set(void *state)
+{
+    struct add_call *self = state;
+    struct weir_outbox *outbox = self->session.outbox;
     struct weir_queue_change change;
     struct weir_error error = {0};
-    struct weir_session session;
-    enum weir_status status;
-    int code = parse(self, argc, argv, &options);
+    enum weir_status status =
+        self->session.command == &weir_cli_queue_add
+            ? weir_outbox_add_queue_telling(outbox, &self->options, &change, &error)
+            : weir_outbox_set_queue(outbox, &self->options, &change, &error);
+
+    return status == WEIR_OK
+               ? tell(&self->session, &change)
+               : weir_session_fail(&self->session, &error, self->options.name);
+}
+
+static int run(const struct weir_command *self, int argc, char **argv)
+{
+    struct add_call call;
+    int code = parse(self, argc, argv, &call.options);
 
     if (code >= 0)
         return code;
-    code = weir_session_open(&session, self, WEIR_SESSION_OUTBOX, NULL);
-    if (code == WEIR_EXIT_DONE) {
-        status =
-            self == &weir_cli_queue_add
-                ? weir_outbox_add_queue_telling(session.outbox, &options, &change, &error)
-                : weir_outbox_set_queue(session.outbox, &options, &change, &error);
-        code = status == WEIR_OK ? tell(&session, &change)
-                                 : weir_session_fail(&session, &error, options.name);
-    }
-    weir_session_close(&session);
-    return code;
+    return weir_session_run(&call.session, self, WEIR_SESSION_OUTBOX, add_or_set, &call);
 }

@@ -3,11 +3,9 @@
  */
 #include <stdio.h>
 
-#include "cli/queue/queue_view.h"
-#include "cli/session.h"
-#include "weir/heap.h"
-
-enum { JSON_SIZE_MAX = 64 << 20 };
+#include "cli/reply.h"
+#include "view/queue_records.h"
+#include "weir/inspect.h"
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
@@ -41,37 +39,32 @@ static int print_names(const struct weir_session *session)
     return WEIR_EXIT_DONE;
 }
 
-static int print_json(const struct weir_session *session,
-                      const struct weir_queue_view *view)
+static void add_queue(void *state, const struct weir_queue_info *info)
 {
-    struct weir_buf json;
-    int code;
-
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_queue_view_append_json(view, &json);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(session->command, &json);
-    weir_buf_fini(&json);
-    return code;
+    weir_record_list_add(state, info);
 }
 
 static int list(const struct weir_session *session)
 {
     struct weir_error error = {0};
-    struct weir_queue_view view;
+    struct weir_record_list rows;
     int code;
 
-    weir_queue_view_init(&view);
-    if (weir_outbox_read_queues(session->outbox, weir_queue_view_add, &view, &error) !=
-        WEIR_OK)
+    weir_record_list_init(&rows, &weir_queue_record, weir_reply_form(session), 0);
+    if (weir_outbox_read_queues(session->outbox, add_queue, &rows, &error) != WEIR_OK)
         code = weir_session_fail(session, &error, NULL);
-    else if (session->shared.json)
-        code = print_json(session, &view);
     else
-        code = weir_output_table(session->command, &view.table);
-    weir_queue_view_fini(&view);
+        code = weir_reply_list(session, "queues", &rows);
+    weir_record_list_fini(&rows);
     return code;
+}
+
+static int print(void *state)
+{
+    const struct weir_session *session = state;
+
+    return session->shared.quiet && !session->shared.json ? print_names(session)
+                                                          : list(session);
 }
 
 static int run(const struct weir_command *self, int argc, char **argv)
@@ -90,10 +83,5 @@ static int run(const struct weir_command *self, int argc, char **argv)
     code = weir_command_no_operands(self, argc, argv);
     if (code != WEIR_EXIT_DONE)
         return code;
-    code = weir_session_open(&session, self, WEIR_SESSION_OUTBOX, NULL);
-    if (code == WEIR_EXIT_DONE)
-        code = session.shared.quiet && !session.shared.json ? print_names(&session)
-                                                            : list(&session);
-    weir_session_close(&session);
-    return code;
+    return weir_session_run(&session, self, WEIR_SESSION_OUTBOX, print, &session);
 }

@@ -2,13 +2,8 @@
  * queue_pause.c - `weir queue pause` and `weir queue resume`: the two sides of one
  * switch.
  */
-#include <stdio.h>
-
-#include "cli/output.h"
-#include "cli/session.h"
-#include "weir/heap.h"
-
-enum { JSON_SIZE_MAX = 64 << 10 };
+#include "cli/reply.h"
+#include "view/queue_records.h"
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
@@ -34,33 +29,30 @@ const struct weir_command weir_cli_queue_resume = {
     .run = run,
 };
 
-static int tell(const struct weir_session *session, const char *queue, bool paused)
-{
-    struct weir_buf json;
-    int code;
+struct pause_call {
+    struct weir_session session;
+    struct weir_queue_paused row;
+};
 
-    if (!session->shared.json) {
-        if (!session->shared.quiet)
-            printf("queue '%s' is %s\n", queue, paused ? "paused" : "being delivered");
-        return WEIR_EXIT_DONE;
-    }
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "queue", queue);
-    weir_output_add_flag(&json, "paused", paused);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(session->command, &json);
-    weir_buf_fini(&json);
-    return code;
+static int set_paused(void *state)
+{
+    struct pause_call *self = state;
+    struct weir_error error = {0};
+    enum weir_status status =
+        self->row.paused
+            ? weir_outbox_pause_queue(self->session.outbox, self->row.queue, &error)
+            : weir_outbox_resume_queue(self->session.outbox, self->row.queue, &error);
+
+    if (status != WEIR_OK)
+        return weir_session_fail(&self->session, &error, self->row.queue);
+    return weir_reply(&self->session, &weir_queue_paused_record, &self->row,
+                      "queue '%s' is %s", self->row.queue,
+                      self->row.paused ? "paused" : "being delivered");
 }
 
 static int run(const struct weir_command *self, int argc, char **argv)
 {
-    bool pause = self == &weir_cli_queue_pause;
-    struct weir_error error = {0};
-    struct weir_session session;
-    const char *queue;
-    enum weir_status status;
+    struct pause_call call = {.row.paused = self == &weir_cli_queue_pause};
     int code;
 
     switch (weir_command_next_option(self, argc, argv)) {
@@ -71,16 +63,8 @@ static int run(const struct weir_command *self, int argc, char **argv)
     default:
         return WEIR_EXIT_MISUSE;
     }
-    code = weir_command_one_operand(self, argc, argv, "QUEUE", &queue);
+    code = weir_command_one_operand(self, argc, argv, "QUEUE", &call.row.queue);
     if (code != WEIR_EXIT_DONE)
         return code;
-    code = weir_session_open(&session, self, WEIR_SESSION_OUTBOX, NULL);
-    if (code == WEIR_EXIT_DONE) {
-        status = pause ? weir_outbox_pause_queue(session.outbox, queue, &error)
-                       : weir_outbox_resume_queue(session.outbox, queue, &error);
-        code = status == WEIR_OK ? tell(&session, queue, pause)
-                                 : weir_session_fail(&session, &error, queue);
-    }
-    weir_session_close(&session);
-    return code;
+    return weir_session_run(&call.session, self, WEIR_SESSION_OUTBOX, set_paused, &call);
 }

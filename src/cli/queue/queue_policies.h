@@ -40,21 +40,4 @@ enum {
 WEIR_CHECKED int weir_queue_policies_take(const struct weir_command *command, int id,
                                           struct weir_queue_options *out);
 
-/* "unread keep, backlog-max 100 (was none), ...": all of them, with the old value of
- * each that has changed. */
-void weir_queue_policies_append(struct weir_buf *text,
-                                const struct weir_queue_change *change);
-
-/* "backlog-max 100, attempts-max 5": those that are not at their default; "-": none. */
-void weir_queue_policies_append_set(struct weir_buf *text,
-                                    const struct weir_queue_options *options);
-
-/* `"unread":"keep","backlog_max":100,...`, and `"changed":["backlog_max"]`. */
-void weir_queue_policies_append_json(struct weir_buf *json,
-                                     const struct weir_queue_options *options);
-void weir_queue_policies_append_changed(struct weir_buf *json, uint32_t changed);
-
-/* "keep" or "drop". */
-const char *weir_queue_policies_unread(enum weir_unread unread);
-
 #endif

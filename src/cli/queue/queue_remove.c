@@ -10,12 +10,9 @@
 #include "base/count.h"
 #include "base/noun.h"
 #include "cli/confirm.h"
-#include "cli/output.h"
-#include "cli/session.h"
-#include "weir/heap.h"
+#include "cli/reply.h"
+#include "view/queue_records.h"
 #include "weir/inspect.h"
-
-enum { JSON_SIZE_MAX = 64 << 10 };
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
@@ -41,13 +38,9 @@ const struct weir_command weir_cli_queue_remove = {
 };
 
 struct removal {
-    const char *queue;
     bool force, dry_run, yes;
     struct weir_session session;
-    uint32_t subscriptions;
-    int64_t waiting;
-    bool waiting_is_estimate;
-    int64_t dead_letters;
+    struct weir_queue_removed row;
 };
 
 /* The exit code, or -1 to go on. */
@@ -73,7 +66,7 @@ static int parse(const struct weir_command *self, int argc, char **argv,
             return WEIR_EXIT_MISUSE;
         }
     }
-    id = weir_command_one_operand(self, argc, argv, "QUEUE", &out->queue);
+    id = weir_command_one_operand(self, argc, argv, "QUEUE", &out->row.queue);
     return id == WEIR_EXIT_DONE ? -1 : id;
 }
 
@@ -81,52 +74,39 @@ static void note_info(void *state, const struct weir_queue_info *info)
 {
     struct removal *self = state;
 
-    self->subscriptions = info->subscriptions;
-    self->waiting = info->waiting;
-    self->waiting_is_estimate = info->waiting_is_estimate;
-    self->dead_letters = info->dead_letters;
+    self->row.subscriptions = info->subscriptions;
+    self->row.waiting = info->waiting;
+    self->row.waiting_is_estimate = info->waiting_is_estimate;
+    self->row.dead_letters = info->dead_letters;
 }
 
 static int tell(const struct removal *self)
 {
+    const struct weir_queue_removed *row = &self->row;
     char count[WEIR_COUNT_SIZE];
-    struct weir_buf json;
-    int code;
 
-    if (!self->session.shared.json) {
-        if (!self->session.shared.quiet || self->dry_run)
-            printf("queue '%s' %s, with %" PRIu32 " %s, %s waiting %s, "
-                   "%" PRId64 " %s\n",
-                   self->queue, self->dry_run ? "would be removed" : "removed",
-                   self->subscriptions,
-                   WEIR_NOUN(self->subscriptions, "subscription", "subscriptions"),
-                   weir_output_count(self->waiting, self->waiting_is_estimate, count),
-                   WEIR_NOUN(self->waiting, "message", "messages"), self->dead_letters,
-                   WEIR_NOUN(self->dead_letters, "dead letter", "dead letters"));
-        return WEIR_EXIT_DONE;
-    }
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "queue", self->queue);
-    weir_output_add_flag(&json, "removed", !self->dry_run);
-    weir_output_add_number(&json, "subscriptions", self->subscriptions);
-    weir_output_add_number(&json, "waiting", self->waiting);
-    weir_output_add_flag(&json, "waiting_is_estimate", self->waiting_is_estimate);
-    weir_output_add_number(&json, "dead_letters", self->dead_letters);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(self->session.command, &json);
-    weir_buf_fini(&json);
-    return code;
+    if (self->session.shared.json)
+        return weir_reply_json(&self->session, &weir_queue_removed_record, row);
+    if (!self->session.shared.quiet || self->dry_run)
+        printf("queue '%s' %s, with %" PRIu32 " %s, %s waiting %s, "
+               "%" PRId64 " %s\n",
+               row->queue, self->dry_run ? "would be removed" : "removed",
+               row->subscriptions,
+               WEIR_NOUN(row->subscriptions, "subscription", "subscriptions"),
+               weir_output_count(row->waiting, row->waiting_is_estimate, count),
+               WEIR_NOUN(row->waiting, "message", "messages"), row->dead_letters,
+               WEIR_NOUN(row->dead_letters, "dead letter", "dead letters"));
+    return WEIR_EXIT_DONE;
 }
 
 /* --force helps against what waits, not against transactions that are open. */
 static int tell_refusal(struct removal *self, const struct weir_error *error)
 {
     if (error->status != WEIR_BUSY)
-        return weir_session_fail(&self->session, error, self->queue);
-    (void)!weir_outbox_read_queue(self->session.outbox, self->queue, note_info, self,
+        return weir_session_fail(&self->session, error, self->row.queue);
+    (void)!weir_outbox_read_queue(self->session.outbox, self->row.queue, note_info, self,
                                   NULL); /* it may have come meanwhile */
-    if (!self->force && self->waiting + self->dead_letters > 0)
+    if (!self->force && self->row.waiting + self->row.dead_letters > 0)
         return weir_command_fail(self->session.command, "%s; --force removes them too",
                                  error->text);
     return weir_command_fail(self->session.command, "%s", error->text);
@@ -135,36 +115,37 @@ static int tell_refusal(struct removal *self, const struct weir_error *error)
 /* What --dry-run says without --force is what remove would say. */
 static int judge_dry_run(const struct removal *self)
 {
-    if (!self->force && self->waiting + self->dead_letters > 0)
+    if (!self->force && self->row.waiting + self->row.dead_letters > 0)
         return weir_command_fail(self->session.command,
                                  "queue '%s' would not be removed: %s wait in it; "
                                  "--force removes them too",
-                                 self->queue,
-                                 self->waiting > 0 ? "messages" : "dead letters");
+                                 self->row.queue,
+                                 self->row.waiting > 0 ? "messages" : "dead letters");
     return tell(self);
 }
 
-static int remove_queue(struct removal *self)
+static int remove_queue(void *state)
 {
+    struct removal *self = state;
     char count[WEIR_COUNT_SIZE];
     struct weir_error error = {0};
     int code = WEIR_EXIT_DONE;
 
-    if (weir_outbox_read_queue(self->session.outbox, self->queue, note_info, self,
+    if (weir_outbox_read_queue(self->session.outbox, self->row.queue, note_info, self,
                                &error) != WEIR_OK)
-        return weir_session_fail(&self->session, &error, self->queue);
+        return weir_session_fail(&self->session, &error, self->row.queue);
     if (self->dry_run)
         return judge_dry_run(self);
     if (self->force && !self->yes)
         code = weir_confirm(
             self->session.command,
-            "Remove queue '%s' with %s waiting %s and %" PRId64 " %s", self->queue,
-            weir_output_count(self->waiting, self->waiting_is_estimate, count),
-            WEIR_NOUN(self->waiting, "message", "messages"), self->dead_letters,
-            WEIR_NOUN(self->dead_letters, "dead letter", "dead letters"));
+            "Remove queue '%s' with %s waiting %s and %" PRId64 " %s", self->row.queue,
+            weir_output_count(self->row.waiting, self->row.waiting_is_estimate, count),
+            WEIR_NOUN(self->row.waiting, "message", "messages"), self->row.dead_letters,
+            WEIR_NOUN(self->row.dead_letters, "dead letter", "dead letters"));
     if (code != WEIR_EXIT_DONE)
         return code;
-    if (weir_outbox_remove_queue(self->session.outbox, self->queue, self->force,
+    if (weir_outbox_remove_queue(self->session.outbox, self->row.queue, self->force,
                                  &error) != WEIR_OK)
         return tell_refusal(self, &error);
     return tell(self);
@@ -172,14 +153,12 @@ static int remove_queue(struct removal *self)
 
 static int run(const struct weir_command *self, int argc, char **argv)
 {
-    struct removal removal = {.queue = NULL};
+    struct removal removal = {.row.queue = NULL};
     int code = parse(self, argc, argv, &removal);
 
     if (code >= 0)
         return code;
-    code = weir_session_open(&removal.session, self, WEIR_SESSION_OUTBOX, NULL);
-    if (code == WEIR_EXIT_DONE)
-        code = remove_queue(&removal);
-    weir_session_close(&removal.session);
-    return code;
+    removal.row.removed = !removal.dry_run;
+    return weir_session_run(&removal.session, self, WEIR_SESSION_OUTBOX, remove_queue,
+                            &removal);
 }

@@ -1,0 +1,36 @@
+/*
+ * records.c - see records.h.
+ */
+#include "view/records.h"
+
+#include "view/queue_records.h"
+#include "view/status_records.h"
+
+static const struct weir_record *const RECORDS[] = {
+    &weir_status_record,       &weir_executions_record,   &weir_queue_record,
+    &weir_partition_record,    &weir_process_record,      &weir_lane_record,
+    &weir_queue_change_record, &weir_queue_paused_record, &weir_queue_removed_record,
+};
+
+const struct weir_record *weir_records_at(size_t index)
+{
+    return index < COUNT_OF(RECORDS) ? RECORDS[index] : NULL;
+}
+
+void weir_records_append_reference(struct weir_buf *text)
+{
+    const struct weir_record *record;
+
+    weir_buf_append_text(
+        text,
+        "# Fields of JSON output\n"
+        "\n"
+        "Generated from `src/view` by `weir help fields > docs/fields.md`; do not edit.\n"
+        "[cli.md](cli.md) explains the commands. Durations are in seconds, times are in\n"
+        "UTC (RFC 3339), and bytes that are not UTF-8 come as base64 under the key with\n"
+        "`_base64` behind it.\n");
+    for (size_t i = 0; (record = weir_records_at(i)) != NULL; i++) {
+        weir_buf_append_text(text, "\n");
+        weir_record_append_reference(record, text);
+    }
+}
