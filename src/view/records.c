@@ -5,11 +5,23 @@
 
 #include "view/queue_records.h"
 #include "view/status_records.h"
+#include "view/subscription_records.h"
 
 static const struct weir_record *const RECORDS[] = {
-    &weir_status_record,       &weir_executions_record,   &weir_queue_record,
-    &weir_partition_record,    &weir_process_record,      &weir_lane_record,
-    &weir_queue_change_record, &weir_queue_paused_record, &weir_queue_removed_record,
+    &weir_status_record,
+    &weir_executions_record,
+    &weir_queue_record,
+    &weir_partition_record,
+    &weir_process_record,
+    &weir_lane_record,
+    &weir_queue_change_record,
+    &weir_queue_paused_record,
+    &weir_queue_removed_record,
+    &weir_subscription_record,
+    &weir_subscription_paused_record,
+    &weir_subscription_removed_record,
+    &weir_subscription_moved_record,
+    &weir_partition_moved_record,
 };
 
 const struct weir_record *weir_records_at(size_t index)

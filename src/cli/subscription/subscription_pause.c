@@ -2,13 +2,9 @@
  * subscription_pause.c - `weir subscription pause` and `resume`: the two sides of one
  * switch.
  */
-#include <stdio.h>
-
-#include "cli/output.h"
+#include "cli/reply.h"
 #include "cli/subscription/subscription_target.h"
-#include "weir/heap.h"
-
-enum { JSON_SIZE_MAX = 64 << 10 };
+#include "view/subscription_records.h"
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
@@ -33,35 +29,32 @@ const struct weir_command weir_cli_subscription_resume = {
     .run = run,
 };
 
-static int tell(const struct weir_session *session,
-                const struct weir_subscription_target *target, bool paused)
-{
-    struct weir_buf json;
-    int code;
+struct pause_call {
+    struct weir_session session;
+    struct weir_subscription_target target;
+    bool pause;
+};
 
-    if (!session->shared.json) {
-        if (!session->shared.quiet)
-            printf("subscription '%s' of queue '%s' is %s\n", target->name, target->queue,
-                   paused ? "paused" : "being delivered");
-        return WEIR_EXIT_DONE;
-    }
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "queue", target->queue);
-    weir_output_add_text(&json, "subscription", target->name);
-    weir_output_add_flag(&json, "paused", paused);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(session->command, &json);
-    weir_buf_fini(&json);
-    return code;
+static int set_paused(void *state)
+{
+    struct pause_call *self = state;
+    const struct weir_subscription_paused row = {self->target.queue, self->target.name,
+                                                 self->pause};
+    struct weir_error error = {0};
+    enum weir_status status =
+        (self->pause ? weir_outbox_pause_subscription : weir_outbox_resume_subscription)(
+            self->session.outbox, row.queue, row.subscription, &error);
+
+    if (status != WEIR_OK)
+        return weir_subscription_target_fail(&self->target, &self->session, &error);
+    return weir_reply(&self->session, &weir_subscription_paused_record, &row,
+                      "subscription '%s' of queue '%s' is %s", row.subscription,
+                      row.queue, row.paused ? "paused" : "being delivered");
 }
 
 static int run(const struct weir_command *self, int argc, char **argv)
 {
-    bool pause = self == &weir_cli_subscription_pause;
-    struct weir_subscription_target target;
-    struct weir_error error = {0};
-    struct weir_session session;
+    struct pause_call call = {.pause = self == &weir_cli_subscription_pause};
     int code;
 
     switch (weir_command_next_option(self, argc, argv)) {
@@ -72,19 +65,8 @@ static int run(const struct weir_command *self, int argc, char **argv)
     default:
         return WEIR_EXIT_MISUSE;
     }
-    code = weir_subscription_target_take(&target, self, argc, argv);
+    code = weir_subscription_target_take(&call.target, self, argc, argv);
     if (code != WEIR_EXIT_DONE)
         return code;
-    code = weir_session_open(&session, self, WEIR_SESSION_OUTBOX, NULL);
-    if (code == WEIR_EXIT_DONE) {
-        enum weir_status status =
-            (pause ? weir_outbox_pause_subscription : weir_outbox_resume_subscription)(
-                session.outbox, target.queue, target.name, &error);
-
-        code = status == WEIR_OK
-                   ? tell(&session, &target, pause)
-                   : weir_subscription_target_fail(&target, &session, &error);
-    }
-    weir_session_close(&session);
-    return code;
+    return weir_session_run(&call.session, self, WEIR_SESSION_OUTBOX, set_paused, &call);
 }

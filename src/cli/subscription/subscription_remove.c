@@ -11,11 +11,9 @@
 #include "base/count.h"
 #include "base/noun.h"
 #include "cli/confirm.h"
-#include "cli/output.h"
+#include "cli/reply.h"
 #include "cli/subscription/subscription_target.h"
-#include "weir/heap.h"
-
-enum { JSON_SIZE_MAX = 64 << 10 };
+#include "view/subscription_records.h"
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
@@ -50,10 +48,7 @@ struct removal {
     bool force, dry_run, yes;
     struct weir_session session;
     bool found;
-    uint32_t processes;
-    int64_t waiting;
-    bool waiting_is_estimate;
-    int64_t dead_letters;
+    struct weir_subscription_removed row;
 };
 
 static int take_option(const struct weir_command *self, void *state, int id, char *value)
@@ -75,30 +70,10 @@ static void note_info(void *state, const struct weir_subscription_info *info)
     if (strcmp(info->name, self->target.name) != 0)
         return;
     self->found = true;
-    self->processes = info->processes;
-    self->waiting = info->waiting;
-    self->waiting_is_estimate = info->waiting_is_estimate;
-    self->dead_letters = info->dead_letters;
-}
-
-static int tell_json(const struct removal *self)
-{
-    struct weir_buf json;
-    int code;
-
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "queue", self->target.queue);
-    weir_output_add_text(&json, "subscription", self->target.name);
-    weir_output_add_flag(&json, "removed", !self->dry_run);
-    weir_output_add_number(&json, "processes", self->processes);
-    weir_output_add_number(&json, "waiting", self->waiting);
-    weir_output_add_flag(&json, "waiting_is_estimate", self->waiting_is_estimate);
-    weir_output_add_number(&json, "dead_letters", self->dead_letters);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(self->session.command, &json);
-    weir_buf_fini(&json);
-    return code;
+    self->row.processes = info->processes;
+    self->row.waiting = info->waiting;
+    self->row.waiting_is_estimate = info->waiting_is_estimate;
+    self->row.dead_letters = info->dead_letters;
 }
 
 static int tell(const struct removal *self)
@@ -106,15 +81,17 @@ static int tell(const struct removal *self)
     char count[WEIR_COUNT_SIZE];
 
     if (self->session.shared.json)
-        return tell_json(self);
+        return weir_reply_json(&self->session, &weir_subscription_removed_record,
+                               &self->row);
     if (!self->session.shared.quiet || self->dry_run)
         printf("subscription '%s' of queue '%s' %s; %s %s waited for it, and "
                "%" PRId64 " %s\n",
                self->target.name, self->target.queue,
                self->dry_run ? "would be removed" : "removed",
-               weir_output_count(self->waiting, self->waiting_is_estimate, count),
-               WEIR_NOUN(self->waiting, "message", "messages"), self->dead_letters,
-               WEIR_NOUN(self->dead_letters, "dead letter", "dead letters"));
+               weir_output_count(self->row.waiting, self->row.waiting_is_estimate, count),
+               WEIR_NOUN(self->row.waiting, "message", "messages"),
+               self->row.dead_letters,
+               WEIR_NOUN(self->row.dead_letters, "dead letter", "dead letters"));
     return WEIR_EXIT_DONE;
 }
 
@@ -129,13 +106,13 @@ static int tell_refusal(const struct removal *self, const struct weir_error *err
 /* What --dry-run says without --force is what remove would say. */
 static int judge_dry_run(const struct removal *self)
 {
-    if (!self->force && (self->processes > 0 || self->dead_letters > 0))
-        return weir_command_fail(self->session.command,
-                                 "subscription '%s' of queue '%s' would not be removed: "
-                                 "it %s; --force removes it all the same",
-                                 self->target.name, self->target.queue,
-                                 self->processes > 0 ? "is served"
-                                                     : "has dead letters to decide on");
+    if (!self->force && (self->row.processes > 0 || self->row.dead_letters > 0))
+        return weir_command_fail(
+            self->session.command,
+            "subscription '%s' of queue '%s' would not be removed: "
+            "it %s; --force removes it all the same",
+            self->target.name, self->target.queue,
+            self->row.processes > 0 ? "is served" : "has dead letters to decide on");
     return tell(self);
 }
 
@@ -150,12 +127,14 @@ static int confirm(const struct removal *self)
         "Remove subscription '%s' of queue '%s', for which %s messages "
         "wait, with %" PRId64 " %s",
         self->target.name, self->target.queue,
-        weir_output_count(self->waiting, self->waiting_is_estimate, count),
-        self->dead_letters, WEIR_NOUN(self->dead_letters, "dead letter", "dead letters"));
+        weir_output_count(self->row.waiting, self->row.waiting_is_estimate, count),
+        self->row.dead_letters,
+        WEIR_NOUN(self->row.dead_letters, "dead letter", "dead letters"));
 }
 
-static int remove_subscription(struct removal *self)
+static int remove_subscription(void *state)
 {
+    struct removal *self = state;
     struct weir_outbox *outbox = self->session.outbox;
     struct weir_error error = {0};
     enum weir_status status = weir_outbox_read_subscriptions(outbox, self->target.queue,
@@ -187,9 +166,9 @@ static int run(const struct weir_command *self, int argc, char **argv)
     code = weir_subscription_target_take(&removal.target, self, argc, argv);
     if (code != WEIR_EXIT_DONE)
         return code;
-    code = weir_session_open(&removal.session, self, WEIR_SESSION_OUTBOX, NULL);
-    if (code == WEIR_EXIT_DONE)
-        code = remove_subscription(&removal);
-    weir_session_close(&removal.session);
-    return code;
+    removal.row.queue = removal.target.queue;
+    removal.row.subscription = removal.target.name;
+    removal.row.removed = !removal.dry_run;
+    return weir_session_run(&removal.session, self, WEIR_SESSION_OUTBOX,
+                            remove_subscription, &removal);
 }

@@ -7,13 +7,11 @@
 
 #include "base/count.h"
 #include "base/noun.h"
-#include "cli/output.h"
+#include "cli/reply.h"
 #include "cli/subscription/moment.h"
 #include "cli/subscription/subscription_target.h"
-#include "weir/heap.h"
+#include "view/subscription_records.h"
 #include "weir/message.h"
-
-enum { JSON_SIZE_MAX = 1 << 20 };
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
@@ -114,30 +112,6 @@ static void keep(void *state, const struct weir_seek_info *info)
     self->infos[self->count++] = *info;
 }
 
-static int tell_json(const struct seek_call *self)
-{
-    struct weir_buf json;
-    int code;
-
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "queue", self->target.queue);
-    weir_output_add_text(&json, "subscription", self->target.name);
-    weir_output_add_flag(&json, "moved", !self->seek.dry_run);
-    weir_output_open(&json, "partitions", "[");
-    for (size_t i = 0; i < self->count; i++) {
-        weir_output_open(&json, NULL, "{");
-        weir_output_add_number(&json, "partition", self->infos[i].partition);
-        weir_output_add_number(&json, "from", self->infos[i].seq_before + 1);
-        weir_output_add_number(&json, "to", self->infos[i].seq_after + 1);
-        weir_buf_append_text(&json, "}");
-    }
-    weir_buf_append_text(&json, "]}");
-    code = weir_output_text(self->session.command, &json);
-    weir_buf_fini(&json);
-    return code;
-}
-
 static void print_sum(const char *would, const char *what, int64_t sum)
 {
     if (sum > 0)
@@ -147,12 +121,19 @@ static void print_sum(const char *would, const char *what, int64_t sum)
 
 static int tell(const struct seek_call *self)
 {
+    const struct weir_subscription_moved row = {
+        .queue = self->target.queue,
+        .subscription = self->target.name,
+        .moved = !self->seek.dry_run,
+        .partitions = self->infos,
+        .count = self->count,
+    };
     bool dry = self->seek.dry_run;
     int64_t again = 0;
     int64_t left_out = 0;
 
     if (self->session.shared.json)
-        return tell_json(self);
+        return weir_reply_json(&self->session, &weir_subscription_moved_record, &row);
     if (self->session.shared.quiet && !dry)
         return WEIR_EXIT_DONE;
     for (size_t i = 0; i < self->count; i++) {
@@ -174,8 +155,9 @@ static int tell(const struct seek_call *self)
     return WEIR_EXIT_DONE;
 }
 
-static int seek(struct seek_call *self)
+static int seek(void *state)
 {
+    struct seek_call *self = state;
     struct weir_error error = {0};
 
     if (weir_outbox_seek_subscription(self->session.outbox, self->target.queue,
@@ -204,9 +186,6 @@ static int run(const struct weir_command *self, int argc, char **argv)
                                          "beginning");
     if (code != WEIR_EXIT_DONE)
         return code;
-    code = weir_session_open(&seek_call.session, self, WEIR_SESSION_OUTBOX, NULL);
-    if (code == WEIR_EXIT_DONE)
-        code = seek(&seek_call);
-    weir_session_close(&seek_call.session);
-    return code;
+    return weir_session_run(&seek_call.session, self, WEIR_SESSION_OUTBOX, seek,
+                            &seek_call);
 }
