@@ -52,9 +52,10 @@ static inline void end_exactly_once(struct fixture *fixture)
     flow_crash_print(fixture, &options, &result);
 
     check_int(result.violations, 0);
-    check_in_range(result.executions, options.executions, INT64_MAX);
-    check_int(result.kills + result.stops + result.outages, options.faults);
-    check_int(result.outages, options.outages);
+    check_in_range(result.executions, (int64_t)options.rig.work, INT64_MAX);
+    check_int(result.rig.kills + result.rig.stops + result.rig.outages,
+              options.rig.faults);
+    check_int(result.rig.outages, options.rig.outages);
     check(result.outcomes[WEIR_OUTCOME_LEASE_LOST] >
           0); /* or no fault has hit anything */
     check(result.told_fenced > 0);
@@ -85,7 +86,7 @@ static inline void check_planted(enum weir_engine engine, enum flow_crash_rule r
         flow_crash_options_init(&executions_options, seed + i, engine, EXECUTIONS_FEW, 0);
         executions_options.plants = plants;
         executions_options.rule = rule;
-        executions_options.lose_every = 0;
+        executions_options.rig.lose_every = 0;
         flow_fixture_run(engine, run_planted);
         if (executions_found.missed == FLOW_CRASH_SOUND)
             return;

@@ -53,8 +53,9 @@ static inline void come_to_their_end(struct fixture *fixture)
     flows_crash_print(fixture, &options, &result);
 
     check_int(result.violations, 0);
-    check_int(result.kills + result.stops + result.outages, options.faults);
-    check_int(result.outages, options.outages);
+    check_int(result.rig.kills + result.rig.stops + result.rig.outages,
+              options.rig.faults);
+    check_int(result.rig.outages, options.rig.outages);
     check(result.lost_leases > 0);
     check(result.asked_again > 0);
     check(result.decided[1] > 0 && result.decided[2] > 0);
@@ -88,7 +89,7 @@ static inline void check_planted(enum weir_engine engine)
     for (uint64_t i = 0; i < FLOWS_TRIES_MAX; i++) {
         flows_crash_options_init(&flows_options, seed + i, engine, FLOWS_FEW, 0);
         flows_options.plants = true;
-        flows_options.lose_every = 0;
+        flows_options.rig.lose_every = 0;
         flow_fixture_run(engine, run_planted);
         found |= flows_found.found;
         while (first < flows_found.planted && (found >> first & 1) != 0)

@@ -63,8 +63,9 @@ static inline void hold_through_everything(struct fixture *fixture)
     torture_print(fixture, &options, &result);
 
     check_int(result.violations, 0);
-    check_int(result.kills + result.stops + result.outages, options.faults);
-    check_int(result.outages, options.outages);
+    check_int(result.rig.kills + result.rig.stops + result.rig.outages,
+              options.rig.faults);
+    check_int(result.rig.outages, options.rig.outages);
     check(result.repeats > 0); /* or no fault has hit anything */
     check(result.takeovers > 0);
 }
@@ -78,13 +79,13 @@ static inline void restart_in_turn(struct fixture *fixture)
     struct torture_result result;
 
     torture_options_init(&options, choose_seed(), fixture->engine, 0);
-    options.ends = 6;
-    options.lease_ns = WEIR_SECONDS(30);
+    options.rig.ends = 6;
+    options.rig.lease_ms = 30000;
     torture_run(fixture, &options, &result);
     torture_print(fixture, &options, &result);
 
     check_int(result.violations, 0);
-    check_int(result.ends, 6);
+    check_int(result.rig.ends, 6);
     check_int(result.repeats, 0);
 }
 
@@ -101,8 +102,8 @@ static inline void go_on_beside_one(struct fixture *fixture)
     torture_print(fixture, &options, &result);
 
     check_int(result.violations, 0);
-    check_int(result.stops, options.stands);
-    check(result.at_places > 0);
+    check_int(result.rig.stops, options.stands);
+    check(result.rig.at_orders > 0);
 }
 
 /* ---- planted bugs ------------------------------------------------------------------ */
@@ -124,15 +125,15 @@ static inline void run_bug(struct fixture *fixture)
     struct torture_options options;
 
     torture_options_init(&options, torture_seed, fixture->engine, 0);
-    options.faults = torture_bug->place != NULL && torture_bug->stands == 0 ? 4 : 0;
+    options.rig.faults = torture_bug->place != NULL && torture_bug->stands == 0 ? 4 : 0;
     options.stands = torture_bug->stands;
-    options.messages = 400;
+    options.rig.work = 400;
     options.plant = torture_bug->plant;
     if (torture_bug->rule == TORTURE_T9)
         options.attempts_max = 1; /* so that a death shows */
     options.place = torture_bug->place;
-    options.signal = torture_bug->signal;
-    options.wait_limit_ns = WEIR_SECONDS(5);
+    options.rig.signal = torture_bug->signal;
+    options.rig.wait_limit_ns = WEIR_SECONDS(5);
     torture_run(fixture, &options, &torture_found);
     torture_print(fixture, &options, &torture_found);
 }

@@ -50,7 +50,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kit/db/engines.h"
+#include "crash/rig/rig.h"
 
 enum { FLOW_CRASH_TEXT_SIZE = 256 };
 
@@ -97,26 +97,14 @@ enum flow_crash_rule {
 };
 
 struct flow_crash_options {
-    uint64_t seed;
-    uint32_t executions; /* are committed, at least */
-    uint32_t faults;     /* of processes and the server */
-    uint32_t outages;    /* of them, of the server, which is the test's own */
-    uint32_t ends;       /* and so many end in good order and are replaced */
-    uint32_t lose_every; /* so many commits, the reply of one is lost; 0: none */
+    struct rig_options rig;              /* work: executions that are committed */
     const enum flow_crash_plant *plants; /* one after the other, each with an audit; SOUND
                                             at the end; NULL: none */
     enum flow_crash_rule rule;           /* that each of them breaks */
-    int64_t wait_limit_ns;               /* to wait while nothing ends */
 };
 
 struct flow_crash_result {
-    uint32_t kills;
-    uint32_t stops;
-    uint32_t brief_stops; /* of them, shorter than a lease: they would have stopped
-                             everybody */
-    uint32_t outages;
-    uint32_t ends;
-    uint32_t at_statements; /* kills and stops in front of a statement */
+    struct rig_counts rig;
     int64_t executions;
     int64_t rolled_back;  /* drafts that were to be none */
     int64_t doubted;      /* drafts of which it was never found out */
@@ -133,7 +121,6 @@ struct flow_crash_result {
     int64_t violations;               /* the sum */
     char first[FLOW_CRASH_TEXT_SIZE];
     enum flow_crash_plant missed; /* planted and not found; SOUND: all were */
-    int64_t took_ns;
 };
 
 /* So many faults; where there is a server, each tenth is on it. */

@@ -107,7 +107,7 @@ static uint32_t audit_submission(struct audit *self, uint32_t first)
 /* A file that processes were killed on in the middle of writing. */
 static void audit_file(struct audit *self)
 {
-    struct fixture *fixture = self->run->fixture;
+    struct fixture *fixture = self->run->rig.fixture;
 
     if (fixture->engine == WEIR_SQLITE &&
         fixture_ask(fixture, "SELECT count(*) FROM pragma_integrity_check"
@@ -535,7 +535,7 @@ static void audit_life(struct audit *audit, const struct flow_crash_life *life)
 {
     struct inquiry self = {.audit = audit, .life = life};
 
-    flow_crash_write_draft(audit->run->options->seed, life->number, &self.work);
+    flow_crash_write_draft(audit->run->options->rig.seed, life->number, &self.work);
     count_life(audit, life);
     audit_identity(&self);
     audit_end(&self);

@@ -135,10 +135,10 @@ static void halve_submission(struct flow_crash *self)
     (void)snprintf(sql, sizeof sql,
                    "DELETE FROM {p}_execution WHERE no IN (SELECT no FROM {p}_input"
                    " WHERE %s LIKE 'number %u;%%')",
-                   fixture_choose(self->fixture, "CAST(bytes AS TEXT)",
+                   fixture_choose(self->rig.fixture, "CAST(bytes AS TEXT)",
                                   "convert_from(bytes, 'UTF8')", NULL),
                    first);
-    fixture_prepare(self->fixture, sql);
+    fixture_prepare(self->rig.fixture, sql);
 }
 
 /* One that was committed and whose id was told, not one of the first. */
@@ -157,7 +157,7 @@ static struct flow_crash_draft *find_draft(struct flow_crash_shared *shared)
 /* Ended by an engine that tells nobody. */
 static void end_in_silence(struct flow_crash *self)
 {
-    struct fixture *fixture = self->fixture;
+    struct fixture *fixture = self->rig.fixture;
     struct flow_crash_shared *shared = self->shared;
     uint32_t number = atomic_fetch_add(&shared->draft_count, 1);
     struct flow_crash_work work;
@@ -169,9 +169,9 @@ static void end_in_silence(struct flow_crash *self)
     atomic_store(&shared->drafts[number].fate, FLOW_CRASH_COMMITTED);
     weir_executions_options_init(&options);
     options.db = fixture->db;
-    options.partitions = FLOW_CRASH_PARTITIONS;
+    options.partitions = RIG_CLIENT_PARTITIONS;
     check_db(weir_executions_create(&options, &executions, &fixture->error), WEIR_OK);
-    flow_crash_write_draft(self->options->seed, number, &work);
+    flow_crash_write_draft(self->options->rig.seed, number, &work);
     check_db(
         weir_execution_submit(executions, NULL, &work.draft, 1, &answer, &fixture->error),
         WEIR_OK);
@@ -182,7 +182,7 @@ static void end_in_silence(struct flow_crash *self)
 
 static void tell_again(struct flow_crash *self)
 {
-    struct fixture *fixture = self->fixture;
+    struct fixture *fixture = self->rig.fixture;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
     struct weir_draft draft = {
         .key = weir_execution_id_format(&find_draft(self->shared)->id, id),
@@ -235,7 +235,7 @@ void flow_crash_tamper(struct flow_crash *self, enum flow_crash_plant plant)
         tamper_with_claim(self, plant);
         break;
     default:
-        fixture_prepare(self->fixture, statement_of(plant));
+        fixture_prepare(self->rig.fixture, statement_of(plant));
         break;
     }
 }

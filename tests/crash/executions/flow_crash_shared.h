@@ -1,8 +1,7 @@
 /*
  * flow_crash_shared.h - the inside of flow_crash.h: what the processes of a run share.
  *
- * The processes are a cast (process_set.h). Each has a number beside its seat, which
- * nobody has again.
+ * The processes are those of a rig (rig.h).
  */
 #ifndef WEIR_TEST_FLOW_CRASH_SHARED_H
 #define WEIR_TEST_FLOW_CRASH_SHARED_H
@@ -11,19 +10,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/fault_point.h"
 #include "crash/executions/flow_crash.h"
-#include "crash/rig/process_set.h"
+#include "crash/rig/client.h"
 #include "weir/executions.h"
 
 enum {
     FLOW_CRASH_SUBMITTERS = 2,
     FLOW_CRASH_WORKERS = 3,
     FLOW_CRASH_SUPERVISORS = 2,
-    FLOW_CRASH_PROCESS_SLOTS =
-        FLOW_CRASH_SUBMITTERS + FLOW_CRASH_WORKERS + FLOW_CRASH_SUPERVISORS,
+    FLOW_CRASH_FIRST_WORKER = FLOW_CRASH_SUBMITTERS,
+    FLOW_CRASH_FIRST_SUPERVISOR = FLOW_CRASH_FIRST_WORKER + FLOW_CRASH_WORKERS,
+    FLOW_CRASH_PROCESS_SLOTS = FLOW_CRASH_FIRST_SUPERVISOR + FLOW_CRASH_SUPERVISORS,
     FLOW_CRASH_LANES = 3,
-    FLOW_CRASH_PARTITIONS = 16,
     FLOW_CRASH_LEASE_MS = 1000, /* the shortest there is */
     FLOW_CRASH_DRAFTS_MAX = 400000,
     FLOW_CRASH_CLAIMS_MAX = 1500000,
@@ -89,13 +87,7 @@ struct flow_crash_claim {
 /* ---- all --------------------------------------------------------------------------- */
 
 struct flow_crash_shared {
-    struct process_set_board
-        board; /* orders: a signal, and in front of which statement */
-    struct weir_fault_points points;
-    _Atomic bool leave[FLOW_CRASH_PROCESS_SLOTS];
-    _Atomic bool ready[FLOW_CRASH_PROCESS_SLOTS];
-    _Atomic uint32_t processes; /* numbers given */
-    _Atomic uint32_t allowed;   /* may be committed by now */
+    struct rig_shared rig; /* first */
     _Atomic uint32_t committed;
     _Atomic uint32_t resubmitted;
     _Atomic uint32_t other_ids; /* told for a draft that had one */
@@ -108,13 +100,10 @@ struct flow_crash_shared {
 
 /* Each process has its copy; the stage is the same for all. */
 struct flow_crash {
-    struct fixture *fixture; /* its database is open in the test's process only */
+    struct rig rig;
     const struct flow_crash_options *options;
     struct flow_crash_result *result; /* the test's process */
     struct flow_crash_shared *shared;
-    uint64_t chance; /* the state of this process's choices */
-    uint32_t process_slot;
-    uint32_t process;
 };
 
 /* A draft with all that it points to. */
@@ -130,21 +119,8 @@ struct flow_crash_work {
 
 void flow_crash_submit(struct flow_crash *self);
 void flow_crash_labour(struct flow_crash *self);
-void flow_crash_supervise(struct flow_crash *self);
 
 /* ---- what they have in common (flow_crash_shared.c) -------------------------------- */
-
-/* The engine of this process, with its events. */
-struct flow_crash_client {
-    struct weir_db *db;
-    struct weir_outbox *outbox;
-    struct weir_executions *executions;
-};
-void flow_crash_open(struct flow_crash *self, struct flow_crash_client *out);
-void flow_crash_close(struct flow_crash_client *client);
-
-/* From 0 to below `n`. */
-uint32_t flow_crash_roll(struct flow_crash *self, uint32_t n);
 
 /* The draft of this number, and the number in an input. UINT32_MAX: it is none of
  * ours. */
@@ -154,21 +130,6 @@ uint32_t flow_crash_read_number(const void *input, size_t size);
 
 /* What a worker gives as result or reason: it tells of whom it is. */
 void flow_crash_write_note(const struct flow_crash_claim *claim, char *out);
-
-bool flow_crash_is_told_to_leave(struct flow_crash *self);
-
-/* Leave, with the first trouble of all as text. The second does so unless the world is
- * to blame, and will be better; it returns whether all went well. */
-__attribute__((noreturn, format(printf, 2, 3))) void
-flow_crash_give_up(struct flow_crash *self, const char *format, ...);
-bool flow_crash_went_well(struct flow_crash *self, const char *what,
-                          enum weir_status status, const struct weir_error *error);
-
-/* An order: this signal to yourself in front of so many statements from now on. */
-uint32_t flow_crash_order(int signal_number, uint32_t statements);
-
-/* Somebody passes a point: obey if there is an order. */
-void flow_crash_pass(struct flow_crash *self);
 
 /* ---- before and after (flow_crash_audit.c, flow_crash_plant.c) --------------------- */
 

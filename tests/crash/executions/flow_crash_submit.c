@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "crash/executions/flow_crash_shared.h"
-#include "crash/order/order_shared.h"
 #include "kit/db/adopted.h"
 #include "kit/outbox/effects.h"
 
@@ -18,7 +17,7 @@ enum { SUBMISSION_MAX = 120, SMALL_MAX = 15, CALLS_MAX = 3 };
 
 struct submitter {
     struct flow_crash *run;
-    struct flow_crash_client client;
+    struct rig_client client;
     struct flow_crash_submission *submission; /* of this seat */
     struct flow_crash_work flow_fixture[SUBMISSION_MAX];
     struct weir_execution_draft drafts[SUBMISSION_MAX];
@@ -51,7 +50,7 @@ static void name_drafts(struct submitter *self, uint32_t first, uint32_t count)
 static enum weir_status call(struct submitter *self, struct weir_connection *connection)
 {
     for (uint32_t i = 0; i < self->count; i++) {
-        flow_crash_write_draft(self->run->options->seed, self->numbers[i],
+        flow_crash_write_draft(self->run->options->rig.seed, self->numbers[i],
                                &self->flow_fixture[i]);
         self->drafts[i] = self->flow_fixture[i].draft;
     }
@@ -99,7 +98,7 @@ static void conclude(struct submitter *self)
 
     for (uint32_t i = 1; i < self->count; i++) {
         if (self->answers[i].duplicate != was_there)
-            flow_crash_give_up(self->run, "half of a transaction was committed");
+            rig_give_up(&self->run->rig, "half of a transaction was committed");
     }
     set_fates(self, was_there ? FLOW_CRASH_COMMITTED : FLOW_CRASH_NOTHING);
 }
@@ -121,9 +120,9 @@ static void find_out(struct submitter *self)
     do {
         submission->repeats++;
         status = call(self, NULL);
-        if (!flow_crash_went_well(self->run, "submit again", status, &self->error)) {
+        if (!rig_went_well(&self->run->rig, "submit again", status, &self->error)) {
             submission->repeats -= status != WEIR_IN_DOUBT;
-            order_rest_us(5000);
+            rig_rest_us(5000);
         }
     } while (status != WEIR_OK);
     note_ids(self);
@@ -136,7 +135,7 @@ static void find_out(struct submitter *self)
 
 static void end_commit(struct submitter *self, const char *what, enum weir_status status)
 {
-    if (flow_crash_went_well(self->run, what, status, &self->error))
+    if (rig_went_well(&self->run->rig, what, status, &self->error))
         set_fates(self, FLOW_CRASH_COMMITTED);
     else if (status == WEIR_IN_DOUBT)
         find_out(self);
@@ -149,12 +148,12 @@ static void end_commit(struct submitter *self, const char *what, enum weir_statu
 static void make_submission(struct submitter *self)
 {
     struct flow_crash *run = self->run;
-    uint32_t most = flow_crash_roll(run, 8) == 0 ? SUBMISSION_MAX : SMALL_MAX;
-    uint32_t count = 1 + flow_crash_roll(run, most);
+    uint32_t most = rig_roll(&run->rig, 8) == 0 ? SUBMISSION_MAX : SMALL_MAX;
+    uint32_t count = 1 + rig_roll(&run->rig, most);
     uint32_t first = atomic_fetch_add(&run->shared->draft_count, count);
 
     if (first + count > FLOW_CRASH_DRAFTS_MAX)
-        flow_crash_give_up(run, "there is no room for more drafts");
+        rig_give_up(&run->rig, "there is no room for more drafts");
     for (uint32_t i = 0; i < count; i++)
         draft_of(self, first + i)->submission = first;
     self->submission->first = first;
@@ -185,7 +184,7 @@ static enum weir_status submit_inside(struct submitter *self,
     enum weir_status status = WEIR_OK;
 
     for (int i = 0; i < CALLS_MAX && left > 0 && status == WEIR_OK; i++) {
-        uint32_t count = i == CALLS_MAX - 1 ? left : 1 + flow_crash_roll(self->run, left);
+        uint32_t count = i == CALLS_MAX - 1 ? left : 1 + rig_roll(&self->run->rig, left);
 
         name_drafts(self, next, count);
         status = call(self, connection);
@@ -197,13 +196,12 @@ static enum weir_status submit_inside(struct submitter *self,
 
 static void submit_on(struct submitter *self, struct weir_connection *connection)
 {
-    bool keep = flow_crash_roll(self->run, 5) > 0;
+    bool keep = rig_roll(&self->run->rig, 5) > 0;
     enum weir_status status = weir_connection_begin(connection, &self->error);
 
     if (status == WEIR_OK)
         status = submit_inside(self, connection);
-    if (!flow_crash_went_well(self->run, "submit inside", status, &self->error) ||
-        !keep) {
+    if (!rig_went_well(&self->run->rig, "submit inside", status, &self->error) || !keep) {
         weir_connection_rollback(connection);
         return;
     }
@@ -218,7 +216,7 @@ static void submit_in_transaction(struct submitter *self)
     struct weir_connection *connection = NULL;
     enum weir_status status = weir_db_acquire(self->client.db, &connection, &self->error);
 
-    if (flow_crash_went_well(self->run, "connect", status, &self->error))
+    if (rig_went_well(&self->run->rig, "connect", status, &self->error))
         submit_on(self, connection);
     weir_db_release(self->client.db, connection);
 }
@@ -226,14 +224,14 @@ static void submit_in_transaction(struct submitter *self)
 /* Whatever goes wrong in a COMMIT, it may have been done. */
 static void submit_on_adopted(struct submitter *self, struct weir_connection *connection)
 {
-    bool keep = flow_crash_roll(self->run, 5) > 0;
+    bool keep = rig_roll(&self->run->rig, 5) > 0;
     enum weir_status status;
 
     if (!effects_run(connection, "BEGIN"))
         return;
     status = submit_inside(self, connection);
-    if (!flow_crash_went_well(self->run, "submit on an adopted connection", status,
-                              &self->error) ||
+    if (!rig_went_well(&self->run->rig, "submit on an adopted connection", status,
+                       &self->error) ||
         !keep) {
         (void)effects_run(connection, "ROLLBACK");
         return;
@@ -247,9 +245,9 @@ static void submit_adopted(struct submitter *self)
 {
     struct adopted adopted;
     enum weir_status status =
-        adopted_open(&adopted, self->run->fixture, self->client.db, &self->error);
+        adopted_open(&adopted, self->run->rig.fixture, self->client.db, &self->error);
 
-    if (flow_crash_went_well(self->run, "adopt", status, &self->error))
+    if (rig_went_well(&self->run->rig, "adopt", status, &self->error))
         submit_on_adopted(self, adopted.connection);
     adopted_close(&adopted);
 }
@@ -259,13 +257,13 @@ static void submit_again(struct submitter *self)
 {
     struct flow_crash *run = self->run;
     uint32_t count = atomic_load(&run->shared->draft_count);
-    uint32_t number = count > 0 ? flow_crash_roll(run, count) : 0;
+    uint32_t number = count > 0 ? rig_roll(&run->rig, count) : 0;
 
     if (!flow_crash_has_identity(number) ||
         atomic_load(&draft_of(self, number)->fate) != FLOW_CRASH_COMMITTED)
         return;
     name_drafts(self, number, 1);
-    if (!flow_crash_went_well(run, "submit again", call(self, NULL), &self->error))
+    if (!rig_went_well(&run->rig, "submit again", call(self, NULL), &self->error))
         return;
     note_ids(self);
     atomic_fetch_add(&run->shared->resubmitted, 1);
@@ -293,7 +291,7 @@ static void take_over(struct submitter *self)
 
 static void submit_submission(struct submitter *self)
 {
-    uint32_t luck = flow_crash_roll(self->run, 10);
+    uint32_t luck = rig_roll(&self->run->rig, 10);
 
     if (luck < 5)
         submit_alone(self);
@@ -307,15 +305,16 @@ static void submit_all(struct submitter *self)
 {
     struct flow_crash *run = self->run;
 
-    while (!flow_crash_is_told_to_leave(run)) {
-        if (atomic_load(&run->shared->committed) >= atomic_load(&run->shared->allowed)) {
-            order_rest_us(5000);
+    while (!rig_must_leave(&run->rig)) {
+        if (atomic_load(&run->shared->committed) >=
+            atomic_load(&run->shared->rig.allowed)) {
+            rig_rest_us(5000);
             continue;
         }
         make_submission(self);
         submit_submission(self);
         atomic_store(&self->submission->count, 0);
-        if (flow_crash_roll(run, 4) == 0)
+        if (rig_roll(&run->rig, 4) == 0)
             submit_again(self);
     }
 }
@@ -325,11 +324,11 @@ void flow_crash_submit(struct flow_crash *run)
     static struct submitter self; /* large */
 
     self.run = run;
-    self.submission = &run->shared->submissions[run->process_slot];
+    self.submission = &run->shared->submissions[run->rig.slot];
     weir_error_clear(&self.error);
-    flow_crash_open(run, &self.client);
-    atomic_store(&run->shared->ready[run->process_slot], true);
+    rig_client_open(&run->rig, &self.client);
+    rig_be_ready(&run->rig);
     take_over(&self);
     submit_all(&self);
-    flow_crash_close(&self.client);
+    rig_client_close(&self.client);
 }

@@ -151,7 +151,7 @@ static enum weir_outcome hear(struct weir_context *context, void *state,
 static struct weir_outbox *open_listener(struct flow_crash *run, uint32_t audit,
                                          struct flow_crash_truth *current)
 {
-    struct fixture *fixture = run->fixture;
+    struct fixture *fixture = run->rig.fixture;
     struct weir_tuning tuning = weir_tuning_of(WEIR_PROFILE_LOW_LATENCY, WEIR_KIND_LANE);
     struct weir_outbox_options options;
     struct weir_handler_options handler;
@@ -174,7 +174,7 @@ static struct weir_outbox *open_listener(struct flow_crash *run, uint32_t audit,
 
 void flow_crash_subscribe(struct flow_crash *run, uint32_t audits)
 {
-    struct fixture *fixture = run->fixture;
+    struct fixture *fixture = run->rig.fixture;
     struct weir_executions_options options;
     struct weir_outbox_options outbox_options;
     struct weir_outbox *outbox;
@@ -186,7 +186,7 @@ void flow_crash_subscribe(struct flow_crash *run, uint32_t audits)
     weir_executions_options_init(&options);
     options.db = fixture->db;
     options.outbox = outbox;
-    options.partitions = FLOW_CRASH_PARTITIONS;
+    options.partitions = RIG_CLIENT_PARTITIONS;
     check_db(weir_executions_create(&options, &executions, &fixture->error), WEIR_OK);
     weir_executions_destroy(executions);
     weir_outbox_destroy(outbox);
@@ -209,7 +209,7 @@ static bool is_drained(struct fixture *fixture, struct weir_outbox *outbox,
 static void read_events(struct flow_crash *run, uint32_t audit,
                         struct flow_crash_truth *self)
 {
-    struct fixture *fixture = run->fixture;
+    struct fixture *fixture = run->rig.fixture;
     struct weir_outbox *outbox;
 
     self->events = allocate(FLOW_CRASH_DRAFTS_MAX, sizeof *self->events);
@@ -306,7 +306,7 @@ void flow_crash_truth_read(struct flow_crash *run, uint32_t audit,
 
     memset(out, 0, sizeof *out);
     read_events(run, audit, out);
-    read_tables(run->fixture, out);
+    read_tables(run->rig.fixture, out);
     sort_claims(run->shared, out);
     for (size_t i = 0; i < out->life_count; i++) {
         put_tries(out, &out->lives[i], &next_try);

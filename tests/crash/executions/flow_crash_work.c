@@ -1,6 +1,6 @@
 /*
  * flow_crash_work.c - a process that claims executions and says of each what has become
- * of it; and one that supervises.
+ * of it.
  *
  * What a worker is told is noted as soon as it knows. A call is noted before it is
  * made, too: one that was begun and not answered may have been done.
@@ -9,14 +9,12 @@
 #include <string.h>
 
 #include "crash/executions/flow_crash_shared.h"
-#include "crash/order/order_shared.h"
-#include "weir/execution_supervisor.h"
 
-enum { LEASE_MS_MORE = 500, BATCH_MAX = 60, CALLS_MAX = 3, WAIT_MS = 200, STOP_S = 30 };
+enum { LEASE_MS_MORE = 500, BATCH_MAX = 60, CALLS_MAX = 3, WAIT_MS = 200 };
 
 struct worker {
     struct flow_crash *run;
-    struct flow_crash_client client;
+    struct rig_client client;
     char instance[32];
     struct flow_crash_claim *notes[BATCH_MAX];
     struct weir_claim claims[BATCH_MAX];
@@ -38,7 +36,7 @@ static enum flow_crash_answer answer_of(struct worker *self, enum weir_status st
     default:
         break;
     }
-    flow_crash_give_up(self->run, "an answer is %s", weir_status_name(status));
+    rig_give_up(&self->run->rig, "an answer is %s", weir_status_name(status));
 }
 
 /* ---- claiming ---------------------------------------------------------------------- */
@@ -55,7 +53,7 @@ static void choose_verb(struct worker *self, struct flow_crash_claim *note)
         {84, WEIR_SETTLE_FAIL, true},      {93, WEIR_SETTLE_DELAY, false},
         {96, WEIR_SETTLE_ABANDON, false},  {100, FLOW_CRASH_VANISH, false},
     };
-    uint32_t luck = flow_crash_roll(self->run, 100);
+    uint32_t luck = rig_roll(&self->run->rig, 100);
     size_t i = 0;
 
     while (luck >= LUCK[i].below)
@@ -72,10 +70,10 @@ static struct flow_crash_claim *note_claim(struct worker *self,
     struct flow_crash_claim *note;
 
     if (slot >= FLOW_CRASH_CLAIMS_MAX)
-        flow_crash_give_up(run, "there is no room for more claims");
+        rig_give_up(&run->rig, "there is no room for more claims");
     note = &run->shared->claims[slot];
     note->number = flow_crash_read_number(claimed->input, claimed->input_size);
-    note->process = run->process;
+    note->process = run->rig.process;
     note->attempt = claimed->attempt;
     note->type = (uint8_t)claimed->type;
     note->no = claimed->claim.no;
@@ -89,7 +87,7 @@ static struct flow_crash_claim *note_claim(struct worker *self,
 /* All, or one. */
 static void choose_lanes(struct worker *self, struct weir_claim_options *options)
 {
-    uint32_t luck = flow_crash_roll(self->run, 4 * FLOW_CRASH_LANES);
+    uint32_t luck = rig_roll(&self->run->rig, 4 * FLOW_CRASH_LANES);
     bool one = luck < FLOW_CRASH_LANES;
 
     options->lanes = &FLOW_CRASH_LANE_NAMES[one ? luck : 0];
@@ -106,13 +104,13 @@ static bool claim(struct worker *self)
     choose_lanes(self, &options);
     options.worker = "crew";
     options.instance = self->instance;
-    options.lease_ms = FLOW_CRASH_LEASE_MS + flow_crash_roll(self->run, LEASE_MS_MORE);
+    options.lease_ms = FLOW_CRASH_LEASE_MS + rig_roll(&self->run->rig, LEASE_MS_MORE);
     options.wait_ms = WAIT_MS;
     status = weir_execution_claim(self->client.executions, &options,
-                                  1 + flow_crash_roll(self->run, BATCH_MAX), &claimed,
+                                  1 + rig_roll(&self->run->rig, BATCH_MAX), &claimed,
                                   &self->count, &self->error);
-    if (!flow_crash_went_well(self->run, "claim", status, &self->error)) {
-        order_rest_us(5000);
+    if (!rig_went_well(&self->run->rig, "claim", status, &self->error)) {
+        rig_rest_us(5000);
         return false;
     }
     for (size_t i = 0; i < self->count; i++) {
@@ -142,7 +140,7 @@ static void note_renewal(struct worker *self, size_t index,
 static void renew(struct worker *self)
 {
     struct weir_renewal renewals[BATCH_MAX];
-    size_t count = 1 + flow_crash_roll(self->run, (uint32_t)self->count);
+    size_t count = 1 + rig_roll(&self->run->rig, (uint32_t)self->count);
     enum weir_status status;
 
     for (size_t i = 0; i < count; i++) {
@@ -152,7 +150,7 @@ static void renew(struct worker *self)
     status =
         weir_execution_renew(self->client.executions, FLOW_CRASH_LEASE_MS + LEASE_MS_MORE,
                              renewals, count, &self->error);
-    if (!flow_crash_went_well(self->run, "renew", status, &self->error))
+    if (!rig_went_well(&self->run->rig, "renew", status, &self->error))
         return;
     for (size_t i = 0; i < count; i++)
         note_renewal(self, i, &renewals[i]);
@@ -160,15 +158,15 @@ static void renew(struct worker *self)
 
 static void report(struct worker *self)
 {
-    size_t index = flow_crash_roll(self->run, (uint32_t)self->count);
+    size_t index = rig_roll(&self->run->rig, (uint32_t)self->count);
     enum weir_status status = weir_execution_progress(
         self->client.executions, &self->claims[index],
-        (int32_t)flow_crash_roll(self->run, 101), "on its way", NULL, &self->error);
+        (int32_t)rig_roll(&self->run->rig, 101), "on its way", NULL, &self->error);
 
     if (status == WEIR_FENCED)
         atomic_store(&self->notes[index]->refused_renewal, true);
     else
-        (void)flow_crash_went_well(self->run, "report", status, &self->error);
+        (void)rig_went_well(&self->run->rig, "report", status, &self->error);
 }
 
 /* Mostly for moments; for so long at times that whoever has lost it meets its next
@@ -176,25 +174,25 @@ static void report(struct worker *self)
 static uint32_t choose_us(struct worker *self)
 {
     enum { SHORT_US = 15000, LONG_US = 600000, EARLY_US = 10000, LATE_US = 300000 };
-    uint32_t luck = flow_crash_roll(self->run, 30);
+    uint32_t luck = rig_roll(&self->run->rig, 30);
     int64_t left_us = atomic_load(&self->notes[0]->lease_us) - process_set_now_us();
 
     if (luck < 2 && left_us > EARLY_US)
         return (uint32_t)left_us - EARLY_US +
-               flow_crash_roll(self->run, luck == 0 ? 3 * EARLY_US : LATE_US);
-    return flow_crash_roll(self->run, luck < 8 ? LONG_US : SHORT_US);
+               rig_roll(&self->run->rig, luck == 0 ? 3 * EARLY_US : LATE_US);
+    return rig_roll(&self->run->rig, luck < 8 ? LONG_US : SHORT_US);
 }
 
 static void labour(struct worker *self)
 {
     uint32_t us = choose_us(self);
 
-    order_rest_us(us / 2);
-    if (flow_crash_roll(self->run, 3) == 0)
+    rig_rest_us(us / 2);
+    if (rig_roll(&self->run->rig, 3) == 0)
         renew(self);
-    if (flow_crash_roll(self->run, 3) == 0)
+    if (rig_roll(&self->run->rig, 3) == 0)
         report(self);
-    order_rest_us(us / 2);
+    rig_rest_us(us / 2);
 }
 
 /* ---- settling ---------------------------------------------------------------------- */
@@ -219,7 +217,7 @@ static size_t write_settlements(struct worker *self, size_t begin, size_t end)
             .reason = text,
             .permanent = note->permanent,
             .delay_ms =
-                note->verb == WEIR_SETTLE_DELAY ? flow_crash_roll(self->run, 150) : 0,
+                note->verb == WEIR_SETTLE_DELAY ? rig_roll(&self->run->rig, 150) : 0,
         };
     }
     return count;
@@ -265,8 +263,8 @@ static void ask(struct worker *self, size_t begin, size_t count, bool again)
     do {
         status = weir_execution_settle(self->client.executions, self->settlements, count,
                                        &self->error);
-        if (!flow_crash_went_well(self->run, "settle", status, &self->error))
-            order_rest_us(5000);
+        if (!rig_went_well(&self->run->rig, "settle", status, &self->error))
+            rig_rest_us(5000);
         if (status == WEIR_IN_DOUBT && !again)
             note_doubt(self, begin, count);
     } while (status != WEIR_OK);
@@ -281,7 +279,7 @@ static void settle(struct worker *self, size_t begin, size_t end)
         return;
     note_asked(self, begin, count);
     ask(self, begin, count, false);
-    if (flow_crash_roll(self->run, 8) == 0)
+    if (rig_roll(&self->run->rig, 8) == 0)
         ask(self, begin, count, true);
 }
 
@@ -292,7 +290,7 @@ static void settle_all(struct worker *self)
     for (int i = 0; i < CALLS_MAX && begin < self->count; i++) {
         size_t left = self->count - begin;
         size_t count =
-            i == CALLS_MAX - 1 ? left : 1 + flow_crash_roll(self->run, (uint32_t)left);
+            i == CALLS_MAX - 1 ? left : 1 + rig_roll(&self->run->rig, (uint32_t)left);
 
         settle(self, begin, begin + count);
         begin += count;
@@ -307,42 +305,14 @@ void flow_crash_labour(struct flow_crash *run)
 
     self.run = run;
     weir_error_clear(&self.error);
-    (void)snprintf(self.instance, sizeof self.instance, "worker-%u", run->process);
-    flow_crash_open(run, &self.client);
-    atomic_store(&run->shared->ready[run->process_slot], true);
-    while (!flow_crash_is_told_to_leave(run)) {
+    (void)snprintf(self.instance, sizeof self.instance, "worker-%u", run->rig.process);
+    rig_client_open(&run->rig, &self.client);
+    rig_be_ready(&run->rig);
+    while (!rig_must_leave(&run->rig)) {
         if (!claim(&self))
             continue;
         labour(&self);
         settle_all(&self);
     }
-    flow_crash_close(&self.client);
-}
-
-/* ---- supervising ------------------------------------------------------------------- */
-
-void flow_crash_supervise(struct flow_crash *run)
-{
-    struct weir_execution_supervisor_options options;
-    struct weir_execution_supervisor *supervisor = NULL;
-    struct flow_crash_client client;
-    struct weir_error error;
-
-    weir_error_clear(&error);
-    flow_crash_open(run, &client);
-    weir_execution_supervisor_options_init(&options);
-    options.executions = client.executions;
-    options.retention_ms = 0;
-    for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
-        options.interval_ms[i] = 250;
-    if (weir_execution_supervisor_create(&options, &supervisor, &error) != WEIR_OK ||
-        weir_execution_supervisor_start(supervisor, &error) != WEIR_OK)
-        flow_crash_give_up(run, "supervise: %s", error.text);
-    atomic_store(&run->shared->ready[run->process_slot], true);
-    while (!flow_crash_is_told_to_leave(run))
-        order_rest_us(5000);
-    if (weir_execution_supervisor_stop(supervisor, WEIR_SECONDS(STOP_S)) != 0)
-        flow_crash_give_up(run, "a supervisor does not stop");
-    weir_execution_supervisor_destroy(supervisor);
-    flow_crash_close(&client);
+    rig_client_close(&self.client);
 }

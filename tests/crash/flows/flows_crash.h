@@ -56,7 +56,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kit/db/engines.h"
+#include "crash/rig/rig.h"
 
 enum { FLOWS_CRASH_TEXT_SIZE = 256 };
 
@@ -74,22 +74,12 @@ enum flows_crash_rule {
 };
 
 struct flows_crash_options {
-    uint64_t seed;
-    uint32_t flows;        /* are built */
-    uint32_t faults;       /* of processes and the server */
-    uint32_t outages;      /* of them, of the server, which is the test's own */
-    uint32_t lose_every;   /* so many commits, the reply of one is lost; 0: none */
-    bool plants;           /* break each rule afterwards, in each way that is known */
-    int64_t wait_limit_ns; /* to wait while nothing ends */
+    struct rig_options rig; /* work: flows that are built */
+    bool plants;            /* break each rule afterwards, in each way that is known */
 };
 
 struct flows_crash_result {
-    uint32_t kills;
-    uint32_t stops;
-    uint32_t brief_stops; /* of them, shorter than a lease: they would have stopped
-                             everybody */
-    uint32_t outages;
-    uint32_t at_statements; /* kills and stops in front of a statement */
+    struct rig_counts rig;
     int64_t members;
     int64_t states[16];   /* of members, by enum weir_exec_state */
     int64_t left_waiting; /* for what never comes */
@@ -110,10 +100,6 @@ struct flows_crash_result {
     char first[FLOWS_CRASH_RULES][FLOWS_CRASH_TEXT_SIZE]; /* of each */
     uint32_t planted;
     uint64_t found; /* of these: a bit for each, by its number */
-    int64_t
-        struck_ns; /* how long there were faults, until all had ended, and the whole */
-    int64_t ended_ns;
-    int64_t took_ns;
 };
 
 /* So many faults; where there is a server, up to six of them are on it. */

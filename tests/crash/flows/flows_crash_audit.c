@@ -282,8 +282,8 @@ static int64_t count_edges(const struct audit *self, uint32_t executions,
 
     for (uint32_t to = 1; to < members; to++) {
         for (uint32_t from = 0; from < to; from++)
-            count += flows_crash_plan_edge(self->run->options->seed, executions, from, to,
-                                           &passes_data);
+            count += flows_crash_plan_edge(self->run->options->rig.seed, executions, from,
+                                           to, &passes_data);
     }
     return count;
 }
@@ -465,7 +465,7 @@ static void tell_check(void *state, const struct flows_crash_check *check, int64
 /* A file that processes were killed on in the middle of writing. */
 static void audit_file(struct audit *self)
 {
-    struct fixture *fixture = self->run->fixture;
+    struct fixture *fixture = self->run->rig.fixture;
 
     if (fixture->engine == WEIR_SQLITE &&
         fixture_ask(fixture, "SELECT count(*) FROM pragma_integrity_check"
@@ -482,7 +482,7 @@ void flows_crash_audit(struct flows_crash *run)
         audit_flow(&self, i);
     audit_claims(&self);
     audit_ledger(&self);
-    flows_crash_check_all(run->fixture, tell_check, &self);
+    flows_crash_check_all(run->rig.fixture, tell_check, &self);
     audit_file(&self);
     if (self.current.strays > 0)
         tell(&self, FLOWS_CRASH_SIGNALS, UINT32_MAX,
@@ -497,7 +497,7 @@ void flows_crash_audit(struct flows_crash *run)
 
 void flows_crash_count(struct flows_crash *run)
 {
-    struct fixture *fixture = run->fixture;
+    struct fixture *fixture = run->rig.fixture;
     struct flows_crash_result *result = run->result;
 
     for (int i = 0; i < 3; i++) {
@@ -514,5 +514,5 @@ void flows_crash_count(struct flows_crash *run)
         fixture_ask(fixture, "SELECT count(*) FROM weir_attempt WHERE outcome = 5");
     result->held_back = fixture_ask(fixture, "SELECT count(*) FROM story_member"
                                              " WHERE has = 3 AND was <> 3");
-    result->asked_again = atomic_load(&run->shared->doubts);
+    result->asked_again = atomic_load(&run->shared->rig.doubts);
 }

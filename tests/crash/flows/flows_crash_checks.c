@@ -248,5 +248,6 @@ void flows_crash_check_all(struct fixture *fixture, flows_crash_check_fn tell,
 
 int64_t flows_crash_count_open(struct flows_crash *run)
 {
-    return fixture_ask(run->fixture, OPEN) + fixture_ask(run->fixture, TO_BE_CANCELLED);
+    return fixture_ask(run->rig.fixture, OPEN) +
+           fixture_ask(run->rig.fixture, TO_BE_CANCELLED);
 }

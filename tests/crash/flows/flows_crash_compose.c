@@ -8,13 +8,12 @@
 #include <string.h>
 
 #include "crash/flows/flows_crash_shared.h"
-#include "crash/order/order_shared.h"
 
 enum { MEMBERS_MAX = FLOWS_CRASH_FAN + 2, EDGES_MAX = 2 * FLOWS_CRASH_FAN };
 
 struct composer {
     struct flows_crash *run;
-    struct flows_crash_client client;
+    struct rig_client client;
     struct weir_execution_draft drafts[MEMBERS_MAX];
     char kinds[MEMBERS_MAX][FLOWS_CRASH_NAME_SIZE];
     const char *budgets[MEMBERS_MAX];
@@ -51,7 +50,7 @@ static void init_policy(struct weir_execution_policy *policy)
 static void write_member(struct composer *self, uint32_t executions, uint32_t member)
 {
     static const char *const LANES[] = {"north", "south"};
-    uint64_t seed = self->run->options->seed;
+    uint64_t seed = self->run->options->rig.seed;
     struct flows_crash_plan plan = flows_crash_plan(seed, executions, member);
     size_t i = self->extension.member_count++;
 
@@ -74,7 +73,7 @@ static void write_member(struct composer *self, uint32_t executions, uint32_t me
 
 static void write_edges(struct composer *self, uint32_t executions, uint32_t to)
 {
-    uint64_t seed = self->run->options->seed;
+    uint64_t seed = self->run->options->rig.seed;
     struct weir_flow_extension *extension = &self->extension;
     size_t before = extension->edge_count;
     bool passes_data;
@@ -110,8 +109,8 @@ static void write_extension(struct composer *self, uint32_t executions, uint32_t
 static void answer(struct composer *self, const char *what, enum weir_status status)
 {
     if (status != WEIR_OK)
-        flows_crash_give_up(self->run, "%s: %s: %s", what, weir_status_name(status),
-                            self->error.text);
+        rig_give_up(&self->run->rig, "%s: %s: %s", what, weir_status_name(status),
+                    self->error.text);
 }
 
 static void create(struct composer *self, struct flows_crash_flow *executions)
@@ -175,10 +174,10 @@ static void cancel_one(struct composer *self)
 {
     struct flows_crash *run = self->run;
     uint32_t count = atomic_load(&run->shared->flow_count);
-    uint32_t number = count - 1 - flows_crash_roll(run, count < 20 ? count : 20);
+    uint32_t number = count - 1 - rig_roll(&run->rig, count < 20 ? count : 20);
     enum weir_flow_cancel_policy policy;
 
-    if (flows_crash_plan_cancel(run->options->seed, number, &policy) &&
+    if (flows_crash_plan_cancel(run->options->rig.seed, number, &policy) &&
         atomic_load(&flow_of(self, number)->build.answered))
         cancel(self, number, policy);
 }
@@ -190,15 +189,15 @@ static void mint(struct composer *self, uint32_t number,
 {
     struct flows_crash_shared *shared = self->run->shared;
     struct weir_execution_id ids[MEMBERS_MAX];
-    uint64_t half = order_mix(self->run->options->seed ^ number);
+    uint64_t half = rig_mix(self->run->options->rig.seed ^ number);
 
     memcpy(executions->id.uuid, &half, sizeof half);
     memset(executions->id.uuid + sizeof half, 0x5a, sizeof half);
     memcpy(executions->id.uuid + sizeof half, &number, sizeof number);
-    executions->count = flows_crash_plan_count(self->run->options->seed, number);
+    executions->count = flows_crash_plan_count(self->run->options->rig.seed, number);
     executions->first = atomic_fetch_add(&shared->member_count, executions->count);
     if (executions->first + executions->count > FLOWS_CRASH_MEMBERS_MAX)
-        flows_crash_give_up(self->run, "there is no room for more members");
+        rig_give_up(&self->run->rig, "there is no room for more members");
     weir_flow_mint(self->client.executions, &executions->id, ids, executions->count);
     for (uint32_t i = 0; i < executions->count; i++) {
         shared->members[executions->first + i].executions = number;
@@ -214,9 +213,9 @@ static uint32_t take_next(struct composer *self)
     uint32_t number = atomic_fetch_add(&shared->flow_count, 1);
 
     if (number >= FLOWS_CRASH_FLOWS_MAX)
-        flows_crash_give_up(self->run, "there is no room for more flows");
+        rig_give_up(&self->run->rig, "there is no room for more flows");
     mint(self, number, flow_of(self, number));
-    atomic_store(&shared->hands[self->run->process_slot], number + 1);
+    atomic_store(&shared->hands[self->run->rig.slot], number + 1);
     return number;
 }
 
@@ -225,14 +224,14 @@ static void compose_all(struct composer *self)
     struct flows_crash *run = self->run;
     struct flows_crash_shared *shared = run->shared;
 
-    while (!flows_crash_is_told_to_leave(run)) {
-        if (atomic_load(&shared->built) >= atomic_load(&shared->allowed)) {
-            order_rest_us(5000);
+    while (!rig_must_leave(&run->rig)) {
+        if (atomic_load(&shared->built) >= atomic_load(&shared->rig.allowed)) {
+            rig_rest_us(5000);
             continue;
         }
         build(self, take_next(self));
-        atomic_store(&shared->hands[run->process_slot], 0);
-        if (flows_crash_roll(run, 2) == 0)
+        atomic_store(&shared->hands[run->rig.slot], 0);
+        if (rig_roll(&run->rig, 2) == 0)
             cancel_one(self);
     }
 }
@@ -240,18 +239,18 @@ static void compose_all(struct composer *self)
 void flows_crash_compose(struct flows_crash *run)
 {
     static struct composer self; /* large */
-    _Atomic uint32_t *hand = &run->shared->hands[run->process_slot];
+    _Atomic uint32_t *hand = &run->shared->hands[run->rig.slot];
     uint32_t left;
 
     self.run = run;
     init_policy(&self.policy);
     weir_error_clear(&self.error);
-    flows_crash_open(run, &self.client);
-    atomic_store(&run->shared->ready[run->process_slot], true);
+    rig_client_open(&run->rig, &self.client);
+    rig_be_ready(&run->rig);
     left = atomic_load(hand);
     if (left > 0)
         build(&self, left - 1);
     atomic_store(hand, 0);
     compose_all(&self);
-    flows_crash_close(&self.client);
+    rig_client_close(&self.client);
 }

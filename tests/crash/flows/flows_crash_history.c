@@ -193,7 +193,7 @@ static enum weir_outcome hear(struct weir_context *context, void *state,
 static struct weir_outbox *open_listener(struct listener *self)
 {
     static const char *const QUEUES[] = {"execution.completion", "execution.signal"};
-    struct fixture *fixture = self->run->fixture;
+    struct fixture *fixture = self->run->rig.fixture;
     struct weir_tuning tuning = weir_tuning_of(WEIR_PROFILE_LOW_LATENCY, WEIR_KIND_LANE);
     struct weir_outbox_options options;
     struct weir_outbox *outbox;
@@ -234,7 +234,7 @@ static bool is_drained(struct fixture *fixture, struct weir_outbox *outbox)
 /* Nobody else runs, so nothing comes twice. */
 void flows_crash_read_events(struct flows_crash *run)
 {
-    struct fixture *fixture = run->fixture;
+    struct fixture *fixture = run->rig.fixture;
     struct listener listener = {.run = run};
     struct weir_outbox *outbox = open_listener(&listener);
 
@@ -250,7 +250,7 @@ void flows_crash_read_events(struct flows_crash *run)
 
 void flows_crash_prepare(struct flows_crash *run)
 {
-    struct fixture *fixture = run->fixture;
+    struct fixture *fixture = run->rig.fixture;
     struct weir_outbox_options outbox_options;
     struct weir_executions_options options;
     struct weir_outbox *outbox;
@@ -263,7 +263,7 @@ void flows_crash_prepare(struct flows_crash *run)
     weir_executions_options_init(&options);
     options.db = fixture->db;
     options.outbox = outbox;
-    options.partitions = FLOWS_CRASH_PARTITIONS;
+    options.partitions = RIG_CLIENT_PARTITIONS;
     check_db(weir_executions_create(&options, &executions, &fixture->error), WEIR_OK);
     add_budgets(fixture, executions);
     weir_executions_destroy(executions);

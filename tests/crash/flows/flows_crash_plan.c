@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "crash/flows/flows_crash_shared.h"
-#include "crash/order/order_shared.h"
 
 const char *const FLOWS_CRASH_KEYS[FLOWS_CRASH_WAITPOINTS] = {"a", "b", "c"};
 const char *const FLOWS_CRASH_CONDITION_TEXTS[FLOWS_CRASH_CONDITIONS] = {
@@ -29,7 +28,7 @@ enum question { COUNT, ROLE, WAIT, TIME, BUDGET, EDGE, JOIN, CANCEL };
 static uint64_t ask(uint64_t seed, enum question question, uint32_t executions,
                     uint64_t more)
 {
-    return order_mix(order_mix(order_mix(seed ^ executions) + more) * 16 + question);
+    return rig_mix(rig_mix(rig_mix(seed ^ executions) + more) * 16 + question);
 }
 
 /* One of many: short runs have none. */

@@ -97,7 +97,7 @@ __attribute__((format(printf, 2, 0))) static void resume_again(struct flows_cras
     if (find_member(run, was_resumed, &no) == NULL)
         return;
     (void)snprintf(sql, sizeof sql, "%s%" PRId64, format, no);
-    fixture_prepare(run->fixture, sql);
+    fixture_prepare(run->rig.fixture, sql);
 }
 
 static void resume_twice(struct flows_crash *run)
@@ -166,7 +166,7 @@ static void ignore_signals(struct flows_crash *run)
                    "INSERT INTO story_signal (no, key, name, source) SELECT no,"
                    " '%" PRIu32 ".2', 'go', 'bob' FROM {p}_execution WHERE no = %" PRId64,
                    (uint32_t)(member - run->shared->members), no);
-    fixture_prepare(run->fixture, sql);
+    fixture_prepare(run->rig.fixture, sql);
 }
 
 static void tell_an_end_twice(struct flows_crash *run)
@@ -530,7 +530,7 @@ void flows_crash_audit_plants(struct flows_crash *run)
         struct flows_crash_result after = {0};
 
         if (plant->sql != NULL)
-            fixture_prepare(run->fixture, plant->sql);
+            fixture_prepare(run->rig.fixture, plant->sql);
         else
             plant->tamper(run);
         run->result = &after;

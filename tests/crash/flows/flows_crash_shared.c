@@ -10,42 +10,9 @@
 #include <string.h>
 
 #include "base/md5.h"
-#include "crash/order/order_shared.h"
 #include "weir/outbox.h"
 
-uint32_t flows_crash_roll(struct flows_crash *self, uint32_t n)
-{
-    self->chance = order_mix(self->chance);
-    return (uint32_t)(self->chance % n);
-}
-
-bool flows_crash_is_told_to_leave(struct flows_crash *self)
-{
-    return atomic_load(&self->shared->leave[self->process_slot]);
-}
-
 /* ---- calls ------------------------------------------------------------------------- */
-
-void flows_crash_give_up(struct flows_crash *self, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    process_set_give_up(&self->shared->board, format, args);
-}
-
-bool flows_crash_went_well(struct flows_crash *self, const char *what,
-                           enum weir_status status, const struct weir_error *error)
-{
-    if (status == WEIR_OK)
-        return true;
-    if (weir_status_class(status) != WEIR_CLASS_RETRY)
-        flows_crash_give_up(self, "%s: %s: %s", what, weir_status_name(status),
-                            error->text);
-    if (status == WEIR_IN_DOUBT)
-        atomic_fetch_add(&self->shared->doubts, 1);
-    return false;
-}
 
 /* One that was begun by somebody who is gone may have been done. */
 void flows_crash_begin(struct flows_crash_call *call)
@@ -61,71 +28,10 @@ bool flows_crash_again(struct flows_crash *self, struct flows_crash_call *call,
         return false;
     if (status == WEIR_IN_DOUBT) {
         atomic_fetch_add(&call->doubts, 1);
-        atomic_fetch_add(&self->shared->doubts, 1);
+        atomic_fetch_add(&self->shared->rig.doubts, 1);
     }
-    order_rest_us(3000);
+    rig_rest_us(3000);
     return true;
-}
-
-/* ---- orders ------------------------------------------------------------------------ */
-
-enum { ORDER_SIGNALS = 256 };
-
-uint32_t flows_crash_order(int signal_number, uint32_t statements)
-{
-    return statements * ORDER_SIGNALS + (uint32_t)signal_number;
-}
-
-void flows_crash_pass(struct flows_crash *self)
-{
-    _Atomic uint32_t *mine = &self->shared->board.order[self->process_slot];
-    uint32_t order = atomic_load(mine);
-
-    while (order != 0) {
-        bool now = order < 2 * ORDER_SIGNALS;
-
-        if (!atomic_compare_exchange_weak(mine, &order, now ? 0 : order - ORDER_SIGNALS))
-            continue;
-        if (now)
-            (void)raise((int)(order % ORDER_SIGNALS));
-        return;
-    }
-}
-
-/* ---- an engine --------------------------------------------------------------------- */
-
-void flows_crash_open(struct flows_crash *self, struct flows_crash_client *out)
-{
-    struct weir_outbox_options outbox;
-    struct weir_executions_options executions;
-    struct weir_error error;
-
-    (void)signal(SIGPIPE, SIG_IGN); /* drivers write to servers that are gone */
-    out->db =
-        process_set_open_db(self->fixture, &self->shared->points, &self->process, &error);
-    if (out->db == NULL)
-        flows_crash_give_up(self, "open: %s", error.text);
-    weir_outbox_options_init(&outbox);
-    outbox.db = out->db;
-    outbox.stats_interval_ns = 0;
-    while (!flows_crash_went_well(
-        self, "create outbox", weir_outbox_create(&outbox, &out->outbox, &error), &error))
-        order_rest_us(5000);
-    weir_executions_options_init(&executions);
-    executions.db = out->db;
-    executions.outbox = out->outbox;
-    executions.partitions = FLOWS_CRASH_PARTITIONS;
-    while (!flows_crash_went_well(
-        self, "create flow",
-        weir_executions_create(&executions, &out->executions, &error), &error))
-        order_rest_us(5000);
-}
-
-void flows_crash_close(struct flows_crash_client *client)
-{
-    weir_executions_destroy(client->executions);
-    weir_outbox_destroy(client->outbox);
-    weir_db_destroy(client->db);
 }
 
 /* ---- members ----------------------------------------------------------------------- */
@@ -148,7 +54,7 @@ struct flows_crash_plan flows_crash_plan_of(const struct flows_crash *self,
 {
     uint32_t executions = self->shared->members[member].executions;
 
-    return flows_crash_plan(self->options->seed, executions,
+    return flows_crash_plan(self->options->rig.seed, executions,
                             member - self->shared->flows[executions].first);
 }
 
@@ -177,7 +83,7 @@ void flows_crash_write_note(const struct flows_crash_claim *claim, char *out)
 
 /* Until it is answered; what was refused may be tried with the same key later, and is
  * not here. */
-static void report(struct flows_crash *self, struct flows_crash_client *client,
+static void report(struct flows_crash *self, struct rig_client *client,
                    struct flows_crash_report *note, const char *key, bool again)
 {
     struct weir_amount amounts[FLOWS_CRASH_DIMENSIONS];
@@ -196,11 +102,11 @@ static void report(struct flows_crash *self, struct flows_crash_client *client,
                                id, amounts, FLOWS_CRASH_DIMENSIONS, key, &answer, &error);
     } while (flows_crash_again(self, &note->call, status));
     if (status != WEIR_OK)
-        flows_crash_give_up(self, "report: %s", error.text);
+        rig_give_up(&self->rig, "report: %s", error.text);
     atomic_store(again ? &note->again : &note->spending, (uint8_t)answer.spending + 1);
 }
 
-void flows_crash_spend(struct flows_crash *self, struct flows_crash_client *client,
+void flows_crash_spend(struct flows_crash *self, struct rig_client *client,
                        uint32_t budget, uint32_t member)
 {
     size_t slot = atomic_fetch_add(&self->shared->report_count, 1);
@@ -208,17 +114,17 @@ void flows_crash_spend(struct flows_crash *self, struct flows_crash_client *clie
     char key[FLOWS_CRASH_NAME_SIZE];
 
     if (slot >= FLOWS_CRASH_REPORTS_MAX)
-        flows_crash_give_up(self, "there is no room for more reports");
+        rig_give_up(&self->rig, "there is no room for more reports");
     (void)snprintf(key, sizeof key, "report %zu", slot);
     note->member = member;
     note->budget = budget;
     /* small ones fill a budget until nobody is admitted */
     for (int i = 0; i < FLOWS_CRASH_DIMENSIONS; i++)
-        note->amounts[i] = 1 + flows_crash_roll(self, flows_crash_roll(self, 2) ? 2 : 10);
+        note->amounts[i] = 1 + rig_roll(&self->rig, rig_roll(&self->rig, 2) ? 2 : 10);
     flows_crash_begin(&note->call);
     report(self, client, note, key, false);
     if (atomic_load(&note->spending) - 1 != WEIR_NOT_SPENT &&
-        flows_crash_roll(self, 6) == 0)
+        rig_roll(&self->rig, 6) == 0)
         report(self, client, note, key, true);
     atomic_store(&note->answered_us, process_set_now_us());
     atomic_store(&note->call.answered, true);

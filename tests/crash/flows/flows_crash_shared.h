@@ -1,7 +1,7 @@
 /*
  * flows_crash_shared.h - the inside of flows_crash.h: what the processes of a run share.
  *
- * The processes are a cast (process_set.h). What is to be done follows from the seed
+ * The processes are those of a rig (rig.h). What is to be done follows from the seed
  * and numbers (flows_crash_plan.c): of flows, and of members, counted over all flows.
  * What was done is noted here, by whoever does it, before and after each call.
  */
@@ -12,9 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/fault_point.h"
 #include "crash/flows/flows_crash.h"
-#include "crash/rig/process_set.h"
+#include "crash/rig/client.h"
 #include "weir/budget.h"
 #include "weir/executions.h"
 #include "weir/flow.h"
@@ -29,7 +28,6 @@ enum {
     FLOWS_CRASH_FIRST_SIGNALLER = FLOWS_CRASH_FIRST_WORKER + FLOWS_CRASH_WORKERS,
     FLOWS_CRASH_FIRST_SUPERVISOR = FLOWS_CRASH_FIRST_SIGNALLER + FLOWS_CRASH_SIGNALLERS,
     FLOWS_CRASH_PROCESS_SLOTS = FLOWS_CRASH_FIRST_SUPERVISOR + FLOWS_CRASH_SUPERVISORS,
-    FLOWS_CRASH_PARTITIONS = 16,
     FLOWS_CRASH_LEASE_MS = 1000, /* the shortest there is */
     FLOWS_CRASH_BATCH = 8,       /* claimed at once, at most */
     FLOWS_CRASH_SMALL = 7,       /* members of most flows, at most */
@@ -183,19 +181,12 @@ struct flows_crash_report {
 };
 
 struct flows_crash_shared {
-    struct process_set_board
-        board; /* orders: a signal, and in front of which statement */
-    struct weir_fault_points points;
-    _Atomic bool leave[FLOWS_CRASH_PROCESS_SLOTS];
-    _Atomic bool ready[FLOWS_CRASH_PROCESS_SLOTS];
-    _Atomic uint32_t processes; /* numbers given */
-    _Atomic uint32_t allowed;   /* flows may be built by now */
+    struct rig_shared rig; /* first */
     _Atomic uint32_t built;
     _Atomic bool hurry; /* there are no more faults: what lacks is given at once */
     _Atomic uint32_t hands[FLOWS_CRASH_COMPOSERS]; /* flow that is being built, plus 1 */
     _Atomic uint32_t resets;                       /* of budgets, that were told */
     _Atomic uint32_t keys;                         /* of tokens, that were made */
-    _Atomic uint32_t doubts;                       /* replies lost */
     _Atomic uint32_t flow_count;
     struct flows_crash_flow flows[FLOWS_CRASH_FLOWS_MAX];
     _Atomic uint32_t member_count;
@@ -212,13 +203,10 @@ struct flows_crash_shared {
 
 /* Each process has its copy; the stage is the same for all. */
 struct flows_crash {
-    struct fixture *fixture; /* its database is open in the test's process only */
+    struct rig rig;
     const struct flows_crash_options *options;
     struct flows_crash_result *result; /* the test's process */
     struct flows_crash_shared *shared;
-    uint64_t chance; /* the state of this process's choices */
-    uint32_t process_slot;
-    uint32_t process;
 };
 
 /* ---- the life of a process, from fork to exit -------------------------------------- */
@@ -226,30 +214,8 @@ struct flows_crash {
 void flows_crash_compose(struct flows_crash *self);
 void flows_crash_labour(struct flows_crash *self);
 void flows_crash_tell(struct flows_crash *self);
-void flows_crash_supervise(struct flows_crash *self);
 
 /* ---- what they have in common (flows_crash_shared.c) ------------------------------- */
-
-/* The engine of this process, with its events. */
-struct flows_crash_client {
-    struct weir_db *db;
-    struct weir_outbox *outbox;
-    struct weir_executions *executions;
-};
-void flows_crash_open(struct flows_crash *self, struct flows_crash_client *out);
-void flows_crash_close(struct flows_crash_client *client);
-
-/* From 0 to below `n`. */
-uint32_t flows_crash_roll(struct flows_crash *self, uint32_t n);
-bool flows_crash_is_told_to_leave(struct flows_crash *self);
-
-/* Leave, with the first trouble of all as text. The second does so unless the world is
- * to blame, and will be better; it returns whether all went well, and counts lost
- * replies. */
-__attribute__((noreturn, format(printf, 2, 3))) void
-flows_crash_give_up(struct flows_crash *self, const char *format, ...);
-bool flows_crash_went_well(struct flows_crash *self, const char *what,
-                           enum weir_status status, const struct weir_error *error);
 
 /* After a status of a call that is to be made until it is answered: must it be made
  * again? Waits a moment then. Any status that is no `RETRY` is an answer. */
@@ -258,7 +224,7 @@ bool flows_crash_again(struct flows_crash *self, struct flows_crash_call *call,
 void flows_crash_begin(struct flows_crash_call *call);
 
 /* A usage report, made until it is answered. */
-void flows_crash_spend(struct flows_crash *self, struct flows_crash_client *client,
+void flows_crash_spend(struct flows_crash *self, struct rig_client *client,
                        uint32_t budget, uint32_t member);
 
 /* The member that a kind names; UINT32_MAX: none of ours. */
@@ -272,11 +238,6 @@ void flows_crash_write_given(struct weir_str given, char *out);
 
 /* What a worker gives as result or reason: it tells of whom it is. */
 void flows_crash_write_note(const struct flows_crash_claim *claim, char *out);
-
-/* An order: this signal to yourself in front of so many statements from now on. And
- * somebody passes a point: obey if there is an order. */
-uint32_t flows_crash_order(int signal_number, uint32_t statements);
-void flows_crash_pass(struct flows_crash *self);
 
 /* ---- before and after -------------------------------------------------------------- */
 

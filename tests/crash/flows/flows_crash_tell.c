@@ -11,14 +11,13 @@
 #include <string.h>
 
 #include "crash/flows/flows_crash_shared.h"
-#include "crash/order/order_shared.h"
 
 /* A token that is known for so long has been used, if anybody could. */
 enum { STALE_US = 3000000, CHORES_MS = 400, PAGE = 200, HOUR_MS = 3600000 };
 
 struct teller {
     struct flows_crash *run;
-    struct flows_crash_client client;
+    struct rig_client client;
     uint32_t number; /* of the signallers */
     int64_t chores_us;
     uint32_t patients[PAGE]; /* members that are suspended */
@@ -74,7 +73,7 @@ static bool ask(struct teller *self, uint32_t number, uint32_t index,
     } while (flows_crash_again(self->run, &note->call, status));
     if (status == WEIR_NOT_FOUND && index >= FLOWS_CRASH_SIGNALS_SENT)
         return false;
-    (void)flows_crash_went_well(self->run, "signal", status, &self->error);
+    (void)rig_went_well(&self->run->rig, "signal", status, &self->error);
     return true;
 }
 
@@ -88,7 +87,7 @@ static void send(struct teller *self, uint32_t number, uint32_t index)
         atomic_store(&note->nowhere, true);
     } else {
         atomic_store(&note->effect, (uint8_t)effect + 1);
-        if (flows_crash_roll(self->run, 5) == 0 && ask(self, number, index, &effect))
+        if (rig_roll(&self->run->rig, 5) == 0 && ask(self, number, index, &effect))
             atomic_store(&note->again, (uint8_t)effect + 1);
     }
     atomic_store(&note->call.answered, true);
@@ -119,7 +118,7 @@ static bool tell(struct teller *self, uint32_t number)
         if (!is_mine(self, number, i) || atomic_load(&member->signals[i].call.answered))
             continue;
         if ((atomic_load(&member->known) >> slot & 1) != 0 &&
-            !flows_crash_is_told_to_leave(self->run))
+            !rig_must_leave(&self->run->rig))
             send(self, number, i);
         else
             done = false;
@@ -168,7 +167,7 @@ static void resume(struct teller *self, uint32_t number)
     if (status == WEIR_OK)
         atomic_fetch_add(&member->resumes_done, 1);
     else if (status != WEIR_MISMATCH)
-        (void)flows_crash_went_well(self->run, "resume", status, &self->error);
+        (void)rig_went_well(&self->run->rig, "resume", status, &self->error);
     if (status != WEIR_IN_DOUBT)
         atomic_fetch_add(&member->resumes_answered, 1);
 }
@@ -208,11 +207,11 @@ static void look_after_some(struct teller *self)
         self->patient_count = 0;
         status = weir_execution_list(self->client.executions, &filter, note_patient, self,
                                      &next, &self->error);
-        if (!flows_crash_went_well(self->run, "list", status, &self->error))
+        if (!rig_went_well(&self->run->rig, "list", status, &self->error))
             return;
         for (uint32_t i = 0; i < self->patient_count; i++) {
             if ((self->patients[i] + self->number) % FLOWS_CRASH_SIGNALLERS == 0 &&
-                !flows_crash_is_told_to_leave(self->run))
+                !rig_must_leave(&self->run->rig))
                 look_after(self, self->patients[i]);
         }
         filter.before = next;
@@ -231,17 +230,16 @@ static void note_waiting(void *state, const struct weir_budget_info *info)
 static void reset_one(struct teller *self)
 {
     const char *name =
-        FLOWS_CRASH_BUDGET_NAMES[1 +
-                                 flows_crash_roll(self->run, FLOWS_CRASH_BUDGETS - 1)];
+        FLOWS_CRASH_BUDGET_NAMES[1 + rig_roll(&self->run->rig, FLOWS_CRASH_BUDGETS - 1)];
     bool waited_for = false;
     enum weir_status status = weir_budget_get(self->client.executions, name, note_waiting,
                                               &waited_for, &self->error);
 
-    if (!flows_crash_went_well(self->run, "look at budget", status, &self->error) ||
-        (!waited_for && flows_crash_roll(self->run, 20) > 0))
+    if (!rig_went_well(&self->run->rig, "look at budget", status, &self->error) ||
+        (!waited_for && rig_roll(&self->run->rig, 20) > 0))
         return;
     status = weir_budget_reset(self->client.executions, name, &self->error);
-    if (flows_crash_went_well(self->run, "reset", status, &self->error))
+    if (rig_went_well(&self->run->rig, "reset", status, &self->error))
         atomic_fetch_add(&self->run->shared->resets, 1);
 }
 
@@ -261,7 +259,7 @@ static void rotate(struct teller *self)
         status = weir_executions_rotate_key(self->client.executions, name, secret,
                                             HOUR_MS, &self->error);
     } while (flows_crash_again(self->run, &call, status));
-    (void)flows_crash_went_well(self->run, "rotate", status, &self->error);
+    (void)rig_went_well(&self->run->rig, "rotate", status, &self->error);
 }
 
 static void do_chores(struct teller *self)
@@ -274,8 +272,8 @@ static void do_chores(struct teller *self)
     look_after_some(self);
     reset_one(self);
     flows_crash_spend(self->run, &self->client,
-                      flows_crash_roll(self->run, FLOWS_CRASH_BUDGETS), UINT32_MAX);
-    if (flows_crash_roll(self->run, 8) == 0)
+                      rig_roll(&self->run->rig, FLOWS_CRASH_BUDGETS), UINT32_MAX);
+    if (rig_roll(&self->run->rig, 8) == 0)
         rotate(self);
 }
 
@@ -284,14 +282,14 @@ void flows_crash_tell(struct flows_crash *run)
     static struct teller self;
 
     self.run = run;
-    self.number = run->process_slot - FLOWS_CRASH_FIRST_SIGNALLER;
+    self.number = run->rig.slot - FLOWS_CRASH_FIRST_SIGNALLER;
     weir_error_clear(&self.error);
-    flows_crash_open(run, &self.client);
-    atomic_store(&run->shared->ready[run->process_slot], true);
-    while (!flows_crash_is_told_to_leave(run)) {
+    rig_client_open(&run->rig, &self.client);
+    rig_be_ready(&run->rig);
+    while (!rig_must_leave(&run->rig)) {
         tell_all(&self);
         do_chores(&self);
-        order_rest_us(3000);
+        rig_rest_us(3000);
     }
-    flows_crash_close(&self.client);
+    rig_client_close(&self.client);
 }

@@ -285,7 +285,7 @@ static void read_resets(struct reader *self, struct weir_rows *rows)
 static void read_all(struct reader *self, const struct weir_sql *sql,
                      void (*row)(struct reader *self, struct weir_rows *rows))
 {
-    struct fixture *fixture = self->run->fixture;
+    struct fixture *fixture = self->run->rig.fixture;
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_rows rows;
     enum weir_status status =
@@ -309,7 +309,7 @@ void flows_crash_truth_read(struct flows_crash *run, struct flows_crash_truth *o
     out->report_count = atomic_load(&run->shared->report_count);
     out->counted = allocate(out->report_count, sizeof *out->counted);
     self.no_max =
-        fixture_ask(run->fixture, "SELECT coalesce(max(no), 0) FROM weir_execution");
+        fixture_ask(run->rig.fixture, "SELECT coalesce(max(no), 0) FROM weir_execution");
     self.by_no = allocate((size_t)self.no_max + 1, sizeof *self.by_no);
     weir_buf_init(&self.results, weir_heap_system(), JOINED_SIZE_MAX);
     weir_buf_init(&self.encodings, weir_heap_system(), JOINED_SIZE_MAX);

@@ -1,6 +1,6 @@
 /*
  * flows_crash_work.c - a process that claims members of flows, spends, suspends, and
- * says of each what has become of it; and one that supervises.
+ * says of each what has become of it.
  *
  * What a worker is told is noted as soon as it knows. A call is noted before it is
  * made, too: one that was begun and not answered may have been done.
@@ -9,14 +9,12 @@
 #include <string.h>
 
 #include "crash/flows/flows_crash_shared.h"
-#include "crash/order/order_shared.h"
-#include "weir/execution_supervisor.h"
 
-enum { LEASE_MS_MORE = 1000, WAIT_MS = 200, STOP_S = 30, HOUR_MS = 3600000 };
+enum { LEASE_MS_MORE = 1000, WAIT_MS = 200, HOUR_MS = 3600000 };
 
 struct worker {
     struct flows_crash *run;
-    struct flows_crash_client client;
+    struct rig_client client;
     char instance[32];
     struct flows_crash_claim *notes[FLOWS_CRASH_BATCH];
     struct weir_claim claims[FLOWS_CRASH_BATCH];
@@ -40,7 +38,7 @@ static void choose_verb(struct worker *self, struct flows_crash_claim *note)
         {78, WEIR_SETTLE_COMPLETE}, {88, WEIR_SETTLE_FAIL},    {92, WEIR_SETTLE_DELAY},
         {95, WEIR_SETTLE_ABANDON},  {100, FLOWS_CRASH_VANISH},
     };
-    uint32_t luck = flows_crash_roll(self->run, 100);
+    uint32_t luck = rig_roll(&self->run->rig, 100);
     size_t i = 0;
 
     while (luck >= LUCK[i].below)
@@ -56,13 +54,13 @@ static struct flows_crash_claim *note_claim(struct worker *self,
     struct flows_crash_claim *note;
 
     if (slot >= FLOWS_CRASH_CLAIMS_MAX)
-        flows_crash_give_up(run, "there is no room for more claims");
+        rig_give_up(&run->rig, "there is no room for more claims");
     note = &run->shared->claims[slot];
     note->member = flows_crash_find(run, claimed->kind);
     if (note->member == UINT32_MAX)
-        flows_crash_give_up(run, "\"%s\" was claimed, which nobody has submitted",
-                            claimed->kind);
-    note->process = run->process;
+        rig_give_up(&run->rig, "\"%s\" was claimed, which nobody has submitted",
+                    claimed->kind);
+    note->process = run->rig.process;
     note->attempt = claimed->attempt;
     note->no = claimed->claim.no;
     note->epoch = claimed->claim.epoch;
@@ -85,13 +83,13 @@ static bool claim(struct worker *self)
     options.lane_count = 2;
     options.worker = "crew";
     options.instance = self->instance;
-    options.lease_ms = FLOWS_CRASH_LEASE_MS + flows_crash_roll(self->run, LEASE_MS_MORE);
+    options.lease_ms = FLOWS_CRASH_LEASE_MS + rig_roll(&self->run->rig, LEASE_MS_MORE);
     options.wait_ms = WAIT_MS;
     status = weir_execution_claim(self->client.executions, &options,
-                                  1 + flows_crash_roll(self->run, FLOWS_CRASH_BATCH),
+                                  1 + rig_roll(&self->run->rig, FLOWS_CRASH_BATCH),
                                   &claimed, &self->count, &self->error);
-    if (!flows_crash_went_well(self->run, "claim", status, &self->error)) {
-        order_rest_us(5000);
+    if (!rig_went_well(&self->run->rig, "claim", status, &self->error)) {
+        rig_rest_us(5000);
         return false;
     }
     for (size_t i = 0; i < self->count; i++) {
@@ -138,7 +136,7 @@ static bool has_waited(struct worker *self, const struct weir_claim *claim)
         status = weir_execution_waitpoints(self->client.executions, &claim->id,
                                            note_closed, &closed, &self->error);
     } while (flows_crash_again(self->run, &call, status));
-    (void)flows_crash_went_well(self->run, "waitpoints", status, &self->error);
+    (void)rig_went_well(&self->run->rig, "waitpoints", status, &self->error);
     return closed;
 }
 
@@ -155,9 +153,9 @@ static bool make_early(struct worker *self, size_t index,
     } while (flows_crash_again(self->run, &call, status));
     if (status == WEIR_FENCED || status == WEIR_NOT_FOUND)
         return false;
-    (void)flows_crash_went_well(self->run, "waitpoint", status, &self->error);
+    (void)rig_went_well(&self->run->rig, "waitpoint", status, &self->error);
     publish(self, self->notes[index]->member, 0, waitpoint);
-    order_rest_us(flows_crash_roll(self->run, 30000)); /* for whoever signals */
+    rig_rest_us(rig_roll(&self->run->rig, 30000)); /* for whoever signals */
     return true;
 }
 
@@ -189,7 +187,7 @@ static bool suspend(struct worker *self, size_t index,
     } while (flows_crash_again(self->run, &call, status));
     if (status == WEIR_FENCED || status == WEIR_NOT_FOUND)
         return false;
-    (void)flows_crash_went_well(self->run, "suspend", status, &self->error);
+    (void)rig_went_well(&self->run->rig, "suspend", status, &self->error);
     if (satisfied)
         return true;
     note->verb = FLOWS_CRASH_SUSPEND;
@@ -211,7 +209,7 @@ static void release(struct worker *self, uint32_t number, uint32_t budget)
             weir_budget_release(self->client.executions, FLOWS_CRASH_BUDGET_NAMES[budget],
                                 &member_of(self, number)->id, &self->error);
     } while (flows_crash_again(self->run, &call, status));
-    if (flows_crash_went_well(self->run, "release", status, &self->error))
+    if (rig_went_well(&self->run->rig, "release", status, &self->error))
         atomic_store(&member_of(self, number)->released_us, begin_us);
 }
 
@@ -237,7 +235,7 @@ static void settle(struct worker *self, size_t index)
         status =
             weir_execution_settle(self->client.executions, &settlement, 1, &self->error);
     } while (flows_crash_again(self->run, &note->call, status));
-    (void)flows_crash_went_well(self->run, "settle", status, &self->error);
+    (void)rig_went_well(&self->run->rig, "settle", status, &self->error);
     atomic_store(&note->ok, settlement.status == WEIR_OK);
     atomic_store(&note->call.answered, true);
 }
@@ -246,14 +244,14 @@ static void settle(struct worker *self, size_t index)
  * theirs, too. */
 static void labour(struct worker *self)
 {
-    uint32_t luck = flows_crash_roll(self->run, 100);
+    uint32_t luck = rig_roll(&self->run->rig, 100);
 
     if (atomic_load(&self->run->shared->hurry))
         return;
     if (luck == 0)
-        order_rest_us(FLOWS_CRASH_LEASE_MS * 1000 + flows_crash_roll(self->run, 900000));
+        rig_rest_us(FLOWS_CRASH_LEASE_MS * 1000 + rig_roll(&self->run->rig, 900000));
     else if (luck < 40)
-        order_rest_us(flows_crash_roll(self->run, 20000));
+        rig_rest_us(rig_roll(&self->run->rig, 20000));
 }
 
 static void work(struct worker *self, size_t index)
@@ -267,7 +265,7 @@ static void work(struct worker *self, size_t index)
     if (plan.role != FLOWS_CRASH_PLAIN && !has_waited(self, &self->claims[index]) &&
         !suspend(self, index, &plan))
         return;
-    if (plan.budget == FLOWS_CRASH_BUDGETS - 1 && flows_crash_roll(self->run, 2) == 0)
+    if (plan.budget == FLOWS_CRASH_BUDGETS - 1 && rig_roll(&self->run->rig, 2) == 0)
         release(self, note->member, (uint32_t)plan.budget);
     if (note->verb != FLOWS_CRASH_VANISH)
         settle(self, index);
@@ -281,41 +279,14 @@ void flows_crash_labour(struct flows_crash *run)
 
     self.run = run;
     weir_error_clear(&self.error);
-    (void)snprintf(self.instance, sizeof self.instance, "worker-%u", run->process);
-    flows_crash_open(run, &self.client);
-    atomic_store(&run->shared->ready[run->process_slot], true);
-    while (!flows_crash_is_told_to_leave(run)) {
+    (void)snprintf(self.instance, sizeof self.instance, "worker-%u", run->rig.process);
+    rig_client_open(&run->rig, &self.client);
+    rig_be_ready(&run->rig);
+    while (!rig_must_leave(&run->rig)) {
         if (!claim(&self))
             continue;
         for (size_t i = 0; i < self.count; i++)
             work(&self, i);
     }
-    flows_crash_close(&self.client);
-}
-
-void flows_crash_supervise(struct flows_crash *run)
-{
-    struct weir_execution_supervisor_options options;
-    struct weir_execution_supervisor *supervisor = NULL;
-    struct flows_crash_client client;
-    struct weir_error error;
-
-    weir_error_clear(&error);
-    flows_crash_open(run, &client);
-    weir_execution_supervisor_options_init(&options);
-    options.executions = client.executions;
-    options.retention_ms = 0;
-    options.dependency_stale_ms = 1000;
-    for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
-        options.interval_ms[i] = 250;
-    if (weir_execution_supervisor_create(&options, &supervisor, &error) != WEIR_OK ||
-        weir_execution_supervisor_start(supervisor, &error) != WEIR_OK)
-        flows_crash_give_up(run, "supervise: %s", error.text);
-    atomic_store(&run->shared->ready[run->process_slot], true);
-    while (!flows_crash_is_told_to_leave(run))
-        order_rest_us(5000);
-    if (weir_execution_supervisor_stop(supervisor, WEIR_SECONDS(STOP_S)) != 0)
-        flows_crash_give_up(run, "a supervisor does not stop");
-    weir_execution_supervisor_destroy(supervisor);
-    flows_crash_close(&client);
+    rig_client_close(&self.client);
 }

@@ -5,7 +5,7 @@
 #include "outbox/outbox.h"
 #include "weir/outbox.h"
 
-static const char *const SUBSCRIPTIONS[DELIVERY_AUDIT_STREAMS] = {"default", "audit"};
+const char *const ORDER_SUBSCRIPTIONS[DELIVERY_AUDIT_STREAMS] = {"default", "audit"};
 
 struct reader {
     struct order_run *run;
@@ -17,13 +17,13 @@ struct reader {
 static bool handle(const struct reader *self, const struct weir_message *message)
 {
     struct order_run *run = self->run;
-    uint64_t luck = order_mix(run->options->seed ^ (uint64_t)message->seq << 16 ^
-                              (uint64_t)message->partition << 8 ^
-                              (uint64_t)message->attempts << 4 ^ (uint64_t)self->stream) %
+    uint64_t luck = rig_mix(run->options->seed ^ (uint64_t)message->seq << 16 ^
+                            (uint64_t)message->partition << 8 ^
+                            (uint64_t)message->attempts << 4 ^ (uint64_t)self->stream) %
                     3000;
 
     if (atomic_load(&run->shared->slow[self->stream]) == message->partition)
-        order_rest_us(30000);
+        rig_rest_us(30000);
     if (luck == 0)
         return false;
     delivery_audit_deliver(run->delivery_audit, self->stream, message->partition,
@@ -69,7 +69,7 @@ static void add_handler(struct order_run *run, struct weir_outbox *outbox,
     tuning.retry_max_ns = WEIR_MILLISECONDS(50);
     weir_handler_options_init(&options);
     options.queue = ORDER_QUEUE;
-    options.subscription = SUBSCRIPTIONS[reader->stream];
+    options.subscription = ORDER_SUBSCRIPTIONS[reader->stream];
     if (reader->stream == ORDER_DEFAULT)
         options.on_batch = handle_batch;
     else
@@ -105,23 +105,23 @@ static void deliver_for_a_while(struct order_run *run, uint32_t number,
     options.memory_max = 2 * 1024 * 1024;
     options.stats_interval_ns = 0;
     order_must(run, "create", weir_outbox_create(&options, &outbox, &error), &error);
-    weir_outbox_set_fault_points(outbox, &shared->points);
+    weir_outbox_set_fault_points(outbox, &shared->rig.points);
     add_handler(run, outbox, &readers[ORDER_DEFAULT]);
     if (number == 0)
         add_handler(run, outbox, &readers[ORDER_AUDIT]);
     order_must(run, "start", weir_outbox_start(outbox, &error), &error);
-    while (!atomic_load(&shared->over) && atomic_load(&shared->stop[number]) == stop)
-        order_rest_us(5000);
+    while (!rig_must_leave(&run->rig) && atomic_load(&shared->stop[number]) == stop)
+        rig_rest_us(5000);
     if (weir_outbox_stop(outbox, WEIR_SECONDS(20)) != 0)
-        order_give_up(run, "a deliverer did not stop");
+        rig_give_up(&run->rig, "a deliverer did not stop");
     weir_outbox_destroy(outbox);
 }
 
 void order_deliver(struct order_run *run, uint32_t number)
 {
-    struct weir_db *db = order_open_db(run);
+    struct weir_db *db = rig_open_db(&run->rig);
 
-    while (!atomic_load(&run->shared->over)) {
+    while (!rig_must_leave(&run->rig)) {
         deliver_for_a_while(run, number, db);
         atomic_store(&run->shared->stopped[number],
                      atomic_load(&run->shared->stop[number]));

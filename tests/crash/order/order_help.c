@@ -15,14 +15,14 @@ struct helper {
 
 static void open_helper(struct helper *self, struct order_run *run)
 {
-    *self = (struct helper){.run = run, .db = order_open_db(run)};
+    *self = (struct helper){.run = run, .db = rig_open_db(&run->rig)};
     weir_error_clear(&self->error);
     order_must(run, "connect", weir_db_acquire(self->db, &self->connection, &self->error),
                &self->error);
     order_must(run, "open",
                weir_outbox_log_open(&self->log, self->connection, &self->error),
                &self->error);
-    self->log.points = &run->shared->points;
+    self->log.points = &run->shared->rig.points;
 }
 
 static void close_helper(struct helper *self)
@@ -36,8 +36,8 @@ static bool goes_on(struct helper *self, enum weir_status status)
 {
     if (!order_is_passing(self->run, status))
         order_must(self->run, "help", status, &self->error);
-    order_rest_us(1000);
-    return !atomic_load(&self->run->shared->over);
+    rig_rest_us(1000);
+    return !rig_must_leave(&self->run->rig);
 }
 
 static enum weir_status cut(struct helper *self)
@@ -58,30 +58,28 @@ static enum weir_status cut_behind_ack(struct helper *self)
     if (status == WEIR_OK)
         status = weir_connection_execute_text(
             self->connection, "SELECT pg_current_xact_id()", &self->error);
-    order_rest_us(2000);
+    rig_rest_us(2000);
     return status == WEIR_OK
                ? weir_pg_cut_make(self->connection, NULL, &made, &self->error)
                : status;
 }
 
-void order_cut(struct order_run *run, uint32_t number)
+void order_cut(struct order_run *run)
 {
     struct helper self;
 
-    (void)number;
     open_helper(&self, run);
     while (goes_on(&self, run->options->behind_ack ? cut_behind_ack(&self) : cut(&self)))
         continue;
     close_helper(&self);
 }
 
-void order_sweep(struct order_run *run, uint32_t number)
+void order_sweep(struct order_run *run)
 {
     struct weir_sweep_state state = {0};
     struct weir_sweep_report report;
     struct helper self;
 
-    (void)number;
     open_helper(&self, run);
     while (goes_on(&self,
                    self.log.ops->sweep(&self.log, self.db, &state, &report, &self.error)))

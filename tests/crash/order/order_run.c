@@ -1,6 +1,5 @@
 /*
- * order_run.c - see order_run.h. The test's process, which starts, disturbs and ends
- * the others.
+ * order_run.c - see order_run.h: the model of the rig.
  */
 #include "crash/order/order_run.h"
 
@@ -9,31 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "crash/order/order_shared.h"
 #include "db/clock.h"
-#include "kit/server/process.h"
 #include "outbox/queue/catalog.h"
 #include "weir/inspect.h"
 #include "weir/outbox.h"
-
-static pid_t start(struct order_run *self, uint32_t number,
-                   void (*work)(struct order_run *, uint32_t))
-{
-    pid_t parent = getpid();
-    pid_t pid = fork();
-
-    check(pid >= 0);
-    if (pid > 0)
-        return pid;
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() == parent)
-        work(self, number);
-    _exit(0);
-}
 
 void order_options_init(struct order_options *self, uint64_t seed, int64_t messages)
 {
@@ -48,79 +28,34 @@ void order_options_init(struct order_options *self, uint64_t seed, int64_t messa
     };
 }
 
-static void close_fixture(struct fixture *fixture)
+/* ---- processes --------------------------------------------------------------------- */
+
+static uint32_t first_deliverer(const struct order_run *self)
 {
-    weir_db_destroy(fixture->db);
-    fixture->db = NULL;
+    return self->options->writers;
 }
 
-static void reopen_fixture(struct fixture *fixture)
+static uint32_t first_cutter(const struct order_run *self)
 {
-    struct weir_db_options options = fixture_options(fixture);
-
-    fixture->db = fixture_open(fixture, &options);
+    return first_deliverer(self) + ORDER_DELIVERERS;
 }
 
-static void kill_all(pid_t *pids, uint32_t count)
+static void act(struct rig *rig)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (pids[i] != 0)
-            (void)process_end(pids[i], SIGKILL);
-        pids[i] = 0;
-    }
+    struct order_run *self = rig->state;
+
+    rig_be_ready(rig);
+    if (rig->slot < first_deliverer(self))
+        order_write(self, rig->slot);
+    else if (rig->slot < first_cutter(self))
+        order_deliver(self, rig->slot - first_deliverer(self));
+    else if (rig->slot < first_cutter(self) + self->options->cutters)
+        order_cut(self);
+    else
+        order_sweep(self);
 }
 
-/* A test that fails leaves nobody behind. */
-__attribute__((noreturn)) static void fail(struct order_run *self, const char *text)
-{
-    kill_all(self->writers, ORDER_WRITERS_MAX);
-    kill_all(self->deliverers, ORDER_DELIVERERS);
-    kill_all(self->helpers, ORDER_HELPERS_MAX);
-    reopen_fixture(self->fixture);
-    weir_test_fail(__FILE__, __LINE__, "WEIR_SEED=%" PRIu64 ": %s", self->options->seed,
-                   text);
-}
-
-/* Forget those that have ended, as they should. Returns how many have not. */
-static uint32_t look_after(struct order_run *self, pid_t *pids, uint32_t count)
-{
-    uint32_t left = 0;
-    int status = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        if (pids[i] != 0 && waitpid(pids[i], &status, WNOHANG) == pids[i]) {
-            pids[i] = 0;
-            if (status != 0) {
-                order_rest_us(100000); /* for the text of whoever was first */
-                fail(self,
-                     self->shared->troubled ? self->shared->trouble : "a process died");
-            }
-        }
-        left += pids[i] != 0;
-    }
-    return left;
-}
-
-static void check_trouble(struct order_run *self)
-{
-    (void)look_after(self, self->writers, ORDER_WRITERS_MAX);
-    (void)look_after(self, self->deliverers, ORDER_DELIVERERS);
-    (void)look_after(self, self->helpers, ORDER_HELPERS_MAX);
-}
-
-/* Processes that end by themselves. */
-static void await(struct order_run *self, pid_t *pids, uint32_t count,
-                  const char *trouble)
-{
-    int64_t end_ns = weir_clock_now_ns() + WEIR_SECONDS(120);
-
-    while (look_after(self, pids, count) > 0) {
-        check_trouble(self);
-        if (weir_clock_now_ns() > end_ns)
-            fail(self, trouble);
-        order_rest_us(2000);
-    }
-}
+/* ---- before ------------------------------------------------------------------------ */
 
 /* Triggers, where nobody counts for us. On MariaDB by a table that knows no
  * transactions, so that it has no locks that we would not have without it. */
@@ -145,7 +80,6 @@ static void prepare_tally(struct fixture *fixture, uint32_t outages)
  * process that serves "audit" may be late. */
 static void subscribe(struct fixture *fixture)
 {
-    static const char *const NAMES[DELIVERY_AUDIT_STREAMS] = {"default", "audit"};
     struct weir_connection *connection = fixture_take(fixture);
     struct weir_outbox_log log;
     struct weir_queue_row row;
@@ -155,7 +89,7 @@ static void subscribe(struct fixture *fixture)
     check_db(weir_catalog_find_queue(connection, ORDER_QUEUE, &row, &fixture->error),
              WEIR_OK);
     for (int i = 0; i < DELIVERY_AUDIT_STREAMS; i++)
-        check_db(weir_catalog_subscribe(&log, connection, &row, NAMES[i],
+        check_db(weir_catalog_subscribe(&log, connection, &row, ORDER_SUBSCRIPTIONS[i],
                                         WEIR_SERVED_BY_HANDLER, WEIR_START_BEGINNING, &id,
                                         &fixture->error),
                  WEIR_OK);
@@ -164,7 +98,7 @@ static void subscribe(struct fixture *fixture)
 
 static void prepare(struct order_run *self)
 {
-    struct fixture *fixture = self->fixture;
+    struct fixture *fixture = self->rig.fixture;
     struct weir_queue_options queue;
     struct weir_outbox_options options;
     struct weir_outbox *outbox;
@@ -181,10 +115,16 @@ static void prepare(struct order_run *self)
     weir_outbox_destroy(outbox);
 }
 
+/* ---- disturbances ------------------------------------------------------------------ */
+
 static void replace_deliverer(struct order_run *self, uint32_t number)
 {
-    (void)process_end(self->deliverers[number], SIGKILL);
-    self->deliverers[number] = start(self, number, order_deliver);
+    uint32_t slot = first_deliverer(self) + number;
+    bool at_order;
+    int64_t begin_us;
+
+    process_set_strike(&self->rig.processes, slot, SIGKILL, 0, &at_order, &begin_us);
+    rig_start(&self->rig, slot);
     self->result->killed++;
 }
 
@@ -195,7 +135,7 @@ static void disturb_deliverer(struct order_run *self, uint32_t number)
 
     if (atomic_load(&shared->stopped[number]) != atomic_load(&shared->stop[number]))
         return;
-    if (order_roll(self, 2) == 0) {
+    if (rig_roll(&self->rig, 2) == 0) {
         replace_deliverer(self, number);
     } else {
         atomic_fetch_add(&shared->stop[number], 1);
@@ -203,46 +143,26 @@ static void disturb_deliverer(struct order_run *self, uint32_t number)
     }
 }
 
-static bool all_is_delivered(const struct order_run *self)
+/* Of both subscriptions. */
+static int64_t count_undelivered(struct rig *rig)
 {
+    const struct order_run *self = rig->state;
+    int64_t committed = delivery_audit_committed(self->delivery_audit);
+    int64_t left = 0;
+
     for (int i = 0; i < DELIVERY_AUDIT_STREAMS; i++) {
-        if (delivery_audit_delivered(self->delivery_audit, i) <
-            delivery_audit_committed(self->delivery_audit))
-            return false;
+        int64_t delivered = delivery_audit_delivered(self->delivery_audit, i);
+
+        left += delivered < committed ? committed - delivered : 0;
     }
-    return true;
+    return left;
 }
 
 /* Nothing is in the log, and nothing set aside. */
 static bool all_is_swept(struct order_run *self)
 {
-    return fixture_ask(self->fixture, "SELECT count(*) FROM weir_log") == 0 &&
-           fixture_ask(self->fixture, "SELECT count(*) FROM weir_aside") == 0;
-}
-
-static int64_t deliveries(const struct order_run *self)
-{
-    return delivery_audit_delivered(self->delivery_audit, ORDER_DEFAULT) +
-           delivery_audit_delivered(self->delivery_audit, ORDER_AUDIT);
-}
-
-/* Wait until all of it is delivered, as long as there is progress. */
-static void wait_for_deliveries(struct order_run *self)
-{
-    int64_t since_ns = weir_clock_now_ns();
-    int64_t last = -1;
-
-    while (!all_is_delivered(self)) {
-        int64_t now = deliveries(self);
-
-        check_trouble(self);
-        if (now != last)
-            since_ns = weir_clock_now_ns();
-        else if (weir_clock_now_ns() - since_ns > self->options->wait_limit_ns)
-            return;
-        last = now;
-        order_rest_us(5000);
-    }
+    return fixture_ask(self->rig.fixture, "SELECT count(*) FROM weir_log") == 0 &&
+           fixture_ask(self->rig.fixture, "SELECT count(*) FROM weir_aside") == 0;
 }
 
 static void forget_slowness(struct order_run *self)
@@ -259,14 +179,14 @@ static void make_lull(struct order_run *self)
     forget_slowness(self);
     atomic_store(&self->shared->lull, true);
     while (atomic_load(&self->shared->busy) > 0) {
-        check_trouble(self);
-        order_rest_us(1000);
+        process_set_rest(&self->rig.processes, 1);
     }
-    wait_for_deliveries(self);
+    (void)rig_wait_while_less(&self->rig, count_undelivered,
+                              self->options->wait_limit_ns);
     end_ns = weir_clock_now_ns() + WEIR_SECONDS(4);
-    while (self->fixture->engine != WEIR_POSTGRESQL && !all_is_swept(self) &&
+    while (self->rig.fixture->engine != WEIR_POSTGRESQL && !all_is_swept(self) &&
            weir_clock_now_ns() < end_ns)
-        order_rest_us(20000);
+        process_set_rest(&self->rig.processes, 20);
     atomic_store(&self->shared->lull, false);
     self->result->lulls++;
 }
@@ -275,13 +195,13 @@ static void make_lull(struct order_run *self)
 static void disturb(struct order_run *self, uint32_t tick)
 {
     for (int i = 0; i < DELIVERY_AUDIT_STREAMS; i++) {
-        if (order_roll(self, 8) == 0)
+        if (rig_roll(&self->rig, 8) == 0)
             atomic_store(&self->shared->slow[i],
-                         (int32_t)order_roll(self, DELIVERY_AUDIT_PARTITIONS * 2) -
+                         (int32_t)rig_roll(&self->rig, DELIVERY_AUDIT_PARTITIONS * 2) -
                              DELIVERY_AUDIT_PARTITIONS);
     }
     if (!self->options->calm && tick % 10 == 9)
-        disturb_deliverer(self, order_roll(self, ORDER_DELIVERERS));
+        disturb_deliverer(self, rig_roll(&self->rig, ORDER_DELIVERERS));
 }
 
 static void supervise(struct order_run *self)
@@ -290,14 +210,13 @@ static void supervise(struct order_run *self)
     int64_t next = part;
 
     for (uint32_t tick = 0; !atomic_load(&self->shared->written); tick++) {
-        check_trouble(self);
         disturb(self, tick);
         if (self->options->lulls &&
             delivery_audit_committed(self->delivery_audit) >= next) {
             make_lull(self);
             next = delivery_audit_committed(self->delivery_audit) + part;
         }
-        order_rest_us(200000);
+        process_set_rest(&self->rig.processes, 200);
     }
 }
 
@@ -310,65 +229,77 @@ static void make_outages(struct order_run *self)
         int64_t next = options->messages * (self->result->outages + 1) /
                        (int64_t)(options->outages + 1);
 
-        while (delivery_audit_committed(self->delivery_audit) < next) {
-            check_trouble(self);
-            order_rest_us(2000);
-        }
+        while (delivery_audit_committed(self->delivery_audit) < next)
+            process_set_rest(&self->rig.processes, 2);
         if (options->outage != NULL) {
             options->outage(options->outage_argument);
         } else {
-            server_kill(self->fixture->server);
-            server_restart(self->fixture->server);
+            server_kill(self->rig.fixture->server);
+            server_restart(self->rig.fixture->server);
         }
         self->result->outages++;
         atomic_store(&self->shared->outages, self->result->outages);
     }
 }
 
-/* Of what has committed without anybody being told, too. */
-static void wait_until_drained(struct order_run *self)
+static void disturb_all(struct rig *rig)
 {
-    static const char *const NAMES[DELIVERY_AUDIT_STREAMS] = {"default", "audit"};
-    struct fixture *fixture = self->fixture;
-    int64_t end_ns = weir_clock_now_ns() + self->options->wait_limit_ns;
-    struct weir_outbox_options options;
-    struct weir_outbox *outbox;
+    struct order_run *self = rig->state;
 
-    reopen_fixture(fixture);
-    weir_outbox_options_init(&options);
-    options.db = fixture->db;
-    check_db(weir_outbox_create(&options, &outbox, &fixture->error), WEIR_OK);
-    for (int i = 0; i < DELIVERY_AUDIT_STREAMS; i++) {
-        bool drained = false;
-
-        while (!drained && weir_clock_now_ns() < end_ns) {
-            check_db(weir_outbox_read_drained(outbox, ORDER_QUEUE, NAMES[i], &drained,
-                                              &fixture->error),
-                     WEIR_OK);
-            order_rest_us(5000);
-        }
-    }
-    weir_outbox_destroy(outbox);
-    close_fixture(fixture);
+    if (self->options->outages > 0)
+        make_outages(self);
+    supervise(self);
 }
 
-static void end_all(struct order_run *self)
+/* ---- after ------------------------------------------------------------------------- */
+
+/* Writers leave by themselves. */
+static int64_t count_unwritten(struct rig *rig)
 {
-    await(self, self->writers, ORDER_WRITERS_MAX, "a writer does not end");
+    const struct order_run *self = rig->state;
+
+    return !atomic_load(&self->shared->written);
+}
+
+static void settle(struct rig *rig)
+{
+    struct order_run *self = rig->state;
+    struct fixture *fixture = rig->fixture;
+    struct weir_outbox_options options;
+
     forget_slowness(self);
-    wait_for_deliveries(self);
-    if (self->options->outages > 0)
-        wait_until_drained(self);
-    atomic_store(&self->shared->over, true);
-    await(self, self->deliverers, ORDER_DELIVERERS, "a deliverer does not end");
-    await(self, self->helpers, ORDER_HELPERS_MAX, "a helper does not end");
+    if (self->options->outages == 0)
+        return;
+    weir_outbox_options_init(&options);
+    options.db = fixture->db;
+    check_db(weir_outbox_create(&options, &self->outbox, &fixture->error), WEIR_OK);
+}
+
+/* What has committed without an answer, too: the outbox is asked. */
+static int64_t count_unfinished(struct rig *rig)
+{
+    struct order_run *self = rig->state;
+    struct fixture *fixture = rig->fixture;
+    int64_t left = count_undelivered(rig);
+
+    for (int i = 0; i < DELIVERY_AUDIT_STREAMS && left == 0 && self->outbox != NULL;
+         i++) {
+        bool drained = false;
+
+        check_db(weir_outbox_read_drained(self->outbox, ORDER_QUEUE,
+                                          ORDER_SUBSCRIPTIONS[i], &drained,
+                                          &fixture->error),
+                 WEIR_OK);
+        left += !drained;
+    }
+    return left;
 }
 
 static int64_t passes(const struct order_shared *shared, const char *name)
 {
-    for (uint32_t i = 0; i < shared->points.armed_count; i++) {
-        if (strcmp(shared->points.armed[i].name, name) == 0)
-            return (int64_t)atomic_load(&shared->points.armed[i].passed);
+    for (uint32_t i = 0; i < shared->rig.points.armed_count; i++) {
+        if (strcmp(shared->rig.points.armed[i].name, name) == 0)
+            return (int64_t)atomic_load(&shared->rig.points.armed[i].passed);
     }
     return 0;
 }
@@ -379,17 +310,19 @@ static void count(struct order_run *self)
 
     if (self->options->outages > 0)
         return;
-    if (self->fixture->engine != WEIR_POSTGRESQL) {
-        result->removed = fixture_ask(self->fixture, "SELECT removed FROM weir_tally");
-        result->aside = fixture_ask(self->fixture, "SELECT aside FROM weir_tally");
+    if (self->rig.fixture->engine != WEIR_POSTGRESQL) {
+        result->removed =
+            fixture_ask(self->rig.fixture, "SELECT removed FROM weir_tally");
+        result->aside = fixture_ask(self->rig.fixture, "SELECT aside FROM weir_tally");
     } else {
         result->emptied = passes(self->shared, "sweep.truncated");
         result->removed =
-            fixture_ask(self->fixture, "SELECT last_value - (SELECT count(*) FROM "
-                                       "weir_log) FROM weir_log_id");
-        result->aside = fixture_ask(
-            self->fixture, "SELECT coalesce((SELECT n_tup_ins FROM pg_stat_user_tables"
-                           " WHERE relname = 'weir_aside'), 0)");
+            fixture_ask(self->rig.fixture, "SELECT last_value - (SELECT count(*) FROM "
+                                           "weir_log) FROM weir_log_id");
+        result->aside =
+            fixture_ask(self->rig.fixture,
+                        "SELECT coalesce((SELECT n_tup_ins FROM pg_stat_user_tables"
+                        " WHERE relname = 'weir_aside'), 0)");
     }
 }
 
@@ -399,60 +332,73 @@ static bool linger(void *argument, const char *name)
     enum { ONE_IN = 4, LONGEST_US = 30000 };
 
     if (strcmp(name, argument) == 0 && weir_clock_random() % ONE_IN == 0)
-        order_rest_us((uint32_t)(weir_clock_random() % LONGEST_US));
+        rig_rest_us((uint32_t)(weir_clock_random() % LONGEST_US));
     return false;
 }
 
-static struct order_shared *make_shared(const struct order_options *options)
+static void plan(struct rig *rig)
 {
-    struct order_shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
-                                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct order_run *self = rig->state;
+    const struct order_options *options = self->options;
+    struct weir_fault_points *points = &rig->shared->points;
 
-    check(shared != MAP_FAILED);
-    weir_fault_points_init(&shared->points);
-    weir_fault_points_arm(&shared->points, "sweep.truncated", UINT64_MAX); /* counts */
+    weir_fault_points_arm(points, "sweep.truncated", UINT64_MAX); /* counts */
     if (options->plant != NULL)
-        weir_fault_points_arm(&shared->points, options->plant, 1);
+        weir_fault_points_arm(points, options->plant, 1);
     if (options->linger != NULL)
-        weir_fault_points_set_oracle(&shared->points, linger,
-                                     (void *)(uintptr_t)options->linger);
+        weir_fault_points_set_oracle(points, linger, (void *)(uintptr_t)options->linger);
     for (int i = 0; i < DELIVERY_AUDIT_STREAMS; i++)
-        atomic_store(&shared->slow[i], (int32_t)(order_mix(options->seed + (uint64_t)i) %
-                                                 DELIVERY_AUDIT_PARTITIONS));
-    return shared;
+        atomic_store(
+            &self->shared->slow[i],
+            (int32_t)(rig_mix(options->seed + (uint64_t)i) % DELIVERY_AUDIT_PARTITIONS));
+    self->delivery_audit =
+        delivery_audit_create((size_t)(options->messages + options->large * 32) * 2);
+    prepare(self);
+}
+
+static void audit(struct rig *rig)
+{
+    struct order_run *self = rig->state;
+
+    weir_outbox_destroy(self->outbox);
+    delivery_audit_judge(self->delivery_audit, &self->result->verdict);
+    count(self);
+    delivery_audit_destroy(self->delivery_audit);
 }
 
 void order_run(struct fixture *fixture, const struct order_options *options,
                struct order_result *out)
 {
-    struct order_run self = {
-        .fixture = fixture, .options = options, .result = out, .chance = options->seed};
-    int64_t begin_ns = weir_clock_now_ns();
+    struct order_shared *shared = rig_share(sizeof *shared);
+    struct order_run self = {.options = options, .result = out, .shared = shared};
+    struct rig_counts counts;
+    const struct rig_model model = {
+        .slots =
+            options->writers + ORDER_DELIVERERS + options->cutters + options->sweepers,
+        .writers = options->writers,
+        .together = PROCESS_SET_PROCESS_SLOTS_MAX,
+        .may_leave = true,
+        .plan = plan,
+        .act = act,
+        .audit = audit,
+        .trial = disturb_all,
+        .settle = settle,
+        .unwritten = count_unwritten,
+        .unfinished = count_unfinished,
+    };
 
     *out = (struct order_result){0};
-    check(options->writers <= ORDER_WRITERS_MAX &&
-          options->cutters + options->sweepers <= ORDER_HELPERS_MAX);
-    self.shared = make_shared(options);
-    self.delivery_audit =
-        delivery_audit_create((size_t)(options->messages + options->large * 32) * 2);
-    prepare(&self);
-    close_fixture(fixture);
-    for (uint32_t i = 0; i < ORDER_DELIVERERS; i++)
-        self.deliverers[i] = start(&self, i, order_deliver);
-    for (uint32_t i = 0; i < options->cutters + options->sweepers; i++)
-        self.helpers[i] = start(&self, i, i < options->cutters ? order_cut : order_sweep);
-    for (uint32_t i = 0; i < options->writers; i++)
-        self.writers[i] = start(&self, i, order_write);
-    if (options->outages > 0)
-        make_outages(&self);
-    supervise(&self);
-    end_all(&self);
-    delivery_audit_judge(self.delivery_audit, &out->verdict);
-    count(&self);
-    reopen_fixture(fixture);
-    delivery_audit_destroy(self.delivery_audit);
-    (void)munmap(self.shared, sizeof *self.shared);
-    out->took_ns = weir_clock_now_ns() - begin_ns;
+    check(model.slots <= PROCESS_SET_PROCESS_SLOTS_MAX);
+    self.rig = (struct rig){
+        .model = &model,
+        .options = {.seed = options->seed, .wait_limit_ns = options->wait_limit_ns},
+        .state = &self,
+        .fixture = fixture,
+        .shared = &shared->rig,
+        .counts = &counts};
+    rig_run(&self.rig);
+    (void)munmap(shared, sizeof *shared);
+    out->took_ns = counts.took_ns;
 }
 
 void order_print(const struct fixture *fixture, const struct order_options *options,

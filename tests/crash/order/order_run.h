@@ -26,9 +26,9 @@
 
 struct order_options {
     uint64_t seed;
-    int64_t messages;  /* committed, about; the end of a transaction is waited for */
-    int64_t large;     /* messages of a very large transaction */
-    uint32_t writers;  /* up to 16 */
+    int64_t messages; /* committed, about; the end of a transaction is waited for */
+    int64_t large;    /* messages of a very large transaction */
+    uint32_t writers;
     uint32_t cutters;  /* more processes that cut */
     uint32_t sweepers; /* and that sweep all the time; up to 8 of both */
     bool in_sql;       /* every second writer enqueues by weir_enqueue() of SQL */

@@ -17,9 +17,9 @@ enum {
 /* Inside a transaction. On SQLite everybody waits for it. */
 static void linger(struct order_run *self, uint32_t us_max)
 {
-    uint32_t us = order_roll(self, us_max);
+    uint32_t us = rig_roll(&self->rig, us_max);
 
-    order_rest_us(self->fixture->engine == WEIR_SQLITE ? us / 50 : us);
+    rig_rest_us(self->rig.fixture->engine == WEIR_SQLITE ? us / 50 : us);
 }
 
 struct writer {
@@ -36,12 +36,12 @@ struct writer {
 
 static size_t roll_size(struct order_run *run)
 {
-    uint32_t luck = order_roll(run, 1000);
+    uint32_t luck = rig_roll(&run->rig, 1000);
     size_t head = sizeof(struct delivery_audit_note);
 
     if (luck == 0)
         return PAYLOAD_MAX;
-    return luck < 20 ? head + order_roll(run, 4000) : head + order_roll(run, 64);
+    return luck < 20 ? head + rig_roll(&run->rig, 4000) : head + rig_roll(&run->rig, 64);
 }
 
 /* One after the other; a transaction by itself is one of them. */
@@ -63,7 +63,7 @@ static enum weir_status write_batch(struct writer *self,
     struct order_run *run = self->run;
 
     for (uint32_t i = 0; i < count; i++) {
-        int32_t partition = (int32_t)order_roll(run, DELIVERY_AUDIT_PARTITIONS);
+        int32_t partition = (int32_t)rig_roll(&run->rig, DELIVERY_AUDIT_PARTITIONS);
         char *payload = self->payloads + (size_t)i * PAYLOAD_MAX;
         struct delivery_audit_note note =
             delivery_audit_write(run->delivery_audit, self->transaction, partition);
@@ -100,7 +100,7 @@ static enum weir_status write_many(struct writer *self, uint32_t count, uint32_t
 /* The transaction has a number long before it has a message. */
 static enum weir_status write_late(struct writer *self)
 {
-    const char *text = self->run->fixture->engine == WEIR_POSTGRESQL
+    const char *text = self->run->rig.fixture->engine == WEIR_POSTGRESQL
                            ? "SELECT pg_current_xact_id()"
                            : "DELETE FROM {p}_meta WHERE name = 'nobody'";
     enum weir_status status =
@@ -144,7 +144,7 @@ static enum weir_status write_sleepily(struct writer *self)
 static enum weir_status write_body(struct writer *self, bool *keep)
 {
     struct order_run *run = self->run;
-    uint32_t luck = order_roll(run, 1000);
+    uint32_t luck = rig_roll(&run->rig, 1000);
 
     *keep = true;
     if (luck < 450)
@@ -163,8 +163,8 @@ static enum weir_status write_body(struct writer *self, bool *keep)
         return write_and_undo(self);
     if (luck < 996)
         return write_many(self, order_roll_between(run, 20, 120), 40, 1000);
-    *keep = order_roll(run, 4) > 0;
-    return write_many(self, (uint32_t)run->options->large + order_roll(run, 1000),
+    *keep = rig_roll(&run->rig, 4) > 0;
+    return write_many(self, (uint32_t)run->options->large + rig_roll(&run->rig, 1000),
                       BATCH_ROWS, 20000);
 }
 
@@ -191,7 +191,7 @@ static void connect_anew(struct writer *self)
     while ((status = weir_db_acquire(self->db, &self->connection, &self->error)) !=
                WEIR_OK &&
            order_is_passing(run, status) && !atomic_load(&run->shared->written))
-        order_rest_us(5000);
+        rig_rest_us(5000);
     if (!atomic_load(&run->shared->written))
         order_must(run, "connect", status, &self->error);
 }
@@ -245,14 +245,14 @@ static void write_all(struct writer *self)
         if (!atomic_load(&shared->lull)) {
             self->transaction = delivery_audit_begin(run->delivery_audit);
             if (self->transaction == 0)
-                order_give_up(run, "the ledger is full");
-            if (order_roll(run, 5) == 0)
+                rig_give_up(&run->rig, "the ledger is full");
+            if (rig_roll(&run->rig, 5) == 0)
                 write_alone(self);
             else
                 write_transaction(self);
         }
         atomic_fetch_sub(&shared->busy, 1);
-        order_rest_us(atomic_load(&shared->lull) ? 2000 : order_roll(run, 2000));
+        rig_rest_us(atomic_load(&shared->lull) ? 2000 : rig_roll(&run->rig, 2000));
     }
 }
 
@@ -262,14 +262,14 @@ void order_write(struct order_run *run, uint32_t number)
     struct weir_outbox_options options;
     size_t size = (size_t)BATCH_ROWS * PAYLOAD_MAX;
 
-    run->chance = order_mix(run->options->seed ^ (number + 1) * 1000003U);
+    run->rig.chance = rig_mix(run->options->seed ^ (number + 1) * 1000003U);
     weir_error_clear(&self.error);
     self.payloads = mmap(NULL, size, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (self.payloads == MAP_FAILED)
-        order_give_up(run, "no memory for payloads");
+        rig_give_up(&run->rig, "no memory for payloads");
     weir_outbox_options_init(&options);
-    options.db = order_open_db(run);
+    options.db = rig_open_db(&run->rig);
     options.stats_interval_ns = 0;
     order_must(run, "create", weir_outbox_create(&options, &self.outbox, &self.error),
                &self.error);
@@ -278,7 +278,7 @@ void order_write(struct order_run *run, uint32_t number)
                &self.error);
     self.in_sql = run->options->in_sql && number % 2 == 1;
     if (self.in_sql && !sql_producer_prepare(self.connection))
-        order_give_up(run, "the extension for SQLite cannot be loaded");
+        rig_give_up(&run->rig, "the extension for SQLite cannot be loaded");
     write_all(&self);
     weir_db_release(self.db, self.connection);
     weir_outbox_destroy(self.outbox);

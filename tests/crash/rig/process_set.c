@@ -13,12 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "crash/order/order_shared.h"
+#include "crash/rig/rig.h"
 #include "db/clock.h"
 #include "db/db.h"
 
 /* An order that is not obeyed by then is withdrawn. */
-enum { ORDER_MS_MAX = 1500 };
+enum { ORDER_MS_MAX = 1500, AWAIT_S = 120 };
 
 /* ---- beginning and end ------------------------------------------------------------- */
 
@@ -73,7 +73,7 @@ fail_of_trouble(struct process_set *self,
 {
     char text[64];
 
-    order_rest_us(100000); /* for the text of whoever was first */
+    rig_rest_us(100000); /* for the text of whoever was first */
     (void)snprintf(text, sizeof text, "the process of seat %d died, status %#x",
                    (int)(process_slot - self->process_slots), (unsigned)status);
     process_set_fail(self, self->board->troubled ? self->board->trouble : text);
@@ -88,7 +88,8 @@ void process_set_check(struct process_set *self)
         if (process_slot->pid != 0 &&
             waitpid(process_slot->pid, &status, WNOHANG) == process_slot->pid) {
             process_slot->pid = 0;
-            fail_of_trouble(self, process_slot, status);
+            if (status != 0 || !self->may_leave)
+                fail_of_trouble(self, process_slot, status);
         }
     }
 }
@@ -96,14 +97,15 @@ void process_set_check(struct process_set *self)
 void process_set_await(struct process_set *self, uint32_t number, const char *trouble)
 {
     struct process_set_process_slot *process_slot = &self->process_slots[number];
-    int64_t end_ns = weir_clock_now_ns() + WEIR_SECONDS(60);
+    int64_t end_ns = weir_clock_now_ns() + WEIR_SECONDS(AWAIT_S);
     int status = 0;
 
-    while (waitpid(process_slot->pid, &status, WNOHANG) != process_slot->pid) {
+    while (process_slot->pid != 0 &&
+           waitpid(process_slot->pid, &status, WNOHANG) != process_slot->pid) {
         if (weir_clock_now_ns() > end_ns)
             process_set_fail(self, trouble);
         process_set_let_go_on(self, false); /* it may wait for one of them */
-        order_rest_us(2000);
+        rig_rest_us(2000);
     }
     process_slot->pid = 0;
     if (status != 0)
@@ -117,7 +119,7 @@ void process_set_rest(struct process_set *self, uint32_t ms)
     do {
         process_set_check(self);
         process_set_let_go_on(self, false);
-        order_rest_us(5000);
+        rig_rest_us(5000);
     } while (weir_clock_now_ns() < end_ns);
 }
 
@@ -168,7 +170,7 @@ bool process_set_blocks_everybody(struct process_set *self)
     for (int i = 0; i < 20; i++) {
         if (fixture_is_unlocked(self->fixture, NULL))
             return false;
-        order_rest_us(5000);
+        rig_rest_us(5000);
     }
     return true;
 }
@@ -187,7 +189,7 @@ static bool is_struck(struct process_set *self,
         if (weir_clock_now_ns() > end_ns)
             return false;
         process_set_let_go_on(self, false);
-        order_rest_us(500);
+        rig_rest_us(500);
     }
     if (WIFSTOPPED(status) && WSTOPSIG(status) == signal_number)
         return true;

@@ -31,7 +31,7 @@
 #include "kit/db/engines.h"
 #include "weir/db.h"
 
-enum { PROCESS_SET_PROCESS_SLOTS_MAX = 16, PROCESS_SET_TROUBLE_SIZE = 512 };
+enum { PROCESS_SET_PROCESS_SLOTS_MAX = 32, PROCESS_SET_TROUBLE_SIZE = 512 };
 
 /* In memory that all processes share. */
 struct process_set_board {
@@ -51,7 +51,8 @@ struct process_set {
     struct process_set_board *board;
     uint64_t seed;
     uint32_t process_slot_count;
-    void *state; /* of these two */
+    bool may_leave; /* one that ends well without being told is no failure */
+    void *state;    /* of these two */
     void (*live)(void *state,
                  uint32_t process_slot); /* in the process, which ends with it */
     void (*goes_on)(
@@ -89,7 +90,7 @@ uint32_t process_set_lying(const struct process_set *self);
 /* On SQLite: one that lies may be in the middle of writing, and then nobody can. */
 bool process_set_blocks_everybody(struct process_set *self);
 
-/* Told to end: within a minute, and well. */
+/* Told to end: within two minutes, and well. */
 void process_set_await(struct process_set *self, uint32_t process_slot,
                        const char *trouble);
 

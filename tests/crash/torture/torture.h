@@ -48,7 +48,7 @@
 #include <stdint.h>
 
 #include "crash/rig/delivery_audit.h"
-#include "kit/db/engines.h"
+#include "crash/rig/rig.h"
 
 /* Bugs that the audit must find. */
 enum torture_plant {
@@ -82,31 +82,18 @@ enum torture_rule {
 };
 
 struct torture_options {
-    uint64_t seed;
-    uint32_t faults;  /* of processes and the server */
-    uint32_t outages; /* of them, of the server, which is the test's own */
-    uint32_t ends;    /* and so many consumers end in good order and are replaced */
+    struct rig_options rig; /* work: messages that are committed meanwhile, at least */
     uint32_t
         stands; /* times that a consumer stands still at a named point, and nothing else
                          happens until the others have gone on; not on SQLite */
-    int64_t messages; /* are committed meanwhile, at least */
-    int64_t lease_ns;
     uint32_t attempts_max; /* of both queues */
     enum torture_plant plant;
-    const char *place;     /* faults happen at this point only; NULL: anywhere */
-    int signal;            /* all faults of processes are this one; 0: both kinds */
-    int64_t wait_limit_ns; /* to wait until everything is delivered */
+    const char *place; /* faults happen at this point only; NULL: anywhere */
 };
 
 struct torture_result {
     struct delivery_audit_verdict verdict; /* T1 */
-    uint32_t kills;
-    uint32_t stops;
-    uint32_t brief_stops; /* of them, shorter than a lease: they would have stopped
-                             everybody */
-    uint32_t outages;
-    uint32_t ends;
-    uint32_t at_places;   /* kills and stops at a named point */
+    struct rig_counts rig;
     uint32_t processes;   /* that have consumed */
     int64_t records;      /* messages given to handlers */
     int64_t repeats;      /* of leased handlers */
@@ -119,7 +106,6 @@ struct torture_result {
     int64_t broken[TORTURE_RULES]; /* how often, each rule */
     int64_t violations;            /* the sum */
     char first[DELIVERY_AUDIT_TEXT_SIZE];
-    int64_t took_ns;
 };
 
 /* So many faults; where there is a server, each tenth is on it. */

@@ -136,7 +136,7 @@ static const struct weir_sql SQL_MOVES = {
 
 static void read_moves(struct audit *self)
 {
-    struct fixture *fixture = self->run->fixture;
+    struct fixture *fixture = self->run->rig.fixture;
     struct weir_connection *connection = fixture_take(fixture);
     size_t room = (size_t)fixture_ask(fixture, "SELECT count(*) FROM heard");
     struct weir_rows rows;
@@ -431,7 +431,7 @@ static int64_t audit_lane(struct audit *audit, int lane)
 /* A file that processes were killed on in the middle of writing. */
 static void audit_file(struct audit *self)
 {
-    struct fixture *fixture = self->run->fixture;
+    struct fixture *fixture = self->run->rig.fixture;
 
     if (fixture->engine == WEIR_SQLITE &&
         fixture_ask(fixture, "SELECT count(*) FROM pragma_integrity_check"
@@ -457,7 +457,7 @@ static void audit_delivery_audit(struct audit *self)
 /* T7, T9. */
 static void audit_letters(struct audit *self)
 {
-    struct fixture *fixture = self->run->fixture;
+    struct fixture *fixture = self->run->rig.fixture;
     int64_t answered =
         fixture_ask(fixture, "SELECT count(*) FROM weir_dead_letter WHERE NOT" BY_DEATHS);
     int64_t unmarked;
@@ -481,7 +481,7 @@ static void audit_letters(struct audit *self)
 /* T6. */
 static void audit_effects(struct audit *self, int64_t wanted)
 {
-    struct fixture *fixture = self->run->fixture;
+    struct fixture *fixture = self->run->rig.fixture;
     int64_t repeated = effects_repeated(fixture);
 
     self->result->effects = effects_count(fixture);

@@ -21,7 +21,7 @@ void torture_blame_init(struct torture_blame *self, const struct torture *run,
 
     *self = (struct torture_blame){.faults = run->shared->faults,
                                    .fault_count = count,
-                                   .lease_us = run->options->lease_ns / 1000,
+                                   .lease_us = run->options->rig.lease_ms * 1000,
                                    .repeats = allocate(room, sizeof *self->repeats),
                                    .explained = allocate(count, sizeof *self->explained),
                                    .explained_count =

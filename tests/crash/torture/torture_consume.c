@@ -1,14 +1,13 @@
 /*
- * torture_consume.c - a process that serves both queues, from its start until SIGTERM,
- * or until it is killed. What its handlers are given is noted before they do anything
- * else.
+ * torture_consume.c - a process that serves both queues, from its start until it must
+ * leave, or until it is killed. What its handlers are given is noted before they do
+ * anything else.
  */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "crash/order/order_shared.h"
 #include "crash/torture/torture_shared.h"
 #include "db/connection.h"
 #include "kit/outbox/effects.h"
@@ -46,10 +45,10 @@ static void note(const struct reader *self, const struct weir_message *message)
     struct torture_record *record;
 
     if (slot >= TORTURE_RECORDS_MAX)
-        torture_give_up(self->run, "there is no room for more records");
+        rig_give_up(&self->run->rig, "there is no room for more records");
     record = &shared->records[slot];
     record->lane = (uint8_t)torture_lane(self->stream, self->queue, message->partition);
-    record->process = self->run->process;
+    record->process = self->run->rig.process;
     if (is_planted(self, TORTURE_WRONG_PROCESS, message))
         record->process = TORTURE_NOBODY;
     record->seq = message->seq;
@@ -67,12 +66,12 @@ static void note(const struct reader *self, const struct weir_message *message)
 /* The same message takes the same time wherever it comes. */
 static void work(const struct reader *self, const struct weir_message *message)
 {
-    uint64_t luck = order_mix(self->run->options->seed ^ (uint64_t)message->seq << 8 ^
-                              (uint64_t)message->partition);
+    uint64_t luck = rig_mix(self->run->options->rig.seed ^ (uint64_t)message->seq << 8 ^
+                            (uint64_t)message->partition);
 
     note(self, message);
-    if (self->run->fixture->engine != WEIR_SQLITE || self->queue == TORTURE_LEASED)
-        order_rest_us((uint32_t)(luck % HANDLING_US_MAX));
+    if (self->run->rig.fixture->engine != WEIR_SQLITE || self->queue == TORTURE_LEASED)
+        rig_rest_us((uint32_t)(luck % HANDLING_US_MAX));
 }
 
 static enum weir_outcome on_message(struct weir_context *context, void *state,
@@ -164,9 +163,9 @@ static void knock(const struct torture *run, struct weir_db *db)
     if (weir_db_acquire(db, &connection, &error) != WEIR_OK)
         return;
     if (weir_connection_execute(connection, &SQL_KNOCK,
-                                VALUES(weir_integer(run->process)), NULL,
+                                VALUES(weir_integer(run->rig.process)), NULL,
                                 &error) != WEIR_OK)
-        order_rest_us(10000);
+        rig_rest_us(10000);
     weir_db_release(db, connection);
 }
 
@@ -176,21 +175,21 @@ static void *watch(void *argument)
 {
     struct torture *run = argument;
     struct weir_db *db =
-        run->fixture->engine != WEIR_SQLITE ? torture_open_db(run) : NULL;
-    int64_t most_us = run->options->lease_ns / 1000 / 5;
+        run->rig.fixture->engine != WEIR_SQLITE ? rig_open_db(&run->rig) : NULL;
+    int64_t most_us = run->options->rig.lease_ms * 1000 / 5;
     int64_t before_us = process_set_now_us();
 
     for (;;) {
         int64_t now_us;
 
-        order_rest_us(10000);
+        rig_rest_us(10000);
         if (db != NULL)
             knock(run, db);
         now_us = process_set_now_us();
         if (now_us - before_us > most_us)
             (void)torture_add_fault(run->shared,
                                     &(struct torture_fault){.kind = TORTURE_HELD_UP,
-                                                            .process = run->process,
+                                                            .process = run->rig.process,
                                                             .begin_us = before_us,
                                                             .end_us = now_us});
         before_us = now_us;
@@ -203,22 +202,19 @@ static void start_watch(struct torture *run)
     pthread_t thread;
 
     if (pthread_create(&thread, NULL, watch, run) != 0)
-        torture_give_up(run, "no thread");
+        rig_give_up(&run->rig, "no thread");
     (void)pthread_detach(thread);
 }
 
 /* ---- serving ----------------------------------------------------------------------- */
 
-/* Try again while the world is to blame. */
+/* Try again while that may help. */
 static bool failed(struct consumer *self, const char *what, enum weir_status status,
                    const struct weir_error *error)
 {
-    if (status == WEIR_OK)
+    if (rig_went_well(&self->run->rig, what, status, error))
         return false;
-    if (weir_status_class(status) != WEIR_CLASS_RETRY)
-        torture_give_up(self->run, "%s: %s: %s", what, weir_status_name(status),
-                        error->text);
-    order_rest_us(5000);
+    rig_rest_us(5000);
     return true;
 }
 
@@ -238,6 +234,7 @@ static void choose_handler(const struct reader *reader,
 static void add_handler(struct consumer *self, struct reader *reader)
 {
     struct weir_tuning tuning = weir_tuning_of(WEIR_PROFILE_LOW_LATENCY, WEIR_KIND_LANE);
+    int64_t lease_ms = self->run->options->rig.lease_ms;
     struct weir_handler_options options;
     struct weir_error error;
 
@@ -250,8 +247,8 @@ static void add_handler(struct consumer *self, struct reader *reader)
     options.subscription = TORTURE_SUBSCRIPTIONS[reader->stream];
     options.state = reader;
     options.tuning = &tuning;
-    options.lease.duration_ns = self->run->options->lease_ns;
-    options.lease.headroom_ns = self->run->options->lease_ns / 5;
+    options.lease.duration_ns = WEIR_MILLISECONDS(lease_ms);
+    options.lease.headroom_ns = WEIR_MILLISECONDS(lease_ms) / 5;
     choose_handler(reader, &options);
     while (failed(self, "add handler",
                   weir_outbox_add_handler(self->outbox, &options, &error), &error))
@@ -276,7 +273,7 @@ static void start(struct consumer *self, struct weir_db *db, struct reader *read
     while (failed(self, "create", weir_outbox_create(&options, &self->outbox, &error),
                   &error))
         continue;
-    weir_outbox_set_fault_points(self->outbox, &run->shared->points);
+    weir_outbox_set_fault_points(self->outbox, &run->shared->rig.points);
     for (int i = 0; i < TORTURE_QUEUES * DELIVERY_AUDIT_STREAMS; i++) {
         readers[i] =
             (struct reader){run, i / DELIVERY_AUDIT_STREAMS, i % DELIVERY_AUDIT_STREAMS};
@@ -291,20 +288,17 @@ void torture_consume(struct torture *run)
     struct consumer self = {.run = run};
     struct reader readers[TORTURE_QUEUES * DELIVERY_AUDIT_STREAMS];
     struct weir_db *db;
-    sigset_t wanted;
-    int got;
 
-    sigemptyset(&wanted);
-    sigaddset(&wanted, SIGTERM);
-    (void)pthread_sigmask(SIG_BLOCK, &wanted, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
+    atomic_fetch_add(&run->shared->consumers, 1);
     start_watch(run);
-    db = torture_open_db(run);
+    db = rig_open_db(&run->rig);
     start(&self, db, readers);
-    atomic_store(&run->shared->ready[run->process_slot], run->process + 1);
-    (void)sigwait(&wanted, &got);
+    rig_be_ready(&run->rig);
+    while (!rig_must_leave(&run->rig))
+        rig_rest_us(5000);
     if (weir_outbox_stop(self.outbox, WEIR_SECONDS(STOP_S)) != 0)
-        torture_give_up(run, "a consumer does not stop");
+        rig_give_up(&run->rig, "a consumer does not stop");
     weir_outbox_destroy(self.outbox);
     weir_db_destroy(db);
 }

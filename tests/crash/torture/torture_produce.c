@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "crash/order/order_shared.h"
 #include "crash/torture/torture_shared.h"
 #include "db/connection.h"
 #include "kit/db/adopted.h"
@@ -38,8 +37,8 @@ static bool is_passing(enum weir_status status)
 static void must(struct producer *self, const char *what, enum weir_status status)
 {
     if (status != WEIR_OK && !is_passing(status))
-        torture_give_up(self->run, "%s: %s: %s", what, weir_status_name(status),
-                        self->error.text);
+        rig_give_up(&self->run->rig, "%s: %s: %s", what, weir_status_name(status),
+                    self->error.text);
 }
 
 static void pass(struct producer *self, const char *place)
@@ -50,9 +49,9 @@ static void pass(struct producer *self, const char *place)
 /* Inside a transaction. On SQLite everybody waits for it. */
 static void linger(struct producer *self)
 {
-    uint32_t us = torture_roll(self->run, 30000);
+    uint32_t us = rig_roll(&self->run->rig, 30000);
 
-    order_rest_us(self->run->fixture->engine == WEIR_SQLITE ? us / 30 : us);
+    rig_rest_us(self->run->rig.fixture->engine == WEIR_SQLITE ? us / 30 : us);
 }
 
 /* ---- messages ---------------------------------------------------------------------- */
@@ -70,7 +69,7 @@ static void make_drafts(struct producer *self, int queue, uint32_t count)
     struct torture *run = self->run;
 
     for (uint32_t i = 0; i < count; i++) {
-        int32_t partition = (int32_t)torture_roll(run, TORTURE_PARTITIONS);
+        int32_t partition = (int32_t)rig_roll(&run->rig, TORTURE_PARTITIONS);
         struct delivery_audit_note note =
             delivery_audit_write(run->delivery_audit, self->transaction,
                                  queue * TORTURE_PARTITIONS + partition);
@@ -81,7 +80,7 @@ static void make_drafts(struct producer *self, int queue, uint32_t count)
             .type = "text",
             .payload = self->payloads[i],
             .payload_size =
-                sizeof note + torture_roll(run, PAYLOAD_SIZE - (uint32_t)sizeof note)};
+                sizeof note + rig_roll(&run->rig, PAYLOAD_SIZE - (uint32_t)sizeof note)};
     }
     for (uint32_t i = 0; run->options->plant == TORTURE_ENQUEUE_INVERTED && i < count / 2;
          i++)
@@ -102,11 +101,11 @@ static enum weir_status write_some(struct producer *self,
                                    struct weir_connection *connection)
 {
     struct torture *run = self->run;
-    uint32_t most = torture_roll(run, 10) == 0 ? MESSAGES_MAX : 5;
+    uint32_t most = rig_roll(&run->rig, 10) == 0 ? MESSAGES_MAX : 5;
     enum weir_status status = WEIR_OK;
 
     for (int queue = 0; queue < TORTURE_QUEUES && status == WEIR_OK; queue++) {
-        status = write_to(self, connection, queue, 1 + torture_roll(run, most));
+        status = write_to(self, connection, queue, 1 + rig_roll(&run->rig, most));
         pass(self, "producer.written");
         if (connection != NULL)
             linger(self);
@@ -118,7 +117,7 @@ static enum weir_status write_some(struct producer *self,
 
 static _Atomic uint32_t *committing(struct producer *self)
 {
-    return &self->run->shared->transaction[self->run->process_slot];
+    return &self->run->shared->transaction[self->run->rig.slot];
 }
 
 static void begin_commit(struct producer *self)
@@ -141,10 +140,10 @@ static void end_commit(struct producer *self, enum weir_status status)
 static void write_alone(struct producer *self)
 {
     struct torture *run = self->run;
-    int queue = (int)torture_roll(run, TORTURE_QUEUES);
+    int queue = (int)rig_roll(&run->rig, TORTURE_QUEUES);
 
     begin_commit(self);
-    end_commit(self, write_to(self, NULL, queue, 1 + torture_roll(run, 5)));
+    end_commit(self, write_to(self, NULL, queue, 1 + rig_roll(&run->rig, 5)));
 }
 
 static enum weir_status write_inside(struct producer *self,
@@ -165,7 +164,7 @@ static enum weir_status write_inside(struct producer *self,
 
 static void write_on(struct producer *self, struct weir_connection *connection)
 {
-    bool keep = torture_roll(self->run, 6) > 0;
+    bool keep = rig_roll(&self->run->rig, 6) > 0;
     enum weir_status status = write_inside(self, connection);
 
     must(self, "write", status);
@@ -200,7 +199,7 @@ static void commit_adopted(struct producer *self, struct weir_connection *connec
 
 static void write_adopted_on(struct producer *self, struct weir_connection *connection)
 {
-    bool keep = torture_roll(self->run, 6) > 0;
+    bool keep = rig_roll(&self->run->rig, 6) > 0;
     enum weir_status status;
 
     if (!effects_run(connection, "BEGIN"))
@@ -218,7 +217,7 @@ static void write_adopted(struct producer *self)
 {
     struct adopted adopted;
     enum weir_status status =
-        adopted_open(&adopted, self->run->fixture, self->db, &self->error);
+        adopted_open(&adopted, self->run->rig.fixture, self->db, &self->error);
 
     must(self, "adopt", status);
     if (status == WEIR_OK)
@@ -242,23 +241,23 @@ static void write_all(struct producer *self)
 {
     struct torture *run = self->run;
 
-    while (!atomic_load(&run->shared->enough)) {
-        uint32_t luck = torture_roll(run, 10);
+    while (!rig_must_leave(&run->rig)) {
+        uint32_t luck = rig_roll(&run->rig, 10);
 
         if (is_far_ahead(run)) {
-            order_rest_us(5000);
+            rig_rest_us(5000);
             continue;
         }
         self->transaction = delivery_audit_begin(run->delivery_audit);
         if (self->transaction == 0)
-            torture_give_up(run, "the ledger is full");
+            rig_give_up(&run->rig, "the ledger is full");
         if (luck < 2 && run->options->plant != TORTURE_ENQUEUE_OUTSIDE)
             write_alone(self);
         else if (luck < 4 && run->options->plant != TORTURE_ENQUEUE_OUTSIDE)
             write_adopted(self);
         else
             write_transaction(self);
-        order_rest_us(torture_roll(run, 20000));
+        rig_rest_us(rig_roll(&run->rig, 20000));
     }
 }
 
@@ -269,7 +268,7 @@ void torture_produce(struct torture *run)
     enum weir_status status;
 
     self.run = run;
-    self.db = torture_open_db(run);
+    self.db = rig_open_db(&run->rig);
     (void)signal(SIGPIPE, SIG_IGN); /* drivers write to servers that are gone */
     weir_error_clear(&self.error);
     weir_outbox_options_init(&options);
@@ -278,8 +277,9 @@ void torture_produce(struct torture *run)
     while ((status = weir_outbox_create(&options, &self.outbox, &self.error)) !=
            WEIR_OK) {
         must(&self, "create", status);
-        order_rest_us(5000);
+        rig_rest_us(5000);
     }
+    rig_be_ready(&run->rig);
     write_all(&self);
     weir_outbox_destroy(self.outbox);
     weir_db_destroy(self.db);

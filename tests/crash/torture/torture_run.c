@@ -1,13 +1,11 @@
 /*
- * torture_run.c - see torture.h. The test's process, which starts, strikes, replaces
- * and ends the others.
+ * torture_run.c - see torture.h: the model of the rig.
  */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "crash/order/order_shared.h"
 #include "crash/torture/torture_shared.h"
 #include "db/clock.h"
 #include "db/driver.h"
@@ -16,22 +14,8 @@
 #include "weir/inspect.h"
 #include "weir/outbox.h"
 
-/* Between two faults; and how much longer than its lease a process is stopped. */
-enum { GAP_MS_MIN = 50, GAP_MS_MAX = 800, STOP_MS_MORE = 700, BRIEF_MS = 60 };
-
 /* Segments that a run fills and the sweep can empty. */
 enum { SEGMENT_BITS = 12 };
-
-struct process_slot {
-    uint32_t process;            /* a consumer's number */
-    struct torture_fault *fault; /* of one that is stopped; otherwise NULL */
-};
-
-struct driver {
-    struct torture torture; /* what forked processes go on with */
-    struct process_set process_set;
-    struct process_slot process_slots[TORTURE_PROCESS_SLOTS];
-};
 
 void torture_options_init(struct torture_options *self, uint64_t seed,
                           enum weir_engine engine, uint32_t faults)
@@ -39,240 +23,126 @@ void torture_options_init(struct torture_options *self, uint64_t seed,
     enum { FAULTS_PER_OUTAGE = 10, FAULTS_PER_END = 8 };
 
     *self = (struct torture_options){
-        .seed = seed,
-        .faults = faults,
-        .outages = engine == WEIR_SQLITE ? 0 : faults / FAULTS_PER_OUTAGE,
-        .ends = faults / FAULTS_PER_END,
-        .messages = 2000,
-        .lease_ns = WEIR_MILLISECONDS(1500),
+        .rig = {.seed = seed,
+                .work = 2000,
+                .faults = faults,
+                .outages = engine == WEIR_SQLITE ? 0 : faults / FAULTS_PER_OUTAGE,
+                .ends = faults / FAULTS_PER_END,
+                .lease_ms = 1500,
+                .wait_limit_ns = WEIR_SECONDS(50)},
         .attempts_max = 5,
-        .wait_limit_ns = WEIR_SECONDS(50),
     };
 }
 
 /* ---- processes --------------------------------------------------------------------- */
 
-static bool is_consumer(uint32_t process_slot)
+static bool is_consumer(uint32_t slot)
 {
-    return process_slot >= TORTURE_PRODUCERS;
+    return slot >= TORTURE_PRODUCERS;
 }
 
-static void live(void *state, uint32_t number)
+static void act(struct rig *rig)
 {
-    struct driver *self = state;
-    struct torture *torture = &self->torture;
-
-    torture->process_slot = number;
-    torture->process = self->process_slots[number].process;
-    torture->chance = order_mix(torture->chance ^ (number + 1) * 1000003U);
-    if (is_consumer(number))
-        torture_consume(torture);
+    if (is_consumer(rig->slot))
+        torture_consume(rig->state);
     else
-        torture_produce(torture);
+        torture_produce(rig->state);
 }
 
-static void start(struct driver *self, uint32_t number)
+/* Most are consumers. */
+static uint32_t choose_victim(struct rig *rig)
 {
-    struct torture *torture = &self->torture;
+    const struct torture *torture = rig->state;
+    bool consumer = torture->options->place != NULL || rig_roll(rig, 3) > 0;
 
-    self->process_slots[number] = (struct process_slot){0};
-    atomic_store(&torture->shared->ready[number], 0);
-    if (is_consumer(number))
-        self->process_slots[number].process =
-            atomic_fetch_add(&torture->shared->consumers, 1);
-    torture->chance = order_mix(torture->chance);
-    process_set_start(&self->process_set, number);
-}
-
-static void goes_on(void *state, uint32_t number)
-{
-    struct driver *self = state;
-
-    self->process_slots[number].fault->end_us = process_set_now_us();
-    self->process_slots[number].fault = NULL;
-}
-
-/* ---- faults ------------------------------------------------------------------------ */
-
-/* What was being committed is in doubt. */
-static void doubt(struct driver *self, uint32_t number)
-{
-    uint32_t transaction;
-
-    if (is_consumer(number))
-        return;
-    transaction = atomic_exchange(&self->torture.shared->transaction[number], 0);
-    if (transaction != 0)
-        delivery_audit_doubt(self->torture.delivery_audit, transaction);
-}
-
-static struct torture_fault *note_fault(struct driver *self, uint32_t number,
-                                        enum torture_fault_kind kind, int64_t begin_us)
-{
-    return torture_add_fault(
-        self->torture.shared,
-        &(struct torture_fault){.kind = kind,
-                                .process = is_consumer(number)
-                                               ? self->process_slots[number].process
-                                               : TORTURE_NOBODY,
-                                .begin_us = begin_us,
-                                .end_us = process_set_now_us()});
-}
-
-/*
- * It may stand inside a transaction of the library, and keep the locks until the server
- * ends that. Leases of the torture are shorter, so others may lose theirs meanwhile.
- */
-static void note_locks(struct driver *self, int64_t begin_us)
-{
-    const int64_t limit_us = INT64_C(1000) * WEIR_IDLE_MS_MAX;
-
-    if (self->torture.fixture->engine != WEIR_SQLITE &&
-        self->torture.options->lease_ns / 1000 <= limit_us)
-        (void)torture_add_fault(self->torture.shared,
-                                &(struct torture_fault){.kind = TORTURE_STOP,
-                                                        .process = TORTURE_EVERYBODY,
-                                                        .begin_us = begin_us,
-                                                        .end_us = begin_us + limit_us});
-}
-
-static void reap(struct driver *self, uint32_t number, int64_t begin_us)
-{
-    (void)note_fault(self, number, TORTURE_KILL, begin_us);
-    self->torture.result->kills++;
-    doubt(self, number);
-    start(self, number);
-}
-
-/* On SQLite it may be in the middle of writing, and then everybody waits for it: not
- * for long. */
-static void let_lie(struct driver *self, uint32_t number, int64_t begin_us)
-{
-    struct torture *torture = &self->torture;
-    struct process_slot *process_slot = &self->process_slots[number];
-    int64_t ms =
-        torture->options->lease_ns / 1000000 + 100 + torture_roll(torture, STOP_MS_MORE);
-
-    process_slot->fault = note_fault(self, number, TORTURE_STOP, begin_us);
-    process_slot->fault->end_us = INT64_MAX / 2;
-    note_locks(self, begin_us);
-    torture->result->stops++;
-    if (process_set_blocks_everybody(&self->process_set)) {
-        ms = BRIEF_MS;
-        process_slot->fault->process = TORTURE_EVERYBODY;
-        torture->result->brief_stops++;
-    }
-    process_set_lay(&self->process_set, number, ms);
+    return consumer ? TORTURE_PRODUCERS + rig_roll(rig, TORTURE_CONSUMERS)
+                    : rig_roll(rig, TORTURE_PRODUCERS);
 }
 
 /* An order for a place where that process passes; 0: none. */
-static uint32_t choose_order(struct driver *self, uint32_t number, int signal_number)
+static uint32_t choose_order(struct rig *rig, uint32_t slot, int signal_number)
 {
-    struct torture *torture = &self->torture;
-    bool consumer = is_consumer(number);
+    const struct torture *torture = rig->state;
+    bool consumer = is_consumer(slot);
     const char *place = torture->options->place;
 
     if (place != NULL)
         return torture_order(signal_number, torture_place_of(consumer, place));
-    if (torture_roll(torture, 2) != 0)
+    if (rig_roll(rig, 2) != 0)
         return 0;
-    return torture_order(signal_number,
-                         torture_roll(torture, consumer ? TORTURE_CONSUMER_PLACES
-                                                        : TORTURE_PRODUCER_PLACES));
+    return torture_order(
+        signal_number,
+        rig_roll(rig, consumer ? TORTURE_CONSUMER_PLACES : TORTURE_PRODUCER_PLACES));
 }
 
-static void strike(struct driver *self, uint32_t number, int signal_number)
-{
-    uint32_t order = choose_order(self, number, signal_number);
-    bool at_place;
-    int64_t begin_us;
+/* ---- blame ------------------------------------------------------------------------- */
 
-    process_set_strike(&self->process_set, number, signal_number, order, &at_place,
-                       &begin_us);
-    self->torture.result->at_places += at_place;
-    if (signal_number == SIGKILL)
-        reap(self, number, begin_us);
-    else
-        let_lie(self, number, begin_us);
+/* What was being committed is in doubt. */
+static void doubt(struct torture *self, uint32_t slot)
+{
+    uint32_t transaction;
+
+    if (is_consumer(slot))
+        return;
+    transaction = atomic_exchange(&self->shared->transaction[slot], 0);
+    if (transaction != 0)
+        delivery_audit_doubt(self->delivery_audit, transaction);
 }
 
-/* Somebody who runs; most are consumers. Of two that lie at the same time one must be
- * left. */
-static uint32_t choose_victim(struct driver *self)
+static struct torture_fault *note_fault(struct torture *self, uint32_t process,
+                                        enum torture_fault_kind kind, int64_t begin_us,
+                                        int64_t end_us)
 {
-    struct torture *torture = &self->torture;
-    uint32_t number;
-
-    do {
-        bool consumer = torture->options->place != NULL || torture_roll(torture, 3) > 0;
-
-        number = consumer ? TORTURE_PRODUCERS + torture_roll(torture, TORTURE_CONSUMERS)
-                          : torture_roll(torture, TORTURE_PRODUCERS);
-    } while (self->process_slots[number].fault != NULL);
-    return number;
+    return torture_add_fault(self->shared, &(struct torture_fault){.kind = kind,
+                                                                   .process = process,
+                                                                   .begin_us = begin_us,
+                                                                   .end_us = end_us});
 }
 
-static void strike_somebody(struct driver *self)
+/*
+ * A process that is stopped may be inside a transaction of the library, and keep the
+ * locks until the server ends that. Leases of the torture are shorter, so others may
+ * lose theirs meanwhile.
+ */
+static void note_locks(struct torture *self, int64_t begin_us)
 {
-    struct torture *torture = &self->torture;
-    uint32_t lying_max = torture->fixture->engine == WEIR_SQLITE ? 1 : 2;
-    int signal_number = torture_roll(torture, 5) < 2 ? SIGSTOP : SIGKILL;
+    const int64_t limit_us = INT64_C(1000) * WEIR_IDLE_MS_MAX;
 
-    while (process_set_lying(&self->process_set) >= lying_max)
-        process_set_rest(&self->process_set, 2);
-    if (torture->options->signal != 0)
-        signal_number = torture->options->signal;
-    strike(self, choose_victim(self), signal_number);
+    if (self->rig.fixture->engine != WEIR_SQLITE &&
+        self->options->rig.lease_ms * 1000 <= limit_us)
+        (void)note_fault(self, TORTURE_EVERYBODY, TORTURE_STOP, begin_us,
+                         begin_us + limit_us);
 }
 
-static void make_outage(struct driver *self)
+static void blame(struct rig *rig, enum rig_event event, uint32_t slot, int64_t since_us)
 {
-    struct torture *torture = &self->torture;
-    struct torture_fault *fault =
-        note_fault(self, 0, TORTURE_OUTAGE, process_set_now_us());
+    const int64_t open = INT64_MAX / 2;
+    struct torture *self = rig->state;
+    uint32_t process = is_consumer(slot) ? rig->numbers[slot] : TORTURE_NOBODY;
 
-    fault->process = TORTURE_EVERYBODY;
-    fault->end_us = INT64_MAX / 2;
-    server_kill(torture->fixture->server);
-    order_rest_us(torture_roll(torture, 300000));
-    server_restart(torture->fixture->server);
-    fault->end_us = process_set_now_us();
-    torture->result->outages++;
-}
-
-static bool all_are_ready(const struct driver *self)
-{
-    for (uint32_t i = TORTURE_PRODUCERS; i < TORTURE_PROCESS_SLOTS; i++) {
-        if (atomic_load(&self->torture.shared->ready[i]) !=
-            self->process_slots[i].process + 1)
-            return false;
+    switch (event) {
+    case RIG_KILLED:
+        (void)note_fault(self, process, TORTURE_KILL, since_us, process_set_now_us());
+        doubt(self, slot);
+        break;
+    case RIG_STOPPED:
+        self->stopped[slot] = note_fault(self, process, TORTURE_STOP, since_us, open);
+        note_locks(self, since_us);
+        break;
+    case RIG_BLOCKS_ALL:
+        self->stopped[slot]->process = TORTURE_EVERYBODY;
+        break;
+    case RIG_CONTINUED:
+        self->stopped[slot]->end_us = since_us;
+        break;
+    case RIG_OUTAGE_BEGINS:
+        self->outage =
+            note_fault(self, TORTURE_EVERYBODY, TORTURE_OUTAGE, since_us, open);
+        break;
+    case RIG_OUTAGE_ENDS:
+        self->outage->end_us = since_us;
+        break;
     }
-    return true;
-}
-
-static void wait_for_consumers(struct driver *self)
-{
-    int64_t end_ns = weir_clock_now_ns() + WEIR_SECONDS(60);
-
-    while (!all_are_ready(self)) {
-        if (weir_clock_now_ns() > end_ns)
-            process_set_fail(&self->process_set, "consumers do not start");
-        process_set_rest(&self->process_set, 5);
-    }
-}
-
-/* One after the other, in good order: it is no fault, and what it has it acknowledges. */
-static void end_next(struct driver *self)
-{
-    struct torture *torture = &self->torture;
-    uint32_t number = TORTURE_PRODUCERS + torture->result->ends % TORTURE_CONSUMERS;
-
-    process_set_go_on(&self->process_set, number);
-    (void)kill(self->process_set.process_slots[number].pid, SIGTERM);
-    process_set_await(&self->process_set, number, "a consumer does not end");
-    torture->result->ends++;
-    start(self, number);
-    wait_for_consumers(self);
 }
 
 /* ---- standing still ---------------------------------------------------------------- */
@@ -299,20 +169,20 @@ static uint64_t lanes_of_others(const struct torture_shared *shared, uint32_t vi
  * this process, which wants to look all the time, was let run: the others have had as
  * much of it.
  */
-static bool others_go_on(struct driver *self, uint32_t victim)
+static bool others_go_on(struct torture *self, uint32_t victim)
 {
     enum { STAND_MS_MORE = 3000, LOOK_MS = 20, LOOK_MS_MOST = 30 };
     const uint64_t all = UINT64_MAX >> (64 - TORTURE_LANES);
-    int64_t left_ms = self->torture.options->lease_ns / 1000000 + STAND_MS_MORE;
-    size_t at = atomic_load(&self->torture.shared->record_count);
+    int64_t left_ms = self->options->rig.lease_ms + STAND_MS_MORE;
+    size_t at = atomic_load(&self->shared->record_count);
     uint64_t seen = 0;
 
     while (seen != all && left_ms > 0) {
         int64_t begin_ms = process_set_now_us() / 1000;
         int64_t took_ms;
 
-        process_set_rest(&self->process_set, LOOK_MS);
-        seen |= lanes_of_others(self->torture.shared, victim, &at);
+        process_set_rest(&self->rig.processes, LOOK_MS);
+        seen |= lanes_of_others(self->shared, victim, &at);
         took_ms = process_set_now_us() / 1000 - begin_ms;
         left_ms -= took_ms < LOOK_MS_MOST ? took_ms : LOOK_MS_MOST;
     }
@@ -321,39 +191,38 @@ static bool others_go_on(struct driver *self, uint32_t victim)
 
 /* One consumer, at one place or just anywhere if it does not come there, and nothing
  * else. */
-static void stand_still(struct driver *self, uint32_t place)
+static void stand_still(struct torture *self, uint32_t place)
 {
     enum { HOUR_MS = 3600000 };
-    struct torture *torture = &self->torture;
-    struct torture_result *result = torture->result;
-    uint32_t number = TORTURE_PRODUCERS + torture_roll(torture, TORTURE_CONSUMERS);
+    struct rig *rig = &self->rig;
+    struct torture_result *result = self->result;
+    uint32_t slot = TORTURE_PRODUCERS + rig_roll(rig, TORTURE_CONSUMERS);
     bool at_place;
     int64_t begin_us;
 
-    wait_for_consumers(self);
-    process_set_strike(&self->process_set, number, SIGSTOP, torture_order(SIGSTOP, place),
+    rig_wait_until_ready(rig);
+    process_set_strike(&rig->processes, slot, SIGSTOP, torture_order(SIGSTOP, place),
                        &at_place, &begin_us);
-    result->at_places += at_place;
-    result->stops++;
-    self->process_slots[number].fault = note_fault(self, number, TORTURE_STOP, begin_us);
-    self->process_slots[number].fault->end_us = INT64_MAX / 2;
-    note_locks(self, begin_us);
-    process_set_lay(&self->process_set, number, HOUR_MS);
-    if (!others_go_on(self, self->process_slots[number].process)) {
+    rig->counts->at_orders += at_place;
+    rig->counts->stops++;
+    blame(rig, RIG_STOPPED, slot, begin_us);
+    process_set_lay(&rig->processes, slot, HOUR_MS);
+    if (!others_go_on(self, rig->numbers[slot])) {
         result->broken[TORTURE_T8]++;
         if (result->violations++ == 0)
             (void)snprintf(result->first, sizeof result->first,
                            "T8: a process stands at %s, and others with it",
                            torture_place(true, place));
     }
-    process_set_go_on(&self->process_set, number);
+    process_set_go_on(&rig->processes, slot);
 }
 
 /* Places in turn, so that a few runs have had all of them. */
-static void stand_still_in_turn(struct driver *self)
+static void stand_still_in_turn(struct rig *rig)
 {
-    const struct torture_options *options = self->torture.options;
-    uint32_t place = torture_roll(&self->torture, TORTURE_CONSUMER_PLACES);
+    struct torture *self = rig->state;
+    const struct torture_options *options = self->options;
+    uint32_t place = rig_roll(rig, TORTURE_CONSUMER_PLACES);
 
     for (uint32_t i = 0; i < options->stands; i++, place++) {
         if (options->place != NULL)
@@ -364,105 +233,41 @@ static void stand_still_in_turn(struct driver *self)
 
 /* ---- a run ------------------------------------------------------------------------- */
 
-/* For whoever waits for a long run. */
-static void print_progress(const struct torture *torture, uint32_t left)
+static int64_t count_unwritten(struct rig *rig)
 {
-    enum { EACH = 100 };
+    const struct torture *self = rig->state;
 
-    if (left % EACH != 0 || left == 0)
-        return;
-    printf("# %s: %u faults and ends to go, %" PRId64 " messages\n",
-           weir_engine_name(torture->fixture->engine), left,
-           delivery_audit_committed(torture->delivery_audit));
-    (void)fflush(stdout);
+    return (int64_t)rig->options.work - delivery_audit_committed(self->delivery_audit);
 }
 
-/* Faults of all kinds in any order, as many of each as were asked for. */
-static void strike_all(struct driver *self)
+static void open_outbox(struct rig *rig)
 {
-    struct torture *torture = &self->torture;
-    const struct torture_options *options = torture->options;
-    uint32_t outages = options->outages;
-    uint32_t ends = options->ends;
-    uint32_t others = options->faults - options->outages;
+    struct torture *self = rig->state;
+    struct fixture *fixture = rig->fixture;
+    struct weir_outbox_options options;
 
-    while (outages + ends + others > 0) {
-        uint32_t luck = torture_roll(torture, outages + ends + others);
-
-        print_progress(torture, outages + ends + others);
-        process_set_rest(&self->process_set,
-                         GAP_MS_MIN + torture_roll(torture, GAP_MS_MAX - GAP_MS_MIN));
-        if (luck < outages) {
-            make_outage(self);
-            outages--;
-        } else if (luck < outages + ends) {
-            end_next(self);
-            ends--;
-        } else {
-            strike_somebody(self);
-            others--;
-        }
-    }
-    process_set_let_go_on(&self->process_set, true);
+    weir_outbox_options_init(&options);
+    options.db = fixture->db;
+    check_db(weir_outbox_create(&options, &self->outbox, &fixture->error), WEIR_OK);
 }
 
-static void wait_for_messages(struct driver *self)
+/* One or none: what is missing in the end counts as lost. */
+static int64_t count_undelivered(struct rig *rig)
 {
-    int64_t end_ns = weir_clock_now_ns() + WEIR_SECONDS(60);
-
-    while (delivery_audit_committed(self->torture.delivery_audit) <
-           self->torture.options->messages) {
-        if (weir_clock_now_ns() > end_ns)
-            process_set_fail(&self->process_set, "producers do not get on");
-        process_set_rest(&self->process_set, 10);
-    }
-    atomic_store(&self->torture.shared->enough, true);
-    for (uint32_t i = 0; i < TORTURE_PRODUCERS; i++)
-        process_set_await(&self->process_set, i, "a producer does not end");
-}
-
-static bool is_drained(struct driver *self, struct weir_outbox *outbox)
-{
-    struct fixture *fixture = self->torture.fixture;
+    struct torture *self = rig->state;
+    struct fixture *fixture = rig->fixture;
     bool drained = true;
 
     for (int i = 0; i < TORTURE_QUEUES * DELIVERY_AUDIT_STREAMS && drained; i++) {
         enum weir_status status = weir_outbox_read_drained(
-            outbox, TORTURE_QUEUE_NAMES[i / DELIVERY_AUDIT_STREAMS],
+            self->outbox, TORTURE_QUEUE_NAMES[i / DELIVERY_AUDIT_STREAMS],
             TORTURE_SUBSCRIPTIONS[i % DELIVERY_AUDIT_STREAMS], &drained, &fixture->error);
 
         if (status != WEIR_OK && weir_status_class(status) != WEIR_CLASS_RETRY)
-            process_set_fail(&self->process_set, fixture->error.text);
+            process_set_fail(&rig->processes, fixture->error.text);
         drained &= status == WEIR_OK;
     }
-    return drained;
-}
-
-/* What is missing after that counts as lost. */
-static void wait_until_drained(struct driver *self)
-{
-    struct fixture *fixture = self->torture.fixture;
-    int64_t end_ns = weir_clock_now_ns() + self->torture.options->wait_limit_ns;
-    struct weir_outbox_options options;
-    struct weir_outbox *outbox;
-
-    process_set_open_fixture(&self->process_set);
-    weir_outbox_options_init(&options);
-    options.db = fixture->db;
-    check_db(weir_outbox_create(&options, &outbox, &fixture->error), WEIR_OK);
-    while (!is_drained(self, outbox) && weir_clock_now_ns() < end_ns)
-        process_set_rest(&self->process_set, 20);
-    weir_outbox_destroy(outbox);
-}
-
-static void end_all(struct driver *self)
-{
-    wait_for_messages(self);
-    wait_until_drained(self);
-    for (uint32_t i = TORTURE_PRODUCERS; i < TORTURE_PROCESS_SLOTS; i++)
-        (void)kill(self->process_set.process_slots[i].pid, SIGTERM);
-    for (uint32_t i = TORTURE_PRODUCERS; i < TORTURE_PROCESS_SLOTS; i++)
-        process_set_await(&self->process_set, i, "a consumer does not end");
+    return !drained;
 }
 
 static void add_queues(struct fixture *fixture, uint32_t attempts_max)
@@ -528,53 +333,67 @@ static bool pass(void *argument, const char *name)
     return false;
 }
 
-static struct torture_shared *make_shared(struct torture *torture)
+static void plan(struct rig *rig)
 {
-    struct torture_shared *shared =
-        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct torture *self = rig->state;
 
-    check(shared != MAP_FAILED);
-    weir_fault_points_init(&shared->points);
-    plant(&shared->points, torture->options->plant);
-    weir_fault_points_set_oracle(&shared->points, pass, torture);
-    return shared;
+    plant(&rig->shared->points, self->options->plant);
+    weir_fault_points_set_oracle(&rig->shared->points, pass, self);
+    self->delivery_audit = delivery_audit_create(TORTURE_RECORDS_MAX / 4);
+    outbox_small_segments(rig->fixture, SEGMENT_BITS);
+    effects_prepare(rig->fixture);
+    torture_prepare_audit(rig->fixture);
+    add_queues(rig->fixture, self->options->attempts_max);
 }
+
+static void audit(struct rig *rig)
+{
+    struct torture *self = rig->state;
+
+    weir_outbox_destroy(self->outbox);
+    torture_audit(self);
+    delivery_audit_destroy(self->delivery_audit);
+}
+
+static const struct rig_model MODEL = {
+    .slots = TORTURE_PROCESS_SLOTS,
+    .writers = TORTURE_PRODUCERS,
+    .together = TORTURE_PROCESS_SLOTS,
+    .ended = TORTURE_PRODUCERS,
+    .gap_ms_min = 50,
+    .gap_ms_max = 800,
+    .stop_ms_more = 700,
+    .stops = 2,
+    .stops_of = 5,
+    .stopped_max = 2,
+    .stopped_max_on_sqlite = 1,
+    .plan = plan,
+    .act = act,
+    .audit = audit,
+    .choose_victim = choose_victim,
+    .choose_order = choose_order,
+    .blame = blame,
+    .trial = stand_still_in_turn,
+    .settle = open_outbox,
+    .unwritten = count_unwritten,
+    .unfinished = count_undelivered,
+};
 
 void torture_run(struct fixture *fixture, const struct torture_options *options,
                  struct torture_result *out)
 {
-    struct driver self = {.torture = {.fixture = fixture,
-                                      .options = options,
-                                      .result = out,
-                                      .chance = order_mix(options->seed)}};
-    int64_t begin_ns = weir_clock_now_ns();
+    struct torture_shared *shared = rig_share(sizeof *shared);
+    struct torture run = {.options = options, .result = out, .shared = shared};
 
     *out = (struct torture_result){0};
-    self.torture.shared = make_shared(&self.torture);
-    self.process_set = (struct process_set){.fixture = fixture,
-                                            .board = &self.torture.shared->board,
-                                            .seed = options->seed,
-                                            .process_slot_count = TORTURE_PROCESS_SLOTS,
-                                            .state = &self,
-                                            .live = live,
-                                            .goes_on = goes_on};
-    self.torture.delivery_audit = delivery_audit_create(TORTURE_RECORDS_MAX / 4);
-    outbox_small_segments(fixture, SEGMENT_BITS);
-    effects_prepare(fixture);
-    torture_prepare_audit(fixture);
-    add_queues(fixture, options->attempts_max);
-    process_set_close_fixture(&self.process_set);
-    for (uint32_t i = 0; i < TORTURE_PROCESS_SLOTS; i++)
-        start(&self, i);
-    wait_for_consumers(&self);
-    strike_all(&self);
-    stand_still_in_turn(&self);
-    end_all(&self);
-    torture_audit(&self.torture);
-    delivery_audit_destroy(self.torture.delivery_audit);
-    (void)munmap(self.torture.shared, sizeof *self.torture.shared);
-    out->took_ns = weir_clock_now_ns() - begin_ns;
+    run.rig = (struct rig){.model = &MODEL,
+                           .options = options->rig,
+                           .state = &run,
+                           .fixture = fixture,
+                           .shared = &shared->rig,
+                           .counts = &out->rig};
+    rig_run(&run.rig);
+    (void)munmap(shared, sizeof *shared);
 }
 
 void torture_print(const struct fixture *fixture, const struct torture_options *options,
@@ -582,20 +401,15 @@ void torture_print(const struct fixture *fixture, const struct torture_options *
 {
     const struct delivery_audit_verdict *verdict = &result->verdict;
 
-    printf("# %s, WEIR_SEED=%" PRIu64
-           ": %u kills, %u stops (%u brief), %u outages, %u of "
-           "them at a named point; %u ended in good order; %" PRId64 " held up\n",
-           weir_engine_name(fixture->engine), options->seed, result->kills, result->stops,
-           result->brief_stops, result->outages, result->at_places, result->ends,
-           result->held_up);
+    rig_print(fixture, &options->rig, &result->rig);
     printf("# %" PRId64 " messages of %" PRId64 " transactions (%" PRId64
            " doubted), given %" PRId64 " times by %u processes; leased: %" PRId64
            " again, at most %" PRId64
            " for a fault and partition; transactional: %" PRId64 " calls again, %" PRId64
-           " effects; %" PRId64 " moves, %" PRId64 " takeovers; %" PRId64 " ms\n",
+           " effects; %" PRId64 " moves, %" PRId64 " takeovers; %" PRId64 " held up\n",
            verdict->messages, verdict->transactions, verdict->doubted, result->records,
            result->processes, result->repeats, result->repeats_most, result->calls_again,
-           result->effects, result->moves, result->takeovers, result->took_ns / 1000000);
+           result->effects, result->moves, result->takeovers, result->held_up);
     if (result->violations > 0)
         printf("# %" PRId64 " violations (T1 %" PRId64 ", T2 %" PRId64 ", T3 %" PRId64
                ", T4 %" PRId64 ", T5 %" PRId64 ", T6 %" PRId64 ", T7 %" PRId64

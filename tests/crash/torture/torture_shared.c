@@ -3,11 +3,7 @@
  */
 #include "crash/torture/torture_shared.h"
 
-#include <signal.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include "crash/order/order_shared.h"
 
 const char *const TORTURE_QUEUE_NAMES[TORTURE_QUEUES] = {"leased", "within"};
 const char *const TORTURE_SUBSCRIPTIONS[DELIVERY_AUDIT_STREAMS] = {"single", "together"};
@@ -22,38 +18,11 @@ static const char *const CONSUMER_PLACES[TORTURE_CONSUMER_PLACES] = {
 static const char *const PRODUCER_PLACES[TORTURE_PRODUCER_PLACES] = {
     "producer.begun", "producer.written", "producer.committed"};
 
-uint32_t torture_roll(struct torture *self, uint32_t n)
-{
-    self->chance = order_mix(self->chance);
-    return (uint32_t)(self->chance % n);
-}
-
-void torture_give_up(struct torture *self, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    process_set_give_up(&self->shared->board, format, args);
-}
-
-struct weir_db *torture_open_db(struct torture *self)
-{
-    struct weir_error error;
-    struct weir_db *db =
-        process_set_open_db(self->fixture, &self->shared->points, &self->process, &error);
-
-    if (db == NULL)
-        torture_give_up(self, "open: %s", error.text);
-    return db;
-}
-
 /* ---- orders ------------------------------------------------------------------------ */
-
-enum { ORDER_SIGNALS = 256 };
 
 uint32_t torture_order(int signal_number, uint32_t place)
 {
-    return (place + 1) * ORDER_SIGNALS + (uint32_t)signal_number;
+    return rig_order(signal_number, place + 1);
 }
 
 const char *torture_place(bool consumer, uint32_t number)
@@ -74,15 +43,12 @@ uint32_t torture_place_of(bool consumer, const char *name)
 
 void torture_pass(struct torture *self, const char *name)
 {
-    _Atomic uint32_t *mine = &self->shared->board.order[self->process_slot];
-    uint32_t order = atomic_load(mine);
-    bool consumer = self->process_slot >= TORTURE_PRODUCERS;
+    uint32_t order = atomic_load(&self->shared->rig.board.order[self->rig.slot]);
+    bool consumer = self->rig.slot >= TORTURE_PRODUCERS;
 
-    if (order == 0 ||
-        strcmp(name, torture_place(consumer, order / ORDER_SIGNALS - 1)) != 0)
-        return;
-    if (atomic_compare_exchange_strong(mine, &order, 0))
-        (void)raise((int)(order % ORDER_SIGNALS));
+    if (order != 0 &&
+        strcmp(name, torture_place(consumer, order / RIG_ORDER_SIGNALS - 1)) == 0)
+        rig_obey(&self->rig, order);
 }
 
 /* ---- faults ------------------------------------------------------------------------ */

@@ -1,8 +1,7 @@
 /*
  * torture_shared.h - the inside of torture.h: what the processes of a run share.
  *
- * The processes are a cast (process_set.h). Consumers have a number beside their seat,
- * which nobody has again.
+ * The processes are those of a rig (rig.h).
  */
 #ifndef WEIR_TEST_TORTURE_SHARED_H
 #define WEIR_TEST_TORTURE_SHARED_H
@@ -12,8 +11,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/fault_point.h"
-#include "crash/rig/process_set.h"
 #include "crash/torture/torture.h"
 #include "weir/db.h"
 #include "weir/message.h"
@@ -78,14 +75,10 @@ struct torture_fault {
 };
 
 struct torture_shared {
-    _Atomic bool enough;            /* producers: end */
-    struct process_set_board board; /* orders: what to do at which point */
+    struct rig_shared rig; /* first; orders: what to do at which point */
     _Atomic uint32_t
         transaction[TORTURE_PRODUCERS]; /* that is being committed; 0: none */
-    _Atomic uint32_t consumers;         /* numbers given */
-    _Atomic uint32_t
-        ready[TORTURE_PROCESS_SLOTS]; /* number of the consumer that delivers, plus one */
-    struct weir_fault_points points;
+    _Atomic uint32_t consumers;         /* that have begun */
     _Atomic uint32_t fault_count;
     struct torture_fault faults[TORTURE_FAULTS_MAX];
     _Atomic size_t record_count;
@@ -94,14 +87,15 @@ struct torture_shared {
 
 /* Each process has its copy; ledger and stage are the same for all. */
 struct torture {
-    struct fixture *fixture; /* its database is open in the test's process only */
+    struct rig rig;
     const struct torture_options *options;
     struct torture_result *result; /* the test's process */
     struct delivery_audit *delivery_audit;
     struct torture_shared *shared;
-    uint64_t chance; /* the state of this process's choices */
-    uint32_t process_slot;
-    uint32_t process; /* a consumer's number */
+    /* the test's process */
+    struct torture_fault *stopped[TORTURE_PROCESS_SLOTS]; /* of slots that are stopped */
+    struct torture_fault *outage;
+    struct weir_outbox *outbox; /* asked what is left */
 };
 
 /* ---- the life of a process, from fork to exit -------------------------------------- */
@@ -110,16 +104,6 @@ void torture_produce(struct torture *self);
 void torture_consume(struct torture *self);
 
 /* ---- what they have in common (torture_shared.c) ----------------------------------- */
-
-/* From 0 to below `n`. */
-uint32_t torture_roll(struct torture *self, uint32_t n);
-
-/* Leave, with the first trouble of all as text. */
-__attribute__((noreturn, format(printf, 2, 3))) void
-torture_give_up(struct torture *self, const char *format, ...);
-
-/* A database handle of this process, with the stage's points. */
-struct weir_db *torture_open_db(struct torture *self);
 
 /* An order: this signal to yourself when you pass this place. */
 uint32_t torture_order(int signal_number, uint32_t place);
