@@ -1,0 +1,1 @@
+/* No page names this. */
