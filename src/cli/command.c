@@ -24,8 +24,7 @@ enum {
     MEMBERS_MAX = 48,
     NAMESAKES_MAX = 3,
     LETTERS_END = 256,
-    SHARED_DB = 512,
-    SHARED_PREFIX
+    NUMBERED = 1024, /* getopt's value of a row without an id is this and its index */
 };
 
 #define DEFAULT_DB "sqlite:weir.db"
@@ -40,15 +39,22 @@ const struct weir_command *const weir_command_table[] = {
 const size_t weir_command_count = COUNT_OF(weir_command_table);
 
 const struct weir_command_option weir_command_shared_options[] = {
-    {SHARED_DB, "db", "URL", "the database; else WEIR_DB, else " DEFAULT_DB},
-    {SHARED_PREFIX, "prefix", "P", "of the tables; else WEIR_PREFIX, else weir"},
-    {'j', "json", NULL, "print JSON"},
-    {'q', "quiet", NULL, "print only what was asked for"},
+    WEIR_OPTION(0, "db", "URL", "the database; else WEIR_DB, else " DEFAULT_DB,
+                WEIR_AS_TEXT(struct weir_command_shared, db)),
+    WEIR_OPTION(0, "prefix", "P", "of the tables; else WEIR_PREFIX, else weir",
+                WEIR_AS_TEXT(struct weir_command_shared, prefix)),
+    WEIR_OPTION('j', "json", NULL, "print JSON",
+                WEIR_AS_FLAG(struct weir_command_shared, json)),
+    WEIR_OPTION('q', "quiet", NULL, "print only what was asked for",
+                WEIR_AS_FLAG(struct weir_command_shared, quiet)),
 };
 const size_t weir_command_shared_count = COUNT_OF(weir_command_shared_options);
 
-const struct weir_command_option weir_command_help_option = {'h', "help", NULL,
-                                                             "show this help"};
+const struct weir_command_option weir_command_help_option = {
+    .id = 'h',
+    .name = "help",
+    .summary = "show this help",
+};
 
 /* All options of a command in one row: its own, the shared ones, --help. */
 struct option_list {
@@ -76,8 +82,9 @@ static struct option_list list_options(const struct weir_command *self);
 static void fill_table(const struct weir_command *self, const struct option_list *list,
                        struct getopt_table *table);
 static const struct weir_command_option *find_option(const struct option_list *list,
-                                                     int id);
-static bool take_shared(const struct weir_command *self, int id);
+                                                     int value);
+static bool take_shared(const struct weir_command *self,
+                        const struct weir_command_option *option);
 static void tell_unknown_option(const struct weir_command *self,
                                 const struct option_list *list, char **argv);
 static void print_options(const struct weir_command *self);
@@ -223,36 +230,46 @@ struct weir_command_shared weir_command_shared(void)
     return found;
 }
 
-int weir_command_next_option(const struct weir_command *self, int argc, char **argv)
+/* The next one that is the command's own, in *out. */
+static int next_option(const struct weir_command *self, int argc, char **argv,
+                       const struct weir_command_option **out)
 {
     struct option_list list = list_options(self);
-    const struct weir_command_option *option;
     struct getopt_table table;
-    int id;
+    int value;
 
     fill_table(self, &list, &table);
     opterr = 0;
-    do
-        id = getopt_long(argc, argv, table.letters, table.longs, NULL);
-    while (take_shared(self, id));
-    option = find_option(&list, id == ':' || id == '?' ? optopt : id);
+    do {
+        value = getopt_long(argc, argv, table.letters, table.longs, NULL);
+        *out = find_option(&list, value == ':' || value == '?' ? optopt : value);
+    } while (value != ':' && value != '?' && take_shared(self, *out));
 
-    if (id == -1)
+    if (value == -1)
         return WEIR_OPTIONS_END;
-    if (id == weir_command_help_option.id) {
-        weir_command_print_help(self);
-        return WEIR_OPTIONS_HELPED;
-    }
-    if (id == ':' && option != NULL)
-        weir_command_misuse(self, "option '--%s' needs a value %s", option->name,
-                            option->argument);
-    else if (id == '?' && option != NULL)
-        weir_command_misuse(self, "option '--%s' takes no value", option->name);
-    else if (option == NULL)
+    if (value == ':' && *out != NULL)
+        weir_command_misuse(self, "option '--%s' needs a value %s", (*out)->name,
+                            (*out)->argument);
+    else if (value == '?' && *out != NULL)
+        weir_command_misuse(self, "option '--%s' takes no value", (*out)->name);
+    else if (*out == NULL)
         tell_unknown_option(self, &list, argv);
     else
-        return id;
+        return 0;
     return WEIR_OPTIONS_MISUSED;
+}
+
+int weir_command_next_option(const struct weir_command *self, int argc, char **argv)
+{
+    const struct weir_command_option *option = NULL;
+    int found = next_option(self, argc, argv, &option);
+
+    if (found != 0)
+        return found;
+    if (option != &weir_command_help_option)
+        return option->id;
+    weir_command_print_help(self);
+    return WEIR_OPTIONS_HELPED;
 }
 
 int weir_command_take_options(const struct weir_command *self, int argc, char **argv,
@@ -273,22 +290,16 @@ int weir_command_take_options(const struct weir_command *self, int argc, char **
     return -1;
 }
 
-static bool take_shared(const struct weir_command *self, int id)
+static bool take_shared(const struct weir_command *self,
+                        const struct weir_command_option *option)
 {
-    if (!self->uses_db)
+    const struct weir_command_option *first = weir_command_shared_options;
+
+    if (!self->uses_db || option < first || option >= first + weir_command_shared_count)
         return false;
-    for (size_t i = 0; i < weir_command_shared_count; i++) {
-        if (weir_command_shared_options[i].id != id)
-            continue;
-        if (shared_given == NULL)
-            shared_given = &weir_command_shared_options[i];
-        shared.db = id == SHARED_DB ? optarg : shared.db;
-        shared.prefix = id == SHARED_PREFIX ? optarg : shared.prefix;
-        shared.json = shared.json || id == 'j';
-        shared.quiet = shared.quiet || id == 'q';
-        return true;
-    }
-    return false;
+    if (shared_given == NULL)
+        shared_given = option;
+    return weir_option_take(option, self, optarg, &shared) == WEIR_EXIT_DONE;
 }
 
 static struct option_list list_options(const struct weir_command *self)
@@ -302,6 +313,19 @@ static struct option_list list_options(const struct weir_command *self)
         list.options[list.count++] = &weir_command_shared_options[i];
     list.options[list.count++] = &weir_command_help_option;
     return list;
+}
+
+static bool has_letter(const struct weir_command_option *option)
+{
+    return option->id > 0 && option->id < LETTERS_END;
+}
+
+/* What getopt returns for this one. */
+static int value_of(const struct option_list *list, size_t index)
+{
+    int id = list->options[index]->id;
+
+    return id > 0 ? id : NUMBERED + (int)index;
 }
 
 /* The options of the program and of groups end where the command begins ('+'); those of a
@@ -321,9 +345,9 @@ static void fill_table(const struct weir_command *self, const struct option_list
         table->longs[i] = (struct option){
             .name = option->name,
             .has_arg = option->argument != NULL ? required_argument : no_argument,
-            .val = option->id,
+            .val = value_of(list, i),
         };
-        if (option->id >= LETTERS_END)
+        if (!has_letter(option))
             continue;
         *letter++ = (char)option->id;
         if (option->argument != NULL)
@@ -334,10 +358,10 @@ static void fill_table(const struct weir_command *self, const struct option_list
 }
 
 static const struct weir_command_option *find_option(const struct option_list *list,
-                                                     int id)
+                                                     int value)
 {
     for (size_t i = 0; i < list->count; i++) {
-        if (list->options[i]->id == id)
+        if (value_of(list, i) == value)
             return list->options[i];
     }
     return NULL;
@@ -366,6 +390,72 @@ static void tell_unknown_option(const struct weir_command *self,
                             nearest);
     else
         weir_command_misuse(self, "unknown option '--%s'", word);
+}
+
+/* ---- into a struct ----------------------------------------------------------------- */
+
+static void check_owner(const struct weir_command_option *rows, size_t count,
+                        size_t state_size)
+{
+    for (size_t i = 0; i < count; i++)
+        WEIR_ASSERT(rows[i].value.owner_size == state_size);
+}
+
+static int parse_options(const struct weir_command *self, int argc, char **argv,
+                         void *state)
+{
+    const struct weir_command_option *option = NULL;
+    int found, code;
+
+    while ((found = next_option(self, argc, argv, &option)) == 0) {
+        if (option == &weir_command_help_option) {
+            weir_command_print_help(self);
+            return WEIR_EXIT_DONE;
+        }
+        code = weir_option_take(option, self, optarg, state);
+        if (code != WEIR_EXIT_DONE)
+            return code;
+        if (option->ends)
+            return -1;
+    }
+    return found == WEIR_OPTIONS_END ? -1 : WEIR_EXIT_MISUSE;
+}
+
+/* One word, or for a list all that are left. */
+static int parse_operand(const struct weir_command *self,
+                         const struct weir_command_option *operand, int argc, char **argv,
+                         void *state)
+{
+    int code = WEIR_EXIT_DONE;
+
+    if (optind >= argc && operand->optional)
+        return WEIR_EXIT_DONE;
+    if (optind >= argc && operand->missing != NULL)
+        return weir_command_misuse(self, "%s", operand->missing);
+    if (optind >= argc)
+        return weir_command_misuse(self, "no %s given", operand->name);
+    do
+        code = weir_option_take(operand, self, argv[optind++], state);
+    while (code == WEIR_EXIT_DONE && optind < argc && weir_option_is_list(operand));
+    return code;
+}
+
+int weir_command_parse(const struct weir_command *self, int argc, char **argv,
+                       void *state, size_t state_size)
+{
+    int code;
+
+    check_owner(self->options, self->option_count, state_size);
+    check_owner(self->operands, self->operand_count, state_size);
+    code = parse_options(self, argc, argv, state);
+    if (code >= 0)
+        return code;
+    code = WEIR_EXIT_DONE;
+    for (size_t i = 0; i < self->operand_count && code == WEIR_EXIT_DONE; i++)
+        code = parse_operand(self, &self->operands[i], argc, argv, state);
+    if (code == WEIR_EXIT_DONE && !self->reads_operands)
+        code = weir_command_no_operands(self, argc, argv);
+    return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
 /* ---- mistakes ---------------------------------------------------------------------- */
@@ -506,7 +596,7 @@ static void print_options(const struct weir_command *self)
         const struct weir_command_option *option = list.options[i];
 
         format_option(option, form, sizeof form);
-        if (option->id < LETTERS_END)
+        if (has_letter(option))
             printf("  -%c, %-*s %s\n", option->id, width, form, option->summary);
         else
             printf("      %-*s %s\n", width, form, option->summary);

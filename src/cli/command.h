@@ -25,7 +25,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/option.h"
 #include "weir/api.h"
+
+/* Rows that are not bound yet have no more than their first members. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 enum weir_exit {
     WEIR_EXIT_DONE = 0,
@@ -41,22 +45,16 @@ enum {
     WEIR_OPTIONS_MISUSED = -3, /* the mistake was told: return WEIR_EXIT_MISUSE */
 };
 
-/* The argument also tells the shell how to complete it: FILE and QUEUE by what there is,
- * "keep|drop" by these words. */
-struct weir_command_option {
-    int id;               /* a letter is its short form too; from 256 on there is none */
-    const char *name;     /* without the dashes */
-    const char *argument; /* what its value is called; NULL: it takes none */
-    const char *summary;
-};
-
 struct weir_command {
     const char *name;    /* "" for the program itself; "queue add" for one of a group */
     const char *summary; /* one line in the list of commands */
     const char *usage;   /* what follows the name */
     const char *details; /* the body of its help; lines end in newlines */
-    const struct weir_command_option *options; /* `--help` comes on top of these */
-    size_t option_count;                       /* at most 24 */
+    const struct weir_command_option *options;  /* `--help` comes on top of these */
+    size_t option_count;                        /* at most 24 */
+    const struct weir_command_option *operands; /* in their order */
+    size_t operand_count;
+    bool reads_operands;                       /* run() does, from argv[optind] on */
     bool uses_db;                              /* takes the shared options, too */
     const struct weir_command *const *members; /* of a group; then it has no run() */
     size_t member_count;                       /* at most 48 */
@@ -190,6 +188,13 @@ typedef int (*weir_option_fn)(const struct weir_command *self, void *state, int 
  * the exit code. */
 WEIR_CHECKED int weir_command_take_options(const struct weir_command *self, int argc,
                                            char **argv, weir_option_fn take, void *state);
+
+/*
+ * Take all options and operands and store them in `state`, the struct of `state_size`
+ * bytes that the rows are bound to. Returns -1 to go on, or the exit code.
+ */
+WEIR_CHECKED int weir_command_parse(const struct weir_command *self, int argc,
+                                    char **argv, void *state, size_t state_size);
 
 /* Tell the user about a mistake in one line that ends in the next step. Returns
  * WEIR_EXIT_MISUSE. */

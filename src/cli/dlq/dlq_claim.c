@@ -1,26 +1,34 @@
 /*
  * dlq_claim.c - `weir dlq claim`.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/count.h"
 #include "base/text.h"
 #include "cli/dlq/dlq_scope.h"
 #include "cli/dlq/dlq_view.h"
 #include "weir/heap.h"
 
-enum { OPTION_FOR = 400, JSON_SIZE_MAX = 512 << 20, TOKEN_SIZE = 24 };
+enum { JSON_SIZE_MAX = 512 << 20, TOKEN_SIZE = 24 };
 
 #define FOR_DEFAULT_NS WEIR_MINUTES(5)
 #define FOR_MAX_NS (30 * 24 * WEIR_HOURS(1))
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
+struct claim_call {
+    struct weir_session session;
+    struct weir_dlq_scope scope;
+    int64_t timeout_ns;
+    struct weir_dlq_view view;
+    int64_t ids[WEIR_DLQ_IDS_MAX];
+};
+
 static const struct weir_command_option OPTIONS[] = {
-    {OPTION_FOR, "for", "D", "until the claim runs out; default 5min, up to 30d"},
-    WEIR_DLQ_SCOPE_OPTIONS,
+    WEIR_OPTION(
+        0, "for", "D", "until the claim runs out; default 5min, up to 30d",
+        WEIR_AS_NS(struct claim_call, timeout_ns, WEIR_MILLISECONDS(1), FOR_MAX_NS)),
+    WEIR_DLQ_SCOPE_OPTIONS(struct claim_call),
 };
 
 const struct weir_command weir_cli_dlq_claim = {
@@ -33,43 +41,10 @@ const struct weir_command weir_cli_dlq_claim = {
         "100 letters, or --limit up to 10000; those that nobody has tried come\n"
         "first. JSON has their payloads. With --quiet the token is printed, and then\n"
         "the ids, one per line.\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
     .uses_db = true,
     .run = run,
 };
-
-struct claim_call {
-    struct weir_session session;
-    struct weir_dlq_scope scope;
-    int64_t timeout_ns;
-    struct weir_dlq_view view;
-    int64_t ids[WEIR_DLQ_IDS_MAX];
-};
-
-/* The exit code, or -1 to go on. */
-static int parse(const struct weir_command *self, int argc, char **argv,
-                 struct claim_call *out)
-{
-    int code = WEIR_EXIT_DONE;
-    int id;
-
-    out->timeout_ns = FOR_DEFAULT_NS;
-    while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
-        if (id == WEIR_OPTIONS_HELPED)
-            return WEIR_EXIT_DONE;
-        if (id == WEIR_OPTIONS_MISUSED)
-            return WEIR_EXIT_MISUSE;
-        code = weir_dlq_scope_has(id)
-                   ? weir_dlq_scope_take(&out->scope, self, id)
-                   : weir_command_duration(self, "for", optarg, WEIR_MILLISECONDS(1),
-                                           FOR_MAX_NS, &out->timeout_ns);
-        if (code != WEIR_EXIT_DONE)
-            return code;
-    }
-    code = weir_command_no_operands(self, argc, argv);
-    return code == WEIR_EXIT_DONE ? -1 : code;
-}
 
 static void add_letter(void *state, const struct weir_dead_letter *letter)
 {
@@ -140,7 +115,8 @@ static int run(const struct weir_command *self, int argc, char **argv)
     int code;
 
     weir_dlq_scope_init(&claim_call.scope);
-    code = parse(self, argc, argv, &claim_call);
+    claim_call.timeout_ns = FOR_DEFAULT_NS;
+    code = weir_command_parse(self, argc, argv, &claim_call, sizeof claim_call);
     if (code >= 0)
         return code;
     weir_dlq_view_init(&claim_call.view, true);

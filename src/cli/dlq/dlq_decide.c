@@ -3,22 +3,15 @@
  *
  * They differ in what they take: ids with a token, ids with or without one, or a scope.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/count.h"
 #include "base/noun.h"
 #include "cli/dlq/dlq_bulk.h"
 #include "cli/output.h"
 #include "weir/heap.h"
 
-enum {
-    OPTION_ALL = 'a',
-    OPTION_TOKEN = 't',
-    OPTION_REASON = 'r',
-    JSON_SIZE_MAX = 1 << 20
-};
+enum { JSON_SIZE_MAX = 1 << 20 };
 
 static int run_resolve(const struct weir_command *self, int argc, char **argv);
 static int run_reject(const struct weir_command *self, int argc, char **argv);
@@ -26,30 +19,43 @@ static int run_requeue(const struct weir_command *self, int argc, char **argv);
 static int run_discard(const struct weir_command *self, int argc, char **argv);
 static int run_cleanup(const struct weir_command *self, int argc, char **argv);
 
+struct decide_call {
+    struct weir_session session;
+    struct weir_dlq_scope scope;
+    int64_t token; /* 0: none */
+    const char *reason;
+    bool all, dry_run, yes;
+    enum weir_status verdicts[WEIR_DLQ_IDS_MAX];
+};
+
 #define TOKEN                                                                            \
-    {                                                                                    \
-        OPTION_TOKEN, "token", "N", "of the claim"                                       \
-    }
+    WEIR_OPTION('t', "token", "N", "of the claim",                                       \
+                WEIR_AS_NUMBER(struct decide_call, token, 1, INT64_MAX))
 #define CAREFUL                                                                          \
-    {'n', "dry-run", NULL, "only say how many it would be"},                             \
-    {                                                                                    \
-        'y', "yes", NULL, "do not ask"                                                   \
-    }
+    WEIR_OPTION('n', "dry-run", NULL, "only say how many it would be",                   \
+                WEIR_AS_FLAG(struct decide_call, dry_run)),                              \
+        WEIR_OPTION('y', "yes", NULL, "do not ask",                                      \
+                    WEIR_AS_FLAG(struct decide_call, yes))
 
 static const struct weir_command_option RESOLVE_OPTIONS[] = {TOKEN};
 static const struct weir_command_option REJECT_OPTIONS[] = {
     TOKEN,
-    {OPTION_REASON, "reason", "TEXT", "why it has failed again"},
+    WEIR_OPTION('r', "reason", "TEXT", "why it has failed again",
+                WEIR_AS_TEXT(struct decide_call, reason)),
 };
 static const struct weir_command_option REQUEUE_OPTIONS[] = {
-    {OPTION_ALL, "all", NULL, "all pending ones that the other options leave"},
+    WEIR_OPTION('a', "all", NULL, "all pending ones that the other options leave",
+                WEIR_AS_FLAG(struct decide_call, all)),
     TOKEN,
     CAREFUL,
-    WEIR_DLQ_SCOPE_OPTIONS,
+    WEIR_DLQ_SCOPE_OPTIONS(struct decide_call),
 };
 static const struct weir_command_option CLEANUP_OPTIONS[] = {
     CAREFUL,
-    WEIR_DLQ_SCOPE_OPTIONS,
+    WEIR_DLQ_SCOPE_OPTIONS(struct decide_call),
+};
+static const struct weir_command_option IDS[] = {
+    WEIR_OPERAND("ID", WEIR_DLQ_IDS(struct decide_call), .optional = true),
 };
 
 const struct weir_command weir_cli_dlq_resolve = {
@@ -59,8 +65,8 @@ const struct weir_command weir_cli_dlq_resolve = {
     .details =
         "Refused for letters that somebody else has claimed meanwhile; the others\n"
         "are resolved all the same. Repeating it is harmless.\n",
-    .options = RESOLVE_OPTIONS,
-    .option_count = COUNT_OF(RESOLVE_OPTIONS),
+    WEIR_OPTIONS(RESOLVE_OPTIONS),
+    WEIR_OPERANDS(IDS),
     .uses_db = true,
     .run = run_resolve,
 };
@@ -70,8 +76,8 @@ const struct weir_command weir_cli_dlq_reject = {
     .summary = "say that claimed dead letters have failed again",
     .usage = "ID... --token N --reason TEXT",
     .details = "They are pending again, with one attempt more and the new reason.\n",
-    .options = REJECT_OPTIONS,
-    .option_count = COUNT_OF(REJECT_OPTIONS),
+    WEIR_OPTIONS(REJECT_OPTIONS),
+    WEIR_OPERANDS(IDS),
     .uses_db = true,
     .run = run_reject,
 };
@@ -88,8 +94,8 @@ const struct weir_command weir_cli_dlq_requeue = {
         "Pending letters, or claimed ones with their token. With --all it works in\n"
         "small transactions, asks first (or wants --yes), and may be ended and\n"
         "repeated at any time: each letter is requeued once.\n",
-    .options = REQUEUE_OPTIONS,
-    .option_count = COUNT_OF(REQUEUE_OPTIONS),
+    WEIR_OPTIONS(REQUEUE_OPTIONS),
+    WEIR_OPERANDS(IDS),
     .uses_db = true,
     .run = run_requeue,
 };
@@ -101,8 +107,8 @@ const struct weir_command weir_cli_dlq_discard = {
     .details = "Pending letters, or claimed ones with their token. They are kept until\n"
                "'weir dlq cleanup' or the retention of their queue removes them. With\n"
                "--all it asks first, or wants --yes.\n",
-    .options = REQUEUE_OPTIONS,
-    .option_count = COUNT_OF(REQUEUE_OPTIONS),
+    WEIR_OPTIONS(REQUEUE_OPTIONS),
+    WEIR_OPERANDS(IDS),
     .uses_db = true,
     .run = run_discard,
 };
@@ -113,19 +119,10 @@ const struct weir_command weir_cli_dlq_cleanup = {
     .usage = "[--dry-run] [--yes] [FILTER...]",
     .details =
         "Never those that are pending or claimed. It asks first, or wants --yes.\n",
-    .options = CLEANUP_OPTIONS,
-    .option_count = COUNT_OF(CLEANUP_OPTIONS),
+    WEIR_OPTIONS(CLEANUP_OPTIONS),
+    WEIR_OPERANDS(IDS),
     .uses_db = true,
     .run = run_cleanup,
-};
-
-struct decide_call {
-    struct weir_session session;
-    struct weir_dlq_scope scope;
-    int64_t token; /* 0: none */
-    const char *reason;
-    bool all, dry_run, yes;
-    enum weir_status verdicts[WEIR_DLQ_IDS_MAX];
 };
 
 typedef enum weir_status (*decide_fn)(struct decide_call *self,
@@ -133,50 +130,6 @@ typedef enum weir_status (*decide_fn)(struct decide_call *self,
                                       struct weir_error *error);
 
 /* ---- options ----------------------------------------------------------------------- */
-
-static int take_option(const struct weir_command *self, int id, struct decide_call *out)
-{
-    switch (id) {
-    case OPTION_ALL:
-        out->all = true;
-        break;
-    case OPTION_TOKEN:
-        return weir_command_number(self, "token", optarg, 1, INT64_MAX, &out->token);
-    case OPTION_REASON:
-        out->reason = optarg;
-        break;
-    case 'n':
-        out->dry_run = true;
-        break;
-    case 'y':
-        out->yes = true;
-        break;
-    default:
-        return weir_dlq_scope_take(&out->scope, self, id);
-    }
-    return WEIR_EXIT_DONE;
-}
-
-/* The exit code, or -1 to go on. */
-static int parse(const struct weir_command *self, int argc, char **argv,
-                 struct decide_call *out)
-{
-    int code = WEIR_EXIT_DONE;
-    int id;
-
-    weir_dlq_scope_init(&out->scope);
-    while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
-        if (id == WEIR_OPTIONS_HELPED)
-            return WEIR_EXIT_DONE;
-        if (id == WEIR_OPTIONS_MISUSED)
-            return WEIR_EXIT_MISUSE;
-        code = take_option(self, id, out);
-        if (code != WEIR_EXIT_DONE)
-            return code;
-    }
-    code = weir_dlq_scope_take_ids(&out->scope, self, argc, argv);
-    return code == WEIR_EXIT_DONE ? -1 : code;
-}
 
 /* Ids, or --all with a scope, and not both. */
 static int check_choice(const struct weir_command *self,
@@ -333,9 +286,15 @@ static int run_bulk(const struct weir_command *command, struct decide_call *self
 
 static struct decide_call decide_call; /* too large for a stack */
 
+static int parse(const struct weir_command *self, int argc, char **argv)
+{
+    weir_dlq_scope_init(&decide_call.scope);
+    return weir_command_parse(self, argc, argv, &decide_call, sizeof decide_call);
+}
+
 static int run_resolve(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &decide_call);
+    int code = parse(self, argc, argv);
 
     if (code < 0)
         code = check_claimed(self, &decide_call);
@@ -344,7 +303,7 @@ static int run_resolve(const struct weir_command *self, int argc, char **argv)
 
 static int run_reject(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &decide_call);
+    int code = parse(self, argc, argv);
 
     if (code < 0)
         code = check_claimed(self, &decide_call);
@@ -355,7 +314,7 @@ static int run_reject(const struct weir_command *self, int argc, char **argv)
 
 static int run_requeue(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &decide_call);
+    int code = parse(self, argc, argv);
 
     if (code < 0)
         code = check_choice(self, &decide_call);
@@ -367,7 +326,7 @@ static int run_requeue(const struct weir_command *self, int argc, char **argv)
 
 static int run_discard(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &decide_call);
+    int code = parse(self, argc, argv);
 
     if (code < 0)
         code = check_choice(self, &decide_call);
@@ -379,7 +338,7 @@ static int run_discard(const struct weir_command *self, int argc, char **argv)
 
 static int run_cleanup(const struct weir_command *self, int argc, char **argv)
 {
-    int code = parse(self, argc, argv, &decide_call);
+    int code = parse(self, argc, argv);
 
     if (code < 0 && decide_call.scope.id_count > 0)
         code = weir_command_misuse(self, "cleanup takes no ids");

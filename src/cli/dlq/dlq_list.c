@@ -1,20 +1,16 @@
 /*
  * dlq_list.c - `weir dlq list` and `weir dlq show`.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/count.h"
 #include "base/text.h"
 #include "cli/dlq/dlq_scope.h"
 #include "cli/dlq/dlq_view.h"
 #include "weir/heap.h"
 
 enum {
-    OPTION_STATUS = 400,
-    OPTION_AFTER,
     JSON_SIZE_MAX = 512 << 20,
     MARK_SIZE = 48,
 };
@@ -22,11 +18,55 @@ enum {
 static int run_list(const struct weir_command *self, int argc, char **argv);
 static int run_show(const struct weir_command *self, int argc, char **argv);
 
+struct list_call {
+    struct weir_session session;
+    struct weir_dlq_scope scope;
+    enum weir_dead_letter_status status;
+    struct weir_dead_letter_mark mark;
+    struct weir_dlq_view view;
+};
+
+struct show_call {
+    struct weir_dlq_scope scope;
+};
+
+static int parse_status(const struct weir_command *self,
+                        const struct weir_command_option *option, char *word, void *out)
+{
+    struct weir_error error = {0};
+
+    (void)option;
+    if (weir_dead_letter_status_parse(word, out, &error) == WEIR_OK)
+        return WEIR_EXIT_DONE;
+    return weir_command_misuse(self, "--%s", error.text);
+}
+
+static int parse_mark(const struct weir_command *self,
+                      const struct weir_command_option *option, char *word, void *out)
+{
+    struct weir_dead_letter_mark mark = {0};
+    int used = 0;
+
+    if (sscanf(word, "%" SCNd64 ":%" SCNd64 "%n", &mark.failed_us, &mark.id, &used) !=
+            2 ||
+        word[used] != '\0' || mark.id <= 0)
+        return weir_command_misuse(self, "--%s is '%s', must be what a page ended with",
+                                   option->name, word);
+    *(struct weir_dead_letter_mark *)out = mark;
+    return WEIR_EXIT_DONE;
+}
+
 static const struct weir_command_option LIST_OPTIONS[] = {
-    {OPTION_STATUS, "status", "STATUS",
-     "pending (default), or another one of those below"},
-    WEIR_DLQ_SCOPE_OPTIONS,
-    {OPTION_AFTER, "after", "MARK", "the next page, behind the one that ended there"},
+    WEIR_OPTION(0, "status", "STATUS", "pending (default), or another one of those below",
+                WEIR_AS_PARSED(struct list_call, status, enum weir_dead_letter_status,
+                               parse_status)),
+    WEIR_DLQ_SCOPE_OPTIONS(struct list_call),
+    WEIR_OPTION(
+        0, "after", "MARK", "the next page, behind the one that ended there",
+        WEIR_AS_PARSED(struct list_call, mark, struct weir_dead_letter_mark, parse_mark)),
+};
+static const struct weir_command_option SHOW_OPERANDS[] = {
+    WEIR_OPERAND("ID", WEIR_DLQ_IDS(struct show_call), .optional = true),
 };
 
 const struct weir_command weir_cli_dlq_list = {
@@ -39,8 +79,7 @@ const struct weir_command weir_cli_dlq_list = {
         "--limit up to 10000. A claim that has run out is pending again. When there\n"
         "are more, the last line has the MARK of --after, and so has JSON. With\n"
         "--quiet only the ids are printed, one per line.\n",
-    .options = LIST_OPTIONS,
-    .option_count = COUNT_OF(LIST_OPTIONS),
+    WEIR_OPTIONS(LIST_OPTIONS),
     .uses_db = true,
     .run = run_list,
 };
@@ -50,58 +89,12 @@ const struct weir_command weir_cli_dlq_show = {
     .summary = "show everything of one dead letter, its payload too",
     .usage = "ID",
     .details = "With --quiet only the payload is printed, byte by byte.\n",
+    WEIR_OPERANDS(SHOW_OPERANDS),
     .uses_db = true,
     .run = run_show,
 };
 
-struct list_call {
-    struct weir_session session;
-    struct weir_dlq_scope scope;
-    enum weir_dead_letter_status status;
-    struct weir_dead_letter_mark mark;
-    struct weir_dlq_view view;
-};
-
 /* ---- list -------------------------------------------------------------------------- */
-
-static int take_mark(const struct weir_command *self, const char *text,
-                     struct weir_dead_letter_mark *out)
-{
-    int used = 0;
-
-    if (sscanf(text, "%" SCNd64 ":%" SCNd64 "%n", &out->failed_us, &out->id, &used) ==
-            2 &&
-        text[used] == '\0' && out->id > 0)
-        return WEIR_EXIT_DONE;
-    return weir_command_misuse(self, "--after is '%s', must be what a page ended with",
-                               text);
-}
-
-/* The exit code, or -1 to go on. */
-static int parse_list(const struct weir_command *self, int argc, char **argv,
-                      struct list_call *out)
-{
-    struct weir_error error = {0};
-    int code = WEIR_EXIT_DONE;
-    int id;
-
-    while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
-        if (id == WEIR_OPTIONS_HELPED)
-            return WEIR_EXIT_DONE;
-        if (id == WEIR_OPTIONS_MISUSED)
-            return WEIR_EXIT_MISUSE;
-        if (weir_dlq_scope_has(id))
-            code = weir_dlq_scope_take(&out->scope, self, id);
-        else if (id == OPTION_AFTER)
-            code = take_mark(self, optarg, &out->mark);
-        else if (weir_dead_letter_status_parse(optarg, &out->status, &error) != WEIR_OK)
-            code = weir_command_misuse(self, "--%s", error.text);
-        if (code != WEIR_EXIT_DONE)
-            return code;
-    }
-    code = weir_command_no_operands(self, argc, argv);
-    return code == WEIR_EXIT_DONE ? -1 : code;
-}
 
 static void print_id(void *state, const struct weir_dead_letter *letter)
 {
@@ -179,7 +172,7 @@ static int run_list(const struct weir_command *self, int argc, char **argv)
     int code;
 
     weir_dlq_scope_init(&list_call.scope);
-    code = parse_list(self, argc, argv, &list_call);
+    code = weir_command_parse(self, argc, argv, &list_call, sizeof list_call);
     if (code >= 0)
         return code;
     weir_dlq_view_init(&list_call.view, false);
@@ -193,14 +186,14 @@ static int run_list(const struct weir_command *self, int argc, char **argv)
 
 /* ---- show -------------------------------------------------------------------------- */
 
-struct show_call {
+struct letter {
     struct weir_command_shared shared;
     struct weir_buf text;
 };
 
 static void show_letter(void *state, const struct weir_dead_letter *letter)
 {
-    struct show_call *self = state;
+    struct letter *self = state;
 
     if (self->shared.json)
         weir_dlq_append_json(&self->text, letter, true);
@@ -212,45 +205,37 @@ static void show_letter(void *state, const struct weir_dead_letter *letter)
 
 static int show(const struct weir_session *session, int64_t id)
 {
-    struct show_call show_call = {.shared = session->shared};
+    struct letter letter = {.shared = session->shared};
     struct weir_error error = {0};
     int code;
 
-    weir_buf_init(&show_call.text, weir_heap_system(), JSON_SIZE_MAX);
-    if (weir_dead_letter_read(session->outbox, NULL, id, show_letter, &show_call,
-                              &error) != WEIR_OK)
+    weir_buf_init(&letter.text, weir_heap_system(), JSON_SIZE_MAX);
+    if (weir_dead_letter_read(session->outbox, NULL, id, show_letter, &letter, &error) !=
+        WEIR_OK)
         code = weir_session_fail(session, &error, NULL);
     else if (session->shared.quiet && !session->shared.json)
-        code = weir_output_bytes(session->command, weir_buf_get(&show_call.text));
+        code = weir_output_bytes(session->command, weir_buf_get(&letter.text));
     else
-        code = weir_output_text(session->command, &show_call.text);
-    weir_buf_fini(&show_call.text);
+        code = weir_output_text(session->command, &letter.text);
+    weir_buf_fini(&letter.text);
     return code;
 }
 
 static int run_show(const struct weir_command *self, int argc, char **argv)
 {
-    static struct weir_dlq_scope scope;
+    static struct show_call show_call;
     struct weir_session session;
     int code;
 
-    switch (weir_command_next_option(self, argc, argv)) {
-    case WEIR_OPTIONS_END:
-        break;
-    case WEIR_OPTIONS_HELPED:
-        return WEIR_EXIT_DONE;
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-    weir_dlq_scope_init(&scope);
-    code = weir_dlq_scope_take_ids(&scope, self, argc, argv);
-    if (code == WEIR_EXIT_DONE && scope.id_count != 1)
+    weir_dlq_scope_init(&show_call.scope);
+    code = weir_command_parse(self, argc, argv, &show_call, sizeof show_call);
+    if (code < 0 && show_call.scope.id_count != 1)
         code = weir_command_misuse(self, "which dead letter? one ID is needed");
-    if (code != WEIR_EXIT_DONE)
+    if (code >= 0)
         return code;
     code = weir_session_open(&session, self, WEIR_SESSION_OUTBOX, 0);
     if (code == WEIR_EXIT_DONE)
-        code = show(&session, scope.ids[0]);
+        code = show(&session, show_call.scope.ids[0]);
     weir_session_close(&session);
     return code;
 }

@@ -1,13 +1,14 @@
 /*
  * dlq_scope.h - which dead letters a command is about: by options, or by their ids.
  *
- *   static const struct weir_command_option OPTIONS[] = {
- *       WEIR_DLQ_SCOPE_OPTIONS,
- *       ...
+ *   struct list_call {
+ *       struct weir_dlq_scope scope;
  *   };
  *
- *   while ((id = weir_command_next_option(...)) != WEIR_OPTIONS_END) {
- *       code = weir_dlq_scope_take(&scope, self, id);   if id is one of them
+ *   static const struct weir_command_option OPTIONS[] = {
+ *       WEIR_DLQ_SCOPE_OPTIONS(struct list_call),
+ *       ...
+ *   };
  *
  * Memory   Texts are those of the command line.
  */
@@ -16,29 +17,40 @@
 
 #include "cli/session.h"
 #include "weir/dead_letter.h"
+#include "weir/worker.h"
 
-enum {
-    WEIR_DLQ_QUEUE = 'Q',
-    WEIR_DLQ_SUBSCRIPTION = 's',
-    WEIR_DLQ_PARTITION = 'p',
-    WEIR_DLQ_LIMIT = 'l',
-    WEIR_DLQ_KEY = 300,
-    WEIR_DLQ_TYPE,
-    WEIR_DLQ_SINCE,
-    WEIR_DLQ_BEFORE,
-};
+/* Rows for a struct T with a member `scope`. */
+#define WEIR_DLQ_SCOPE_OPTIONS(T)                                                        \
+    WEIR_DLQ_SCOPE_OPTION(T, 'Q', "queue", "QUEUE", "only of this queue",                \
+                          WEIR_AS_TEXT(T, scope.scope.queue)),                           \
+        WEIR_DLQ_SCOPE_OPTION(T, 's', "subscription", "NAME",                            \
+                              "only of this subscription",                               \
+                              WEIR_AS_TEXT(T, scope.scope.subscription)),                \
+        WEIR_DLQ_SCOPE_OPTION(                                                           \
+            T, 'p', "partition", "N", "only of this partition of --queue",               \
+            WEIR_AS_NUMBER(T, scope.scope.partition, 0, WEIR_PARTITIONS_MAX - 1)),       \
+        WEIR_DLQ_SCOPE_OPTION(T, 0, "key", "K", "only with this key",                    \
+                              WEIR_AS_TEXT(T, scope.scope.key)),                         \
+        WEIR_DLQ_SCOPE_OPTION(T, 0, "type", "T", "only of this type",                    \
+                              WEIR_AS_TEXT(T, scope.scope.type)),                        \
+        WEIR_DLQ_SCOPE_OPTION(T, 0, "since", "D",                                        \
+                              "only failed within the last D, as in 2h",                 \
+                              WEIR_AS_AGO(T, scope.scope.failed_from_us)),               \
+        WEIR_DLQ_SCOPE_OPTION(T, 0, "before", "D",                                       \
+                              "only failed longer ago than D, as in 7d",                 \
+                              WEIR_AS_AGO(T, scope.scope.failed_until_us)),              \
+        WEIR_DLQ_SCOPE_OPTION(T, 'l', "limit", "N", "at most so many",                   \
+                              WEIR_AS_NUMBER(T, scope.scope.limit, 1, INT64_MAX))
 
-#define WEIR_DLQ_SCOPE_OPTIONS                                                           \
-    {WEIR_DLQ_QUEUE, "queue", "QUEUE", "only of this queue"},                            \
-        {WEIR_DLQ_SUBSCRIPTION, "subscription", "NAME", "only of this subscription"},    \
-        {WEIR_DLQ_PARTITION, "partition", "N", "only of this partition of --queue"},     \
-        {WEIR_DLQ_KEY, "key", "K", "only with this key"},                                \
-        {WEIR_DLQ_TYPE, "type", "T", "only of this type"},                               \
-        {WEIR_DLQ_SINCE, "since", "D", "only failed within the last D, as in 2h"},       \
-        {WEIR_DLQ_BEFORE, "before", "D", "only failed longer ago than D, as in 7d"},     \
-    {                                                                                    \
-        WEIR_DLQ_LIMIT, "limit", "N", "at most so many"                                  \
-    }
+#define WEIR_DLQ_SCOPE_OPTION(T, id_, name_, argument_, summary_, ...)                   \
+    WEIR_OPTION(id_, name_, argument_, summary_, __VA_ARGS__,                            \
+                WEIR_ALSO_SET(T, scope.narrowed))
+
+/* Ids as operands of such a struct, any number of them; `.optional` may follow. */
+#define WEIR_DLQ_IDS(T)                                                                  \
+    WEIR_AS_PARSED(T, scope.ids[0], int64_t, weir_dlq_parse_id),                         \
+        WEIR_IN_LIST(T, scope.ids, scope.id_count, "ids")
+
 enum { WEIR_DLQ_IDS_MAX = WEIR_DEAD_LETTER_LIMIT_MAX };
 
 struct weir_dlq_scope {
@@ -50,17 +62,10 @@ struct weir_dlq_scope {
 
 void weir_dlq_scope_init(struct weir_dlq_scope *self);
 
-/* Is this option one of ours? */
-bool weir_dlq_scope_has(int option);
-
-/* Take its value from `optarg`. The exit code. */
-WEIR_CHECKED int weir_dlq_scope_take(struct weir_dlq_scope *self,
-                                     const struct weir_command *command, int option);
-
-/* The operands as ids; there may be none. The exit code. */
-WEIR_CHECKED int weir_dlq_scope_take_ids(struct weir_dlq_scope *self,
-                                         const struct weir_command *command, int argc,
-                                         char **argv);
+/* The id of a dead letter, an int64_t. */
+WEIR_CHECKED int weir_dlq_parse_id(const struct weir_command *command,
+                                   const struct weir_command_option *option, char *word,
+                                   void *out);
 
 /* Tell why a call on the scope failed. Returns the exit code. */
 int weir_dlq_scope_fail(const struct weir_dlq_scope *self,

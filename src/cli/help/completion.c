@@ -124,7 +124,7 @@ static void print_values(const struct weir_command *command)
         printf("        ");
         print_path(command);
         printf("/--%s", option->name);
-        if (option->id < LETTERS_END) {
+        if (option->id > 0 && option->id < LETTERS_END) {
             printf(" | ");
             print_path(command);
             printf("/-%c", option->id);

@@ -60,7 +60,7 @@ static void print_lines(const char *text)
 static void print_option(const struct weir_command_option *option)
 {
     puts(".TP");
-    if (option->id < LETTERS_END)
+    if (option->id > 0 && option->id < LETTERS_END)
         printf("\\fB\\-%c\\fR, ", option->id);
     fputs("\\fB\\-\\-", stdout);
     print_text(option->name);

@@ -1,7 +1,6 @@
 /*
  * queue_add.c - `weir queue add NAME --partitions N` and `weir queue set NAME`.
  */
-#include <getopt.h>
 
 #include "base/count.h"
 #include "base/noun.h"
@@ -18,8 +17,16 @@ enum { TEXT_SIZE_MAX = 64 << 10 };
 static int run(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option OPTIONS[] = {
-    {'p', "partitions", "N", "a power of two from 1 to 64, for ever"},
+    WEIR_OPTION(
+        'p', "partitions", "N", "a power of two from 1 to 64, for ever",
+        WEIR_AS_NUMBER(struct weir_queue_options, partitions, 1, WEIR_PARTITIONS_MAX)),
     WEIR_POLICY_OPTIONS,
+};
+static const struct weir_command_option ADD_OPERANDS[] = {
+    WEIR_OPERAND("NAME", WEIR_AS_TEXT(struct weir_queue_options, name)),
+};
+static const struct weir_command_option SET_OPERANDS[] = {
+    WEIR_OPERAND("QUEUE", WEIR_AS_TEXT(struct weir_queue_options, name)),
 };
 
 enum { OPTION_COUNT = COUNT_OF(OPTIONS) };
@@ -45,6 +52,7 @@ const struct weir_command weir_cli_queue_add = {
         "a letter or digit.\n",
     .options = OPTIONS,
     .option_count = OPTION_COUNT,
+    WEIR_OPERANDS(ADD_OPERANDS),
     .uses_db = true,
     .run = run,
 };
@@ -60,25 +68,12 @@ const struct weir_command weir_cli_queue_set = {
         "\n" ATTEMPTS,
     .options = OPTIONS + 1,
     .option_count = OPTION_COUNT - 1,
+    WEIR_OPERANDS(SET_OPERANDS),
     .uses_db = true,
     .run = run,
 };
 
-static int take_option(const struct weir_command *self, int id,
-                       struct weir_queue_options *out)
-{
-    int64_t number = 0;
-    int code;
-
-    if (id != 'p')
-        return weir_queue_policies_take(self, id, out);
-    code =
-        weir_command_number(self, "partitions", optarg, 1, WEIR_PARTITIONS_MAX, &number);
-    out->partitions = (int32_t)number;
-    return code;
-}
-
-/* Is there everything that the command needs? */
+/* Is there everything that the command needs? The exit code, or -1 to go on. */
 static int check(const struct weir_command *self,
                  const struct weir_queue_options *options)
 {
@@ -86,32 +81,7 @@ static int check(const struct weir_command *self,
         return weir_command_misuse(self, "how many partitions? --partitions N is needed");
     if (self == &weir_cli_queue_set && options->named == 0)
         return weir_command_misuse(self, "no policy given, such as --backlog-max N");
-    return WEIR_EXIT_DONE;
-}
-
-/* The exit code, or -1 to go on. */
-static int parse(const struct weir_command *self, int argc, char **argv,
-                 struct weir_queue_options *out)
-{
-    const char *operand = self == &weir_cli_queue_add ? "NAME" : "QUEUE";
-    int code = WEIR_EXIT_DONE;
-    int id;
-
-    weir_queue_options_init(out);
-    out->partitions = 0;
-    while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
-        if (id == WEIR_OPTIONS_HELPED)
-            return WEIR_EXIT_DONE;
-        if (id == WEIR_OPTIONS_MISUSED)
-            return WEIR_EXIT_MISUSE;
-        code = take_option(self, id, out);
-        if (code != WEIR_EXIT_DONE)
-            return code;
-    }
-    code = weir_command_one_operand(self, argc, argv, operand, &out->name);
-    if (code == WEIR_EXIT_DONE)
-        code = check(self, out);
-    return code == WEIR_EXIT_DONE ? -1 : code;
+    return -1;
 }
 
 static const char *verb(const struct weir_queue_change *change)
@@ -162,8 +132,13 @@ static int add_or_set(void *state)
 static int run(const struct weir_command *self, int argc, char **argv)
 {
     struct add_call call;
-    int code = parse(self, argc, argv, &call.options);
+    int code;
 
+    weir_queue_options_init(&call.options);
+    call.options.partitions = 0;
+    code = weir_command_parse(self, argc, argv, &call.options, sizeof call.options);
+    if (code < 0)
+        code = check(self, &call.options);
     if (code >= 0)
         return code;
     return weir_session_run(&call.session, self, WEIR_SESSION_OUTBOX, add_or_set, &call);

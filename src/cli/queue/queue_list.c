@@ -70,18 +70,9 @@ static int print(void *state)
 static int run(const struct weir_command *self, int argc, char **argv)
 {
     struct weir_session session;
-    int code;
+    int code = weir_command_parse(self, argc, argv, NULL, 0);
 
-    switch (weir_command_next_option(self, argc, argv)) {
-    case WEIR_OPTIONS_END:
-        break;
-    case WEIR_OPTIONS_HELPED:
-        return WEIR_EXIT_DONE;
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-    code = weir_command_no_operands(self, argc, argv);
-    if (code != WEIR_EXIT_DONE)
+    if (code >= 0)
         return code;
     return weir_session_run(&session, self, WEIR_SESSION_OUTBOX, print, &session);
 }

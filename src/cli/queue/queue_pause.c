@@ -7,6 +7,15 @@
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
+struct pause_call {
+    struct weir_session session;
+    struct weir_queue_paused row;
+};
+
+static const struct weir_command_option OPERANDS[] = {
+    WEIR_OPERAND("QUEUE", WEIR_AS_TEXT(struct pause_call, row.queue)),
+};
+
 const struct weir_command weir_cli_queue_pause = {
     .name = "queue pause",
     .summary = "stop the delivery of a queue",
@@ -15,6 +24,7 @@ const struct weir_command weir_cli_queue_pause = {
         "Stops the delivery to all subscriptions, in all processes, within a few\n"
         "seconds. Calls that are running end as usual, and enqueueing goes on. It\n"
         "stays paused until `weir queue resume`.\n",
+    WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
     .run = run,
 };
@@ -25,13 +35,9 @@ const struct weir_command weir_cli_queue_resume = {
     .usage = "QUEUE",
     .details =
         "Goes on where `weir queue pause` had stopped. Nothing is lost in between.\n",
+    WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
     .run = run,
-};
-
-struct pause_call {
-    struct weir_session session;
-    struct weir_queue_paused row;
 };
 
 static int set_paused(void *state)
@@ -53,18 +59,9 @@ static int set_paused(void *state)
 static int run(const struct weir_command *self, int argc, char **argv)
 {
     struct pause_call call = {.row.paused = self == &weir_cli_queue_pause};
-    int code;
+    int code = weir_command_parse(self, argc, argv, &call, sizeof call);
 
-    switch (weir_command_next_option(self, argc, argv)) {
-    case WEIR_OPTIONS_END:
-        break;
-    case WEIR_OPTIONS_HELPED:
-        return WEIR_EXIT_DONE;
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-    code = weir_command_one_operand(self, argc, argv, "QUEUE", &call.row.queue);
-    if (code != WEIR_EXIT_DONE)
+    if (code >= 0)
         return code;
     return weir_session_run(&call.session, self, WEIR_SESSION_OUTBOX, set_paused, &call);
 }

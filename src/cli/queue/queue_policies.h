@@ -1,43 +1,41 @@
 /*
- * queue_policies.h - the policies of queues, as words of the command line and as JSON.
- *
- * A policy is called by the name of its option, so that what is printed can be typed.
- *
- * Failure  Appending never fails at the spot: the buffer tells.
+ * queue_policies.h - the policies of queues as options of commands.
  */
 #ifndef WEIR_CLI_QUEUE_QUEUE_POLICIES_H
 #define WEIR_CLI_QUEUE_QUEUE_POLICIES_H
 
-#include "base/buf.h"
 #include "cli/command.h"
 #include "weir/outbox.h"
+#include "weir/worker.h"
 
-/* The ids and rows of the options, for the lists of commands. */
-enum {
-    WEIR_OPTION_UNREAD = 256,
-    WEIR_OPTION_BACKLOG_MAX,
-    WEIR_OPTION_ATTEMPTS_MAX,
-    WEIR_OPTION_RETENTION,
-    WEIR_OPTION_RETAIN
-};
-
-/* clang-format off */
+/* Rows of options, bound to struct weir_queue_options. */
 #define WEIR_POLICY_OPTIONS                                                              \
-    {WEIR_OPTION_UNREAD, "unread", "keep|drop",                                          \
-     "what nobody subscribed to; default keep"},                                         \
-    {WEIR_OPTION_BACKLOG_MAX, "backlog-max", "N",                                        \
-     "refuse to enqueue beyond; about; 0: no limit"},                                    \
-    {WEIR_OPTION_ATTEMPTS_MAX, "attempts-max", "N",                                      \
-     "then a message becomes a dead letter; 0: never"},                                  \
-    {WEIR_OPTION_RETENTION, "dead-letter-retention", "D",                                \
-     "remove decided dead letters after; 0: never"},                                     \
-    {WEIR_OPTION_RETAIN, "retain", "D",                                                  \
-     "keep what everybody has passed, as in 7d; 0: not"}
-/* clang-format on */
+    WEIR_POLICY_OPTION("unread", "keep|drop", "what nobody subscribed to; default keep", \
+                       UNREAD,                                                           \
+                       WEIR_AS_CHOICE(struct weir_queue_options, unread,                 \
+                                      weir_queue_policies_unread_words)),                \
+        WEIR_POLICY_OPTION(                                                              \
+            "backlog-max", "N", "refuse to enqueue beyond; about; 0: no limit",          \
+            BACKLOG_MAX,                                                                 \
+            WEIR_AS_NUMBER(struct weir_queue_options, backlog_max, 0, INT64_MAX)),       \
+        WEIR_POLICY_OPTION("attempts-max", "N",                                          \
+                           "then a message becomes a dead letter; 0: never",             \
+                           ATTEMPTS_MAX,                                                 \
+                           WEIR_AS_NUMBER(struct weir_queue_options, attempts_max, 0,    \
+                                          WEIR_ATTEMPTS_MAX_MAX)),                       \
+        WEIR_POLICY_OPTION("dead-letter-retention", "D",                                 \
+                           "remove decided dead letters after; 0: never",                \
+                           DEAD_LETTER_RETENTION,                                        \
+                           WEIR_AS_NS(struct weir_queue_options,                         \
+                                      dead_letter_retention_ns, 0, WEIR_DURATION_MAX)),  \
+        WEIR_POLICY_OPTION(                                                              \
+            "retain", "D", "keep what everybody has passed, as in 7d; 0: not", RETAIN,   \
+            WEIR_AS_NS(struct weir_queue_options, retain_ns, 0, WEIR_DURATION_MAX))
 
-/* Take the value of option `id` (optarg), and note that it was named. WEIR_EXIT_DONE,
- * or the code after telling. */
-WEIR_CHECKED int weir_queue_policies_take(const struct weir_command *command, int id,
-                                          struct weir_queue_options *out);
+#define WEIR_POLICY_OPTION(name_, argument_, summary_, policy_, ...)                     \
+    WEIR_OPTION(0, name_, argument_, summary_, __VA_ARGS__,                              \
+                WEIR_ALSO_BITS(struct weir_queue_options, named, WEIR_POLICY_##policy_))
+
+extern const struct weir_option_words weir_queue_policies_unread_words;
 
 #endif

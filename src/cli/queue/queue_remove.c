@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/count.h"
 #include "base/noun.h"
 #include "cli/confirm.h"
 #include "cli/reply.h"
@@ -16,10 +15,21 @@
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
+struct removal {
+    bool force, dry_run, yes;
+    struct weir_session session;
+    struct weir_queue_removed row;
+};
+
 static const struct weir_command_option OPTIONS[] = {
-    {'f', "force", NULL, "also with messages that wait, and dead letters"},
-    {'n', "dry-run", NULL, "only say what would be removed"},
-    {'y', "yes", NULL, "do not ask"},
+    WEIR_OPTION('f', "force", NULL, "also with messages that wait, and dead letters",
+                WEIR_AS_FLAG(struct removal, force)),
+    WEIR_OPTION('n', "dry-run", NULL, "only say what would be removed",
+                WEIR_AS_FLAG(struct removal, dry_run)),
+    WEIR_OPTION('y', "yes", NULL, "do not ask", WEIR_AS_FLAG(struct removal, yes)),
+};
+static const struct weir_command_option OPERANDS[] = {
+    WEIR_OPERAND("QUEUE", WEIR_AS_TEXT(struct removal, row.queue)),
 };
 
 const struct weir_command weir_cli_queue_remove = {
@@ -31,44 +41,11 @@ const struct weir_command weir_cli_queue_remove = {
         "a subscription, or dead letters for a decision; with --force these are\n"
         "removed as well, for ever. Then it asks first; where there is no terminal\n"
         "to ask on, it wants --yes.\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
+    WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
     .run = run,
 };
-
-struct removal {
-    bool force, dry_run, yes;
-    struct weir_session session;
-    struct weir_queue_removed row;
-};
-
-/* The exit code, or -1 to go on. */
-static int parse(const struct weir_command *self, int argc, char **argv,
-                 struct removal *out)
-{
-    int id;
-
-    while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
-        switch (id) {
-        case 'f':
-            out->force = true;
-            break;
-        case 'n':
-            out->dry_run = true;
-            break;
-        case 'y':
-            out->yes = true;
-            break;
-        case WEIR_OPTIONS_HELPED:
-            return WEIR_EXIT_DONE;
-        default:
-            return WEIR_EXIT_MISUSE;
-        }
-    }
-    id = weir_command_one_operand(self, argc, argv, "QUEUE", &out->row.queue);
-    return id == WEIR_EXIT_DONE ? -1 : id;
-}
 
 static void note_info(void *state, const struct weir_queue_info *info)
 {
@@ -154,7 +131,7 @@ static int remove_queue(void *state)
 static int run(const struct weir_command *self, int argc, char **argv)
 {
     struct removal removal = {.row.queue = NULL};
-    int code = parse(self, argc, argv, &removal);
+    int code = weir_command_parse(self, argc, argv, &removal, sizeof removal);
 
     if (code >= 0)
         return code;

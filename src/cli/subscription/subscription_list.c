@@ -1,13 +1,21 @@
 /*
  * subscription_list.c - `weir subscription list`.
  */
-#include <getopt.h>
 #include <stdio.h>
 
 #include "cli/reply.h"
 #include "view/subscription_records.h"
 
 static int run(const struct weir_command *self, int argc, char **argv);
+
+struct list_call {
+    struct weir_session session;
+    const char *queue; /* NULL: all */
+};
+
+static const struct weir_command_option OPERANDS[] = {
+    WEIR_OPERAND("QUEUE", WEIR_AS_TEXT(struct list_call, queue), .optional = true),
+};
 
 const struct weir_command weir_cli_subscription_list = {
     .name = "subscription list",
@@ -18,13 +26,9 @@ const struct weir_command weir_cli_subscription_list = {
         "estimate. Oldest is the age of the oldest message of these. Processes are\n"
         "those that serve it and are alive. Dead letters wait for a decision. With\n"
         "--quiet only queue and name are printed, a line for each.\n",
+    WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
     .run = run,
-};
-
-struct list_call {
-    struct weir_session session;
-    const char *queue; /* NULL: all */
 };
 
 static void print_name(void *state, const struct weir_subscription_info *info)
@@ -61,20 +65,9 @@ static int list(void *state)
 static int run(const struct weir_command *self, int argc, char **argv)
 {
     struct list_call call = {.queue = NULL};
-    int code;
+    int code = weir_command_parse(self, argc, argv, &call, sizeof call);
 
-    switch (weir_command_next_option(self, argc, argv)) {
-    case WEIR_OPTIONS_END:
-        break;
-    case WEIR_OPTIONS_HELPED:
-        return WEIR_EXIT_DONE;
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-    if (optind < argc)
-        call.queue = argv[optind++];
-    code = weir_command_no_operands(self, argc, argv);
-    if (code != WEIR_EXIT_DONE)
+    if (code >= 0)
         return code;
     return weir_session_run(&call.session, self, WEIR_SESSION_OUTBOX, list, &call);
 }

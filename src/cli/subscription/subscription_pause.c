@@ -8,6 +8,16 @@
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
+struct pause_call {
+    struct weir_session session;
+    struct weir_subscription_target target;
+    bool pause;
+};
+
+static const struct weir_command_option OPERANDS[] = {
+    WEIR_SUBSCRIPTION_OPERANDS(struct pause_call),
+};
+
 const struct weir_command weir_cli_subscription_pause = {
     .name = "subscription pause",
     .summary = "stop the delivery to one subscription",
@@ -15,6 +25,7 @@ const struct weir_command weir_cli_subscription_pause = {
     .details = "Stops the delivery to this subscription, in all processes, within a few\n"
                "seconds; the others of the queue go on. Calls that are running end as\n"
                "usual. What comes is kept, until `weir subscription resume`.\n",
+    WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
     .run = run,
 };
@@ -25,14 +36,9 @@ const struct weir_command weir_cli_subscription_resume = {
     .usage = "QUEUE NAME",
     .details = "Goes on where `weir subscription pause` had stopped. Nothing is lost in\n"
                "between. A queue that is paused as a whole stays so.\n",
+    WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
     .run = run,
-};
-
-struct pause_call {
-    struct weir_session session;
-    struct weir_subscription_target target;
-    bool pause;
 };
 
 static int set_paused(void *state)
@@ -55,18 +61,9 @@ static int set_paused(void *state)
 static int run(const struct weir_command *self, int argc, char **argv)
 {
     struct pause_call call = {.pause = self == &weir_cli_subscription_pause};
-    int code;
+    int code = weir_command_parse(self, argc, argv, &call, sizeof call);
 
-    switch (weir_command_next_option(self, argc, argv)) {
-    case WEIR_OPTIONS_END:
-        break;
-    case WEIR_OPTIONS_HELPED:
-        return WEIR_EXIT_DONE;
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-    code = weir_subscription_target_take(&call.target, self, argc, argv);
-    if (code != WEIR_EXIT_DONE)
+    if (code >= 0)
         return code;
     return weir_session_run(&call.session, self, WEIR_SESSION_OUTBOX, set_paused, &call);
 }

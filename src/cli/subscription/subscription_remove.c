@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/count.h"
 #include "base/noun.h"
 #include "cli/confirm.h"
 #include "cli/reply.h"
@@ -17,10 +16,23 @@
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
+struct removal {
+    struct weir_subscription_target target;
+    bool force, dry_run, yes;
+    struct weir_session session;
+    bool found;
+    struct weir_subscription_removed row;
+};
+
 static const struct weir_command_option OPTIONS[] = {
-    {'f', "force", NULL, "also while it is served, and with its dead letters"},
-    {'n', "dry-run", NULL, "only say what would be removed"},
-    {'y', "yes", NULL, "do not ask"},
+    WEIR_OPTION('f', "force", NULL, "also while it is served, and with its dead letters",
+                WEIR_AS_FLAG(struct removal, force)),
+    WEIR_OPTION('n', "dry-run", NULL, "only say what would be removed",
+                WEIR_AS_FLAG(struct removal, dry_run)),
+    WEIR_OPTION('y', "yes", NULL, "do not ask", WEIR_AS_FLAG(struct removal, yes)),
+};
+static const struct weir_command_option OPERANDS[] = {
+    WEIR_SUBSCRIPTION_OPERANDS(struct removal),
 };
 
 const struct weir_command weir_cli_subscription_remove = {
@@ -37,31 +49,11 @@ const struct weir_command weir_cli_subscription_remove = {
         "A process that was killed counts as alive until its lease is over. Who\n"
         "subscribes under the same name later begins anew. A queue without any\n"
         "subscription keeps its messages, unless its policy is --unread drop.\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
+    WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
     .run = run,
 };
-
-struct removal {
-    struct weir_subscription_target target;
-    bool force, dry_run, yes;
-    struct weir_session session;
-    bool found;
-    struct weir_subscription_removed row;
-};
-
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct removal *removal = state;
-
-    (void)self;
-    (void)value;
-    removal->force |= id == 'f';
-    removal->dry_run |= id == 'n';
-    removal->yes |= id == 'y';
-    return WEIR_EXIT_DONE;
-}
 
 static void note_info(void *state, const struct weir_subscription_info *info)
 {
@@ -159,12 +151,9 @@ static int remove_subscription(void *state)
 static int run(const struct weir_command *self, int argc, char **argv)
 {
     struct removal removal = {.found = false};
-    int code = weir_command_take_options(self, argc, argv, take_option, &removal);
+    int code = weir_command_parse(self, argc, argv, &removal, sizeof removal);
 
     if (code >= 0)
-        return code;
-    code = weir_subscription_target_take(&removal.target, self, argc, argv);
-    if (code != WEIR_EXIT_DONE)
         return code;
     removal.row.queue = removal.target.queue;
     removal.row.subscription = removal.target.name;

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/count.h"
 #include "base/noun.h"
 #include "cli/reply.h"
 #include "cli/subscription/moment.h"
@@ -15,10 +14,54 @@
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
+struct seek_call {
+    struct weir_subscription_target target;
+    struct weir_seek seek;
+    bool has_place;
+    struct weir_session session;
+    struct weir_seek_info infos[WEIR_PARTITIONS_MAX];
+    size_t count;
+};
+
+static int parse_place(const struct weir_command *self,
+                       const struct weir_command_option *option, char *word, void *out)
+{
+    struct weir_seek seek = *(struct weir_seek *)out;
+    int code = WEIR_EXIT_DONE;
+
+    if (strcmp(word, "beginning") == 0) {
+        seek.to = WEIR_SEEK_BEGINNING;
+    } else if (strcmp(word, "now") == 0) {
+        seek.to = WEIR_SEEK_NOW;
+    } else if (word[0] != '\0' && strspn(word, "0123456789") == strlen(word)) {
+        seek.to = WEIR_SEEK_SEQ;
+        code = weir_command_number(self, option->name, word, 1, INT64_MAX, &seek.seq);
+    } else {
+        seek.to = WEIR_SEEK_TIME;
+        if (!weir_moment_parse(word, &seek.time_us))
+            code = weir_command_misuse(self,
+                                       "--to is '%s', must be beginning, now, a number "
+                                       "or a time as in 2026-11-17T20:00:00Z",
+                                       word);
+    }
+    if (code == WEIR_EXIT_DONE)
+        *(struct weir_seek *)out = seek;
+    return code;
+}
+
 static const struct weir_command_option OPTIONS[] = {
-    {'t', "to", "PLACE", "beginning, now, a number or a time"},
-    {'p', "partition", "N", "only this partition"},
-    {'n', "dry-run", NULL, "only say what would be done"},
+    WEIR_OPTION('t', "to", "PLACE", "beginning, now, a number or a time",
+                WEIR_AS_PARSED(struct seek_call, seek, struct weir_seek, parse_place),
+                WEIR_ALSO_SET(struct seek_call, has_place)),
+    WEIR_OPTION(
+        'p', "partition", "N", "only this partition",
+        WEIR_AS_NUMBER(struct seek_call, seek.partition, 0, WEIR_PARTITIONS_MAX - 1),
+        WEIR_ALSO_SET(struct seek_call, seek.only)),
+    WEIR_OPTION('n', "dry-run", NULL, "only say what would be done",
+                WEIR_AS_FLAG(struct seek_call, seek.dry_run)),
+};
+static const struct weir_command_option OPERANDS[] = {
+    WEIR_SUBSCRIPTION_OPERANDS(struct seek_call),
 };
 
 const struct weir_command weir_cli_subscription_seek = {
@@ -41,69 +84,11 @@ const struct weir_command weir_cli_subscription_seek = {
         "\n"
         "  weir subscription seek orders archive --to beginning --dry-run\n"
         "  weir subscription seek orders archive --to 1042 --partition 3\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
+    WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
     .run = run,
 };
-
-struct seek_call {
-    struct weir_subscription_target target;
-    struct weir_seek seek;
-    bool has_place;
-    struct weir_session session;
-    struct weir_seek_info infos[WEIR_PARTITIONS_MAX];
-    size_t count;
-};
-
-static int take_place(const struct weir_command *self, struct seek_call *out,
-                      const char *value)
-{
-    struct weir_seek *seek = &out->seek;
-
-    out->has_place = true;
-    if (strcmp(value, "beginning") == 0) {
-        seek->to = WEIR_SEEK_BEGINNING;
-        return WEIR_EXIT_DONE;
-    }
-    if (strcmp(value, "now") == 0) {
-        seek->to = WEIR_SEEK_NOW;
-        return WEIR_EXIT_DONE;
-    }
-    if (value[0] != '\0' && strspn(value, "0123456789") == strlen(value)) {
-        seek->to = WEIR_SEEK_SEQ;
-        return weir_command_number(self, "to", value, 1, INT64_MAX, &seek->seq);
-    }
-    seek->to = WEIR_SEEK_TIME;
-    if (weir_moment_parse(value, &seek->time_us))
-        return WEIR_EXIT_DONE;
-    return weir_command_misuse(self,
-                               "--to is '%s', must be beginning, now, a number or a time "
-                               "as in 2026-11-17T20:00:00Z",
-                               value);
-}
-
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct seek_call *out = state;
-    int64_t number = 0;
-    int code = WEIR_EXIT_DONE;
-
-    switch (id) {
-    case 't':
-        return take_place(self, out, value);
-    case 'p':
-        code = weir_command_number(self, "partition", value, 0, WEIR_PARTITIONS_MAX - 1,
-                                   &number);
-        out->seek.only = true;
-        out->seek.partition = (int32_t)number;
-        break;
-    default:
-        out->seek.dry_run = true;
-        break;
-    }
-    return code;
-}
 
 static void keep(void *state, const struct weir_seek_info *info)
 {
@@ -176,15 +161,12 @@ static int seek(void *state)
 static int run(const struct weir_command *self, int argc, char **argv)
 {
     struct seek_call seek_call = {.count = 0};
-    int code = weir_command_take_options(self, argc, argv, take_option, &seek_call);
+    int code = weir_command_parse(self, argc, argv, &seek_call, sizeof seek_call);
 
-    if (code >= 0)
-        return code;
-    code = weir_subscription_target_take(&seek_call.target, self, argc, argv);
-    if (code == WEIR_EXIT_DONE && !seek_call.has_place)
+    if (code < 0 && !seek_call.has_place)
         code = weir_command_misuse(self, "where to? --to PLACE is needed, as in --to "
                                          "beginning");
-    if (code != WEIR_EXIT_DONE)
+    if (code >= 0)
         return code;
     return weir_session_run(&seek_call.session, self, WEIR_SESSION_OUTBOX, seek,
                             &seek_call);

@@ -3,18 +3,6 @@
  */
 #include "cli/subscription/subscription_target.h"
 
-#include <getopt.h>
-
-int weir_subscription_target_take(struct weir_subscription_target *self,
-                                  const struct weir_command *command, int argc,
-                                  char **argv)
-{
-    if (optind >= argc)
-        return weir_command_misuse(command, "no QUEUE given");
-    self->queue = argv[optind++];
-    return weir_command_one_operand(command, argc, argv, "NAME", &self->name);
-}
-
 static void note_queue(void *state, const struct weir_subscription_info *info)
 {
     (void)info;

@@ -15,10 +15,10 @@ struct weir_subscription_target {
     const char *name;
 };
 
-/* The two operands and no more. WEIR_EXIT_DONE, or the exit code. */
-WEIR_CHECKED int weir_subscription_target_take(struct weir_subscription_target *self,
-                                               const struct weir_command *command,
-                                               int argc, char **argv);
+/* Rows of the two operands, for a struct T with a member `target`. */
+#define WEIR_SUBSCRIPTION_OPERANDS(T)                                                    \
+    WEIR_OPERAND("QUEUE", WEIR_AS_TEXT(T, target.queue)),                                \
+        WEIR_OPERAND("NAME", WEIR_AS_TEXT(T, target.name))
 
 /* Tell why a call on it failed. Returns the exit code. */
 int weir_subscription_target_fail(const struct weir_subscription_target *self,
