@@ -51,3 +51,34 @@ enum weir_status weir_query_find(struct weir_connection *connection,
     *found = status == WEIR_OK;
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
+
+struct integers {
+    int64_t *out;
+    size_t count_max;
+    size_t *count;
+};
+
+static enum weir_status add_integer(void *state, struct weir_rows *rows,
+                                    struct weir_error *error)
+{
+    const struct integers *self = state;
+
+    (void)error;
+    if (*self->count == self->count_max)
+        return WEIR_NO_ROW;
+    self->out[(*self->count)++] = weir_rows_integer(rows, 0);
+    return WEIR_OK;
+}
+
+enum weir_status weir_query_integers(struct weir_connection *connection,
+                                     const struct weir_sql *sql,
+                                     const struct weir_value *values, size_t value_count,
+                                     int64_t *out, size_t count_max, size_t *count,
+                                     struct weir_error *error)
+{
+    struct integers integers = {out, count_max, count};
+
+    *count = 0;
+    return weir_query_each(connection, sql, values, value_count, add_integer, &integers,
+                           error);
+}

@@ -42,4 +42,10 @@ weir_query_find(struct weir_connection *connection, const struct weir_sql *sql,
                 const struct weir_value *values, size_t value_count, weir_row_fn row,
                 void *state, bool *found, struct weir_error *error);
 
+/* The first column, integers, of at most `count_max` rows; others are dropped. */
+WEIR_CHECKED enum weir_status
+weir_query_integers(struct weir_connection *connection, const struct weir_sql *sql,
+                    const struct weir_value *values, size_t value_count, int64_t *out,
+                    size_t count_max, size_t *count, struct weir_error *error);
+
 #endif

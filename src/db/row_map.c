@@ -12,6 +12,14 @@
 
 /* ---- reading ----------------------------------------------------------------------- */
 
+/* Without the structs that the member is in. */
+static const char *name_of(const struct weir_column *column)
+{
+    const char *dot = strrchr(column->name, '.');
+
+    return dot != NULL ? dot + 1 : column->name;
+}
+
 /* Into a member of this width; false when it does not fit. */
 static bool store_integer(const struct weir_column *column, int64_t value, void *member)
 {
@@ -45,7 +53,7 @@ static enum weir_status read_integer(struct weir_rows *rows, size_t number,
     if (store_integer(column, value, member))
         return WEIR_OK;
     return weir_error_set(error, WEIR_SCHEMA, "column %s has %lld, which cannot be",
-                          column->name, (long long)value);
+                          name_of(column), (long long)value);
 }
 
 static enum weir_status read_enum(struct weir_rows *rows, size_t number,
@@ -59,7 +67,7 @@ static enum weir_status read_enum(struct weir_rows *rows, size_t number,
     return weir_error_set(error, WEIR_SCHEMA,
                           "a row has %s %lld, which this library does not know: "
                           "install a newer weir",
-                          column->name, (long long)value);
+                          name_of(column), (long long)value);
 }
 
 static enum weir_status wrong_size(const struct weir_column *column, size_t size,
@@ -67,7 +75,7 @@ static enum weir_status wrong_size(const struct weir_column *column, size_t size
                                    struct weir_error *error)
 {
     return weir_error_set(error, WEIR_SCHEMA, "column %s has %zu %s, must have %s%zu",
-                          column->name, size, WEIR_NOUN(size, "byte", "bytes"), must,
+                          name_of(column), size, WEIR_NOUN(size, "byte", "bytes"), must,
                           limit);
 }
 
@@ -159,7 +167,7 @@ enum weir_status weir_row_read_from(struct weir_rows *rows, size_t first,
         if (status == WEIR_OK && rows->misread)
             status = weir_error_set(error, WEIR_SCHEMA,
                                     "column %s is not of the type it was read as",
-                                    columns[i].name);
+                                    name_of(&columns[i]));
     }
     if (status != WEIR_OK)
         weir_error_prefix(error, "%s", rows->sql->name);
@@ -190,7 +198,7 @@ enum weir_status weir_row_keep(const struct weir_column *columns, size_t column_
             continue;
         text = (struct weir_str *)(void *)((char *)row + columns[i].offset);
         if (text->data != NULL && !weir_arena_keep(arena, text))
-            return weir_no_memory_for(error, "column %s", columns[i].name);
+            return weir_no_memory_for(error, "column %s", name_of(&columns[i]));
     }
     return WEIR_OK;
 }
@@ -199,8 +207,8 @@ enum weir_status weir_row_read_into(void *into, struct weir_rows *rows,
                                     struct weir_error *error)
 {
     const struct weir_row_into *self = into;
-    enum weir_status status =
-        weir_row_read(rows, self->columns, self->column_count, self->row, error);
+    enum weir_status status = weir_row_read_from(rows, self->first, self->columns,
+                                                 self->column_count, self->row, error);
 
     if (status == WEIR_OK && self->arena != NULL)
         status = weir_row_keep(self->columns, self->column_count, self->row, self->arena,
@@ -215,7 +223,8 @@ enum weir_status weir_row_append(void *list, struct weir_rows *rows,
 {
     struct weir_row_list *self = list;
     char *room = weir_arena_grow(self->arena, self->rows, self->count, self->row_size);
-    struct weir_row_into into = {self->columns, self->column_count, NULL, self->arena};
+    struct weir_row_into into = {self->columns, self->column_count, NULL, self->arena,
+                                 self->first};
     enum weir_status status;
 
     if (room == NULL)
@@ -280,8 +289,8 @@ static struct weir_value value_of(const struct weir_column *column, const void *
 }
 
 void weir_row_values(const struct weir_column *columns, size_t column_count,
-                     const void *row, struct weir_value *out)
+                     const void *row, struct weir_value *out, size_t stride)
 {
     for (size_t i = 0; i < column_count; i++)
-        out[i] = value_of(&columns[i], (const char *)row + columns[i].offset);
+        out[i * stride] = value_of(&columns[i], (const char *)row + columns[i].offset);
 }

@@ -76,6 +76,7 @@ struct weir_row_into {
     size_t column_count;
     void *row;
     struct weir_arena *arena; /* texts and bytes are copied here; NULL: there are none */
+    size_t first;             /* column of the row */
 };
 
 /* Rows in an array of an arena: the state of weir_row_append(). */
@@ -86,6 +87,7 @@ struct weir_row_list {
     struct weir_arena *arena;
     void *rows; /* in the arena; NULL: none */
     size_t count;
+    size_t first; /* column of each row */
 };
 
 #define WEIR_MEMBER_OF(type, member) (((type *)0)->member)
@@ -144,18 +146,18 @@ struct weir_row_list {
 #define INTO(map, row)                                                                   \
     weir_row_read_into, &(struct weir_row_into)                                          \
     {                                                                                    \
-        COLUMNS(map), (row), NULL                                                        \
+        COLUMNS(map), (row), NULL, 0                                                     \
     }
 #define KEPT_INTO(map, row, arena)                                                       \
     weir_row_read_into, &(struct weir_row_into)                                          \
     {                                                                                    \
-        COLUMNS(map), (row), (arena)                                                     \
+        COLUMNS(map), (row), (arena), 0                                                  \
     }
 
 /* An empty list of rows of `type`. */
 #define ROW_LIST(map, type, arena)                                                       \
     {                                                                                    \
-        COLUMNS(map), sizeof(type), (arena), NULL, 0                                     \
+        COLUMNS(map), sizeof(type), (arena), NULL, 0, 0                                  \
     }
 
 /* The current row; its columns from the first on, or from column `first`. */
@@ -182,8 +184,10 @@ WEIR_CHECKED enum weir_status weir_row_read_into(void *into, struct weir_rows *r
 WEIR_CHECKED enum weir_status weir_row_append(void *list, struct weir_rows *rows,
                                               struct weir_error *error);
 
-/* The members as parameters of a statement, in the order of the map. Views of `row`. */
+/* The members as parameters of a statement, in the order of the map: each `stride` behind
+ * the one before, so 1 for one row, and the number of rows for a row of arrays. Views of
+ * `row`. */
 void weir_row_values(const struct weir_column *columns, size_t column_count,
-                     const void *row, struct weir_value *out);
+                     const void *row, struct weir_value *out, size_t stride);
 
 #endif

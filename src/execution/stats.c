@@ -7,8 +7,8 @@
  */
 #include "execution/stats.h"
 
-#include <string.h>
-
+#include "base/count.h"
+#include "db/query.h"
 #include "execution/schema.h"
 #include "execution/store/store.h"
 #include "execution/store/store_statements.h"
@@ -133,60 +133,64 @@ static int64_t since(int64_t now_us, int64_t time_us)
     return time_us > 0 && time_us < now_us ? now_us - time_us : 0;
 }
 
-/* The one row of a query. */
-static enum weir_status ask(struct weir_connection *connection,
-                            const struct weir_sql *sql, struct weir_rows *rows,
-                            struct weir_error *error)
-{
-    enum weir_status status = weir_connection_query(
-        connection, sql, VALUES(weir_integer(WEIR_STATS_MAX)), rows, error);
+/* As read: times, of which it is told how long ago they were. */
+struct columns {
+    int64_t now_us;
+    struct weir_execution_stats stats;
+};
+static const struct weir_column EXECUTIONS[] = {
+    COLUMN(struct columns, now_us, INTEGER),
+    COLUMN(struct columns, stats.ready, INTEGER),
+    COLUMN(struct columns, stats.delayed, INTEGER),
+    COLUMN(struct columns, stats.active, INTEGER),
+    COLUMN(struct columns, stats.ended, INTEGER),
+    COLUMN(struct columns, stats.late_delay_us, INTEGER),
+    COLUMN(struct columns, stats.late_lease_us, INTEGER),
+    COLUMN(struct columns, stats.late_attempt_us, INTEGER),
+    COLUMN(struct columns, stats.late_deadline_us, INTEGER),
+    COLUMN(struct columns, stats.late_wait_us, INTEGER),
+};
+static const struct weir_column WAITS[] = {
+    COLUMN(struct columns, now_us, INTEGER),
+    COLUMN(struct columns, stats.suspended, INTEGER),
+    COLUMN(struct columns, stats.escalated, INTEGER),
+    COLUMN(struct columns, stats.held, INTEGER),
+    COLUMN(struct columns, stats.flows, INTEGER),
+    COLUMN(struct columns, stats.cancelling, INTEGER),
+    COLUMN(struct columns, stats.late_cancel_us, INTEGER),
+    COLUMN(struct columns, stats.late_reset_us, INTEGER),
+};
 
-    return status == WEIR_OK ? weir_rows_next(rows, error) : status;
+static void make_ages(int64_t now_us, int64_t *const *times, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        *times[i] = since(now_us, *times[i]);
 }
 
 static enum weir_status read_executions(struct weir_connection *connection,
-                                        struct weir_execution_stats *out,
-                                        struct weir_error *error)
+                                        struct columns *out, struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = ask(connection, &weir_execution_sql_stats, &rows, error);
+    struct weir_execution_stats *stats = &out->stats;
+    int64_t *const times[] = {&stats->late_delay_us, &stats->late_lease_us,
+                              &stats->late_attempt_us, &stats->late_deadline_us,
+                              &stats->late_wait_us};
+    enum weir_status status = weir_query_one(connection, &weir_execution_sql_stats,
+                                             VALUES(weir_integer(WEIR_STATS_MAX)),
+                                             INTO(EXECUTIONS, out), error);
 
-    if (status == WEIR_OK) {
-        int64_t now_us = weir_rows_integer(&rows, 0);
-
-        out->ready = weir_rows_integer(&rows, 1);
-        out->delayed = weir_rows_integer(&rows, 2);
-        out->active = weir_rows_integer(&rows, 3);
-        out->ended = weir_rows_integer(&rows, 4);
-        out->late_delay_us = since(now_us, weir_rows_integer(&rows, 5));
-        out->late_lease_us = since(now_us, weir_rows_integer(&rows, 6));
-        out->late_attempt_us = since(now_us, weir_rows_integer(&rows, 7));
-        out->late_deadline_us = since(now_us, weir_rows_integer(&rows, 8));
-        out->late_wait_us = since(now_us, weir_rows_integer(&rows, 9));
-    }
-    weir_rows_close(&rows);
+    make_ages(out->now_us, times, COUNT_OF(times));
     return status;
 }
 
 static enum weir_status read_waits(struct weir_connection *connection,
-                                   struct weir_execution_stats *out,
-                                   struct weir_error *error)
+                                   struct columns *out, struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = ask(connection, &weir_execution_sql_waits, &rows, error);
+    int64_t *const times[] = {&out->stats.late_cancel_us, &out->stats.late_reset_us};
+    enum weir_status status =
+        weir_query_one(connection, &weir_execution_sql_waits,
+                       VALUES(weir_integer(WEIR_STATS_MAX)), INTO(WAITS, out), error);
 
-    if (status == WEIR_OK) {
-        int64_t now_us = weir_rows_integer(&rows, 0);
-
-        out->suspended = weir_rows_integer(&rows, 1);
-        out->escalated = weir_rows_integer(&rows, 2);
-        out->held = weir_rows_integer(&rows, 3);
-        out->flows = weir_rows_integer(&rows, 4);
-        out->cancelling = weir_rows_integer(&rows, 5);
-        out->late_cancel_us = since(now_us, weir_rows_integer(&rows, 6));
-        out->late_reset_us = since(now_us, weir_rows_integer(&rows, 7));
-    }
-    weir_rows_close(&rows);
+    make_ages(out->now_us, times, COUNT_OF(times));
     return status;
 }
 
@@ -194,35 +198,53 @@ enum weir_status weir_executions_read_stats(struct weir_connection *connection,
                                             struct weir_execution_stats *out,
                                             struct weir_error *error)
 {
-    enum weir_status status;
+    struct columns columns = {0};
+    enum weir_status status = read_executions(connection, &columns, error);
 
-    *out = (struct weir_execution_stats){0};
-    status = read_executions(connection, out, error);
-    return status == WEIR_OK ? read_waits(connection, out, error) : status;
+    if (status == WEIR_OK)
+        status = read_waits(connection, &columns, error);
+    *out = columns.stats;
+    return status;
 }
 
-static enum weir_status tell_held(struct weir_rows *rows, weir_held_stats_fn visit,
-                                  void *state, struct weir_error *error)
-{
-    struct weir_str text = weir_rows_text(rows, 0);
-    int64_t next_us = weir_rows_integer(rows, 4);
-    int64_t left_us = next_us - weir_rows_integer(rows, 1);
+struct held_columns {
     char name[WEIR_BUDGET_NAME_SIZE_MAX + 1];
-    const struct weir_held_stats held = {
-        .budget = name,
-        .waiting = weir_rows_integer(rows, 2),
-        .exceeded = weir_rows_integer(rows, 3) != 0,
-        .reset_us = next_us > 0 && left_us > 0 ? left_us : 0,
-        .is_reset = next_us > 0,
-    };
+    int64_t now_us;
+    int64_t waiting;
+    bool exceeded;
+    int64_t next_us;
+};
+static const struct weir_column HELD_ROW[] = {
+    COLUMN(struct held_columns, name, CHARS),
+    COLUMN(struct held_columns, now_us, INTEGER),
+    COLUMN(struct held_columns, waiting, INTEGER),
+    COLUMN(struct held_columns, exceeded, FLAG),
+    COLUMN(struct held_columns, next_us, INTEGER),
+};
+struct visitor {
+    weir_held_stats_fn held;
+    weir_lane_stats_fn lane;
+    void *state;
+};
 
-    if (text.size > WEIR_BUDGET_NAME_SIZE_MAX)
-        return weir_error_set(error, WEIR_SCHEMA,
-                              "a budget has a name of %zu bytes, must be at most %d",
-                              text.size, WEIR_BUDGET_NAME_SIZE_MAX);
-    memcpy(name, text.data, text.size);
-    name[text.size] = '\0';
-    visit(state, &held);
+static enum weir_status tell_held(void *state, struct weir_rows *rows,
+                                  struct weir_error *error)
+{
+    const struct visitor *self = state;
+    struct held_columns row;
+    enum weir_status status = weir_row_read(rows, COLUMNS(HELD_ROW), &row, error);
+    int64_t left_us;
+
+    if (status != WEIR_OK)
+        return status;
+    left_us = row.next_us - row.now_us;
+    self->held(self->state, &(struct weir_held_stats){
+                                .budget = row.name,
+                                .waiting = row.waiting,
+                                .exceeded = row.exceeded,
+                                .reset_us = row.next_us > 0 && left_us > 0 ? left_us : 0,
+                                .is_reset = row.next_us > 0,
+                            });
     return WEIR_OK;
 }
 
@@ -230,55 +252,58 @@ enum weir_status weir_executions_read_held(struct weir_connection *connection,
                                            weir_held_stats_fn visit, void *state,
                                            struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &weir_execution_sql_held,
-        VALUES(weir_integer(WEIR_STATS_MAX), weir_integer(WEIR_STATS_BUDGETS_MAX)), &rows,
-        error);
+    struct visitor visitor = {.held = visit, .state = state};
 
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        status = tell_held(&rows, visit, state, error);
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_each(
+        connection, &weir_execution_sql_held,
+        VALUES(weir_integer(WEIR_STATS_MAX), weir_integer(WEIR_STATS_BUDGETS_MAX)),
+        tell_held, &visitor, error);
 }
 
-static enum weir_status tell_lane(struct weir_rows *rows, weir_lane_stats_fn visit,
-                                  void *state, struct weir_error *error)
-{
-    struct weir_str text = weir_rows_text(rows, 0);
+struct lane_columns {
     char name[WEIR_LANE_SIZE_MAX + 1];
-    const struct weir_lane_stats lane = {
-        .lane = name,
-        .ready = weir_rows_integer(rows, 2),
-        .oldest_us = since(weir_rows_integer(rows, 1), weir_rows_integer(rows, 3)),
-        .delayed = weir_rows_integer(rows, 4),
-        .active = weir_rows_integer(rows, 5),
-    };
+    int64_t now_us;
+    int64_t ready;
+    int64_t oldest_us;
+    int64_t delayed;
+    int64_t active;
+};
+static const struct weir_column LANE_ROW[] = {
+    COLUMN(struct lane_columns, name, CHARS),
+    COLUMN(struct lane_columns, now_us, INTEGER),
+    COLUMN(struct lane_columns, ready, INTEGER),
+    COLUMN(struct lane_columns, oldest_us, INTEGER),
+    COLUMN(struct lane_columns, delayed, INTEGER),
+    COLUMN(struct lane_columns, active, INTEGER),
+};
 
-    if (text.size > WEIR_LANE_SIZE_MAX)
-        return weir_error_set(error, WEIR_SCHEMA,
-                              "a lane has a name of %zu bytes, must be at most %d",
-                              text.size, WEIR_LANE_SIZE_MAX);
-    memcpy(name, text.data, text.size);
-    name[text.size] = '\0';
-    if (lane.ready + lane.delayed + lane.active > 0)
-        visit(state, &lane);
-    return WEIR_OK;
+static enum weir_status tell_lane(void *state, struct weir_rows *rows,
+                                  struct weir_error *error)
+{
+    const struct visitor *self = state;
+    struct lane_columns row;
+    enum weir_status status = weir_row_read(rows, COLUMNS(LANE_ROW), &row, error);
+
+    if (status == WEIR_OK && row.ready + row.delayed + row.active > 0)
+        self->lane(self->state, &(struct weir_lane_stats){
+                                    .lane = row.name,
+                                    .ready = row.ready,
+                                    .oldest_us = since(row.now_us, row.oldest_us),
+                                    .delayed = row.delayed,
+                                    .active = row.active,
+                                });
+    return status;
 }
 
 enum weir_status weir_executions_read_lanes(struct weir_connection *connection,
                                             weir_lane_stats_fn visit, void *state,
                                             struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
+    struct visitor visitor = {.lane = visit, .state = state};
+
+    return weir_query_each(
         connection, &weir_execution_sql_lanes,
         VALUES(weir_integer(WEIR_TERM_LANE), weir_integer(WEIR_STATS_MAX),
                weir_integer(WEIR_STATS_LANE_MAX), weir_integer(WEIR_STATS_LANES_MAX)),
-        &rows, error);
-
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        status = tell_lane(&rows, visit, state, error);
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+        tell_lane, &visitor, error);
 }

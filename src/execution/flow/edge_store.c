@@ -6,7 +6,7 @@
  */
 #include "execution/flow/edge_store.h"
 
-#include "base/no_memory.h"
+#include "db/query.h"
 #include "execution/store/store_statements.h"
 #include "outbox/columns.h"
 
@@ -99,36 +99,28 @@ static const struct weir_sql SQL_ADD_DATA_EDGES = {
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static enum weir_status add_edge(struct weir_rows *rows, struct weir_arena *arena,
-                                 struct weir_edge_rows *out, struct weir_error *error)
-{
-    int64_t state = weir_rows_integer(rows, 2);
-    struct weir_edge_row *more =
-        weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
+const struct weir_column weir_edge_columns[WEIR_EDGE_WIDTH] = {
+    COLUMN(struct weir_edge_row, upstream, INTEGER),
+    COLUMN(struct weir_edge_row, downstream, INTEGER),
+    COLUMN_ENUM(struct weir_edge_row, state, WEIR_EDGE_SKIPPED),
+    COLUMN(struct weir_edge_row, passes_data, FLAG),
+};
 
-    if (more == NULL)
-        return weir_no_memory_for(error, "edges");
-    if (state < WEIR_EDGE_OPEN || state > WEIR_EDGE_SKIPPED)
-        return weir_flow_unknown("the state of an edge", state, error);
-    out->rows = more;
-    out->rows[out->count++] = (struct weir_edge_row){
-        .upstream = weir_rows_integer(rows, 0),
-        .downstream = weir_rows_integer(rows, 1),
-        .state = (enum weir_edge_state)state,
-        .passes_data = weir_rows_integer(rows, 3) != 0,
-    };
-    return WEIR_OK;
-}
-
-/* Of a query that ended with `status`; it is closed afterwards. */
-static enum weir_status add_edges(enum weir_status status, struct weir_rows *rows,
+/* More of them. */
+static enum weir_status add_edges(struct weir_connection *connection,
+                                  const struct weir_sql *sql,
+                                  const struct weir_value *values, size_t value_count,
                                   struct weir_arena *arena, struct weir_edge_rows *out,
                                   struct weir_error *error)
 {
-    while (status == WEIR_OK && (status = weir_rows_next(rows, error)) == WEIR_OK)
-        status = add_edge(rows, arena, out, error);
-    weir_rows_close(rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    struct weir_row_list list = {
+        COLUMNS(weir_edge_columns), sizeof *out->rows, arena, out->rows, out->count, 0};
+    enum weir_status status = weir_query_each(connection, sql, values, value_count,
+                                              weir_row_append, &list, error);
+
+    out->rows = list.rows;
+    out->count = list.count;
+    return status;
 }
 
 /* ---- edges -------------------------------------------------------------------- */
@@ -141,15 +133,11 @@ static enum weir_status resolve_each(struct weir_connection *connection,
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < count && out->count < limit && status == WEIR_OK; i++) {
-        struct weir_rows rows;
-
-        status = weir_connection_query(
-            connection, &weir_flow_sql_resolve[WEIR_SQLITE],
-            VALUES(weir_integer(ends[i].no), weir_integer(ends[i].state),
-                   weir_integer(ends[i].epoch),
-                   weir_integer((int64_t)(limit - out->count))),
-            &rows, error);
-        status = add_edges(status, &rows, arena, out, error);
+        status = add_edges(connection, &weir_flow_sql_resolve[WEIR_SQLITE],
+                           VALUES(weir_integer(ends[i].no), weir_integer(ends[i].state),
+                                  weir_integer(ends[i].epoch),
+                                  weir_integer((int64_t)(limit - out->count))),
+                           arena, out, error);
     }
     return status;
 }
@@ -160,7 +148,6 @@ static enum weir_status resolve_all(const struct weir_store *store,
                                     size_t limit, struct weir_arena *arena,
                                     struct weir_edge_rows *out, struct weir_error *error)
 {
-    struct weir_rows rows = {.connection = NULL};
     struct weir_columns table;
     enum weir_status status = weir_columns_init(&table, store->heap, 3, count, error);
 
@@ -170,14 +157,13 @@ static enum weir_status resolve_all(const struct weir_store *store,
         weir_columns_set(&table, 2, i, weir_integer(ends[i].epoch));
     }
     if (status == WEIR_OK)
-        status = weir_connection_query(
-            connection, &weir_flow_sql_resolve[WEIR_POSTGRESQL],
-            VALUES(weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count),
-                   weir_columns_array(&table, 1, WEIR_TYPE_INTEGER, 0, count),
-                   weir_columns_array(&table, 2, WEIR_TYPE_INTEGER, 0, count),
-                   weir_integer((int64_t)limit)),
-            &rows, error);
-    status = add_edges(status, &rows, arena, out, error);
+        status =
+            add_edges(connection, &weir_flow_sql_resolve[WEIR_POSTGRESQL],
+                      VALUES(weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count),
+                             weir_columns_array(&table, 1, WEIR_TYPE_INTEGER, 0, count),
+                             weir_columns_array(&table, 2, WEIR_TYPE_INTEGER, 0, count),
+                             weir_integer((int64_t)limit)),
+                      arena, out, error);
     weir_columns_fini(&table);
     return status;
 }
@@ -202,39 +188,30 @@ enum weir_status weir_edges_left_open(struct weir_connection *connection,
                                       struct weir_arena *arena, struct weir_members *out,
                                       struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
+    return weir_members_read(
         connection, &weir_flow_sql_left_open[weir_connection_engine(connection)],
         VALUES(weir_integer(until_us), weir_integer((int64_t)limit),
                weir_text(filter->name_space), weir_text(filter->tag_key),
                weir_text(filter->tag_value)),
-        &rows, error);
-
-    return weir_members_read(status, &rows, arena, out, error);
+        arena, out, error);
 }
 
 enum weir_status weir_edges_to(struct weir_connection *connection, int64_t downstream,
                                struct weir_arena *arena, struct weir_edge_rows *out,
                                struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_EDGES_TO, VALUES(weir_integer(downstream)), &rows, error);
-
     *out = (struct weir_edge_rows){.count = 0};
-    return add_edges(status, &rows, arena, out, error);
+    return add_edges(connection, &SQL_EDGES_TO, VALUES(weir_integer(downstream)), arena,
+                     out, error);
 }
 
 enum weir_status weir_edges_of_flow(struct weir_connection *connection, int64_t flow_no,
                                     struct weir_arena *arena, struct weir_edge_rows *out,
                                     struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_EDGES_OF_FLOW, VALUES(weir_integer(flow_no)), &rows, error);
-
     *out = (struct weir_edge_rows){.count = 0};
-    return add_edges(status, &rows, arena, out, error);
+    return add_edges(connection, &SQL_EDGES_OF_FLOW, VALUES(weir_integer(flow_no)), arena,
+                     out, error);
 }
 
 enum weir_status weir_edges_reopen(struct weir_connection *connection, int64_t downstream,

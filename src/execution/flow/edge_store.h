@@ -5,6 +5,7 @@
 #ifndef WEIR_EXECUTION_FLOW_EDGE_STORE_H
 #define WEIR_EXECUTION_FLOW_EDGE_STORE_H
 
+#include "db/row_map.h"
 #include "execution/flow/flow_store.h"
 #include "execution/flow/join.h"
 
@@ -14,6 +15,10 @@ struct weir_edge_row {
     enum weir_edge_state state;
     bool passes_data;
 };
+
+/* The columns of an edge, for reading and writing. */
+enum { WEIR_EDGE_WIDTH = 4 };
+extern const struct weir_column weir_edge_columns[WEIR_EDGE_WIDTH];
 
 struct weir_edge_rows {
     struct weir_edge_row *rows;

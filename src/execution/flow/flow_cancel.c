@@ -8,6 +8,7 @@
  * cancelled is not skipped.
  */
 #include "base/heap.h"
+#include "db/query.h"
 #include "execution/events.h"
 #include "execution/executions.h"
 #include "execution/flow/flow_store.h"
@@ -60,18 +61,10 @@ static enum weir_status pick(struct cancel_call *self, struct weir_connection *c
                              int64_t before, int64_t *out, size_t *count,
                              struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, &SQL_MEMBERS[self->policy],
-                              VALUES(weir_integer(self->row.no), weir_integer(before),
-                                     weir_integer(MEMBERS_TOGETHER)),
-                              &rows, error);
-
-    *count = 0;
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        out[(*count)++] = weir_rows_integer(&rows, 0);
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_integers(connection, &SQL_MEMBERS[self->policy],
+                               VALUES(weir_integer(self->row.no), weir_integer(before),
+                                      weir_integer(MEMBERS_TOGETHER)),
+                               out, MEMBERS_TOGETHER, count, error);
 }
 
 static bool is_meant(const struct cancel_call *self, const struct weir_execution_row *row)

@@ -9,6 +9,7 @@
 
 #include "base/heap.h"
 #include "db/migrate.h"
+#include "db/query.h"
 #include "execution/flow/edge_store.h"
 #include "execution/flow/join_store.h"
 #include "outbox/columns.h"
@@ -42,7 +43,7 @@ static const struct weir_sql SQL_INSERT_EDGES = {
             " RETURNING upstream, downstream",
     .parameters = "IIIIi",
 };
-enum { EDGE_WIDTH = 4, EDGE_CHUNK = 5000 };
+enum { EDGE_CHUNK = 5000 };
 
 static const struct weir_sql SQL_INSERT_JOIN = {
     .name = "insert group",
@@ -80,12 +81,38 @@ static enum weir_status find_each(struct weir_connection *connection,
     return status;
 }
 
+/* Which of the executions, from 1, and its number. */
+struct found {
+    int64_t nth;
+    int64_t no;
+};
+static const struct weir_column FOUND[] = {
+    COLUMN(struct found, nth, INTEGER),
+    COLUMN(struct found, no, INTEGER),
+};
+struct finding {
+    int64_t *nos;
+    size_t count;
+};
+
+static enum weir_status note_found(void *state, struct weir_rows *rows,
+                                   struct weir_error *error)
+{
+    const struct finding *self = state;
+    struct found found;
+    enum weir_status status = weir_row_read(rows, COLUMNS(FOUND), &found, error);
+
+    if (status == WEIR_OK && found.nth >= 1 && (size_t)found.nth <= self->count)
+        self->nos[found.nth - 1] = found.no;
+    return status;
+}
+
 static enum weir_status find_all(const struct weir_store *store,
                                  struct weir_connection *connection,
                                  const struct weir_execution_id *ids, size_t count,
                                  int64_t *out, struct weir_error *error)
 {
-    struct weir_rows rows = {.connection = NULL};
+    struct finding finding = {out, count};
     struct weir_columns table;
     enum weir_status status = weir_columns_init(&table, store->heap, 2, count, error);
 
@@ -94,20 +121,13 @@ static enum weir_status find_all(const struct weir_store *store,
         weir_columns_set(&table, 1, i, weir_integer(ids[i].partition));
     }
     if (status == WEIR_OK)
-        status = weir_connection_query(
+        status = weir_query_each(
             connection, &SQL_FIND_MEMBERS,
             VALUES(weir_columns_array(&table, 0, WEIR_TYPE_BYTES, 0, count),
                    weir_columns_array(&table, 1, WEIR_TYPE_INTEGER, 0, count)),
-            &rows, error);
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        int64_t n = weir_rows_integer(&rows, 0);
-
-        if (n >= 1 && (size_t)n <= count)
-            out[n - 1] = weir_rows_integer(&rows, 1);
-    }
-    weir_rows_close(&rows);
+            note_found, &finding, error);
     weir_columns_fini(&table);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return status;
 }
 
 enum weir_status weir_members_find(const struct weir_store *store,
@@ -124,17 +144,6 @@ enum weir_status weir_members_find(const struct weir_store *store,
 }
 
 /* ---- edges ------------------------------------------------------------------------- */
-
-static void lay_out_edge(const struct weir_edge_row *row, struct weir_value *out,
-                         size_t stride)
-{
-    const struct weir_value values[EDGE_WIDTH] = {
-        weir_integer(row->upstream), weir_integer(row->downstream),
-        weir_integer(row->state), weir_integer(row->passes_data)};
-
-    for (size_t i = 0; i < EDGE_WIDTH; i++)
-        out[i * stride] = values[i];
-}
 
 static enum weir_status insert_edge(struct weir_connection *connection, int64_t flow_no,
                                     const struct weir_edge_row *row, bool *added,
@@ -153,27 +162,31 @@ static enum weir_status insert_edge(struct weir_connection *connection, int64_t 
 }
 
 /* Rows come back in the order in which they were given, without those that were there. */
-static enum weir_status note_added(enum weir_status status, struct weir_rows *returned,
-                                   const struct weir_edge_row *rows, size_t count,
-                                   bool *added, struct weir_error *error)
+struct adding {
+    const struct weir_edge_row *rows;
+    size_t count;
+    bool *added;
+    size_t at;
+};
+
+static enum weir_status note_added(void *state, struct weir_rows *returned,
+                                   struct weir_error *error)
 {
-    size_t at = 0;
+    struct adding *self = state;
+    const struct weir_edge_row *rows = self->rows;
+    struct weir_edge_row edge;
+    enum weir_status status = weir_row_read(returned, weir_edge_columns, 2, &edge, error);
 
-    while (status == WEIR_OK && (status = weir_rows_next(returned, error)) == WEIR_OK) {
-        int64_t upstream = weir_rows_integer(returned, 0);
-        int64_t downstream = weir_rows_integer(returned, 1);
-
-        while (at < count &&
-               (rows[at].upstream != upstream || rows[at].downstream != downstream))
-            at++;
-        if (at == count)
-            status = weir_error_set(error, WEIR_SCHEMA,
-                                    "edges came back in another order than they went");
-        else
-            added[at++] = true;
-    }
-    weir_rows_close(returned);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    if (status != WEIR_OK)
+        return status;
+    while (self->at < self->count && (rows[self->at].upstream != edge.upstream ||
+                                      rows[self->at].downstream != edge.downstream))
+        self->at++;
+    if (self->at == self->count)
+        return weir_error_set(error, WEIR_SCHEMA,
+                              "edges came back in another order than they went");
+    self->added[self->at++] = true;
+    return WEIR_OK;
 }
 
 static enum weir_status insert_chunk(const struct weir_store *store,
@@ -181,21 +194,20 @@ static enum weir_status insert_chunk(const struct weir_store *store,
                                      const struct weir_edge_row *rows, size_t count,
                                      bool *added, struct weir_error *error)
 {
-    struct weir_value values[EDGE_WIDTH + 1];
-    struct weir_rows returned = {.connection = NULL};
+    struct weir_value values[WEIR_EDGE_WIDTH + 1];
+    struct adding adding = {rows, count, added, 0};
     struct weir_columns table;
     enum weir_status status =
-        weir_columns_init(&table, store->heap, EDGE_WIDTH, count, error);
+        weir_columns_init(&table, store->heap, WEIR_EDGE_WIDTH, count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
-        lay_out_edge(&rows[i], table.cells + i, count);
-    for (size_t i = 0; i < EDGE_WIDTH && status == WEIR_OK; i++)
+        weir_row_values(COLUMNS(weir_edge_columns), &rows[i], table.cells + i, count);
+    for (size_t i = 0; i < WEIR_EDGE_WIDTH && status == WEIR_OK; i++)
         values[i] = weir_columns_array(&table, i, WEIR_TYPE_INTEGER, 0, count);
-    values[EDGE_WIDTH] = weir_integer(flow_no);
+    values[WEIR_EDGE_WIDTH] = weir_integer(flow_no);
     if (status == WEIR_OK)
-        status = weir_connection_query(connection, &SQL_INSERT_EDGES, values,
-                                       EDGE_WIDTH + 1, &returned, error);
-    status = note_added(status, &returned, rows, count, added, error);
+        status = weir_query_each(connection, &SQL_INSERT_EDGES, values,
+                                 WEIR_EDGE_WIDTH + 1, note_added, &adding, error);
     weir_columns_fini(&table);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/no_memory.h"
 #include "base/quote.h"
+#include "db/query.h"
 #include "execution/executions.h"
 #include "execution/flow/flow_extending.h"
 #include "execution/store/store_statements.h"
@@ -62,27 +63,41 @@ enum weir_status weir_extending_check_names(const struct weir_extending *self,
 }
 
 /* The rows say which of `indexes` they are about (from 1), and who has its name. */
-static enum weir_status refuse_others(const struct weir_extending *self,
-                                      const size_t *indexes, enum weir_status status,
-                                      struct weir_rows *rows, struct weir_error *error)
-{
-    while (status == WEIR_OK && (status = weir_rows_next(rows, error)) == WEIR_OK) {
-        size_t index = indexes[weir_rows_integer(rows, 0) - 1];
-        const struct weir_execution_draft *draft = &self->extension->members[index];
-        struct weir_str uuid = weir_rows_bytes(rows, 1);
-        struct weir_quote shown;
+struct owner {
+    int64_t nth;
+    uint8_t uuid[WEIR_UUID_SIZE];
+};
+static const struct weir_column OWNER[] = {
+    COLUMN(struct owner, nth, INTEGER),
+    COLUMN(struct owner, uuid, FIXED),
+};
+struct name_query {
+    const struct weir_extending *extending;
+    const size_t *indexes;
+};
 
-        if (uuid.size != WEIR_UUID_SIZE ||
-            memcmp(uuid.data, draft->id->uuid, WEIR_UUID_SIZE) != 0)
-            status =
-                weir_error_set(error, WEIR_MISMATCH,
-                               "member %zu of %zu: another member of the flow has the "
-                               "name \"%s\"",
-                               index + 1, self->extension->member_count,
-                               weir_quote(&shown, draft->name));
-    }
-    weir_rows_close(rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+static enum weir_status refuse_others(void *state, struct weir_rows *rows,
+                                      struct weir_error *error)
+{
+    const struct name_query *self = state;
+    const struct weir_flow_extension *extension = self->extending->extension;
+    const struct weir_execution_draft *draft;
+    struct weir_quote shown;
+    struct owner owner;
+    enum weir_status status = weir_row_read(rows, COLUMNS(OWNER), &owner, error);
+    size_t index;
+
+    if (status != WEIR_OK)
+        return status;
+    index = self->indexes[owner.nth - 1];
+    draft = &extension->members[index];
+    if (memcmp(owner.uuid, draft->id->uuid, WEIR_UUID_SIZE) == 0)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_MISMATCH,
+                          "member %zu of %zu: another member of the flow has the "
+                          "name \"%s\"",
+                          index + 1, extension->member_count,
+                          weir_quote(&shown, draft->name));
 }
 
 static enum weir_status ask_each(const struct weir_extending *self,
@@ -93,14 +108,13 @@ static enum weir_status ask_each(const struct weir_extending *self,
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
-        struct weir_rows rows;
+        struct name_query query = {self, &indexes[i]};
 
-        status = weir_connection_query(
+        status = weir_query_each(
             connection, &weir_flow_sql_named[WEIR_SQLITE],
             VALUES(weir_integer(self->row.no),
                    weir_text(weir_str(self->extension->members[indexes[i]].name))),
-            &rows, error);
-        status = refuse_others(self, &indexes[i], status, &rows, error);
+            refuse_others, &query, error);
     }
     return status;
 }
@@ -109,7 +123,7 @@ static enum weir_status ask_all(const struct weir_extending *self,
                                 struct weir_connection *connection, const size_t *indexes,
                                 size_t count, struct weir_error *error)
 {
-    struct weir_rows rows = {.connection = NULL};
+    struct name_query query = {self, indexes};
     struct weir_columns table;
     enum weir_status status =
         weir_columns_init(&table, self->executions->heap, 1, count, error);
@@ -118,12 +132,11 @@ static enum weir_status ask_all(const struct weir_extending *self,
         weir_columns_set(&table, 0, i,
                          weir_text(weir_str(self->extension->members[indexes[i]].name)));
     if (status == WEIR_OK)
-        status = weir_connection_query(
+        status = weir_query_each(
             connection, &weir_flow_sql_named[WEIR_POSTGRESQL],
             VALUES(weir_integer(self->row.no),
                    weir_columns_array(&table, 0, WEIR_TYPE_TEXT, 0, count)),
-            &rows, error);
-    status = refuse_others(self, indexes, status, &rows, error);
+            refuse_others, &query, error);
     weir_columns_fini(&table);
     return status;
 }

@@ -8,6 +8,7 @@
 
 #include "base/heap.h"
 #include "db/db.h"
+#include "db/query.h"
 #include "execution/executions.h"
 #include "execution/flow/flow_store.h"
 #include "weir/flow.h"
@@ -82,38 +83,54 @@ static enum weir_status find(struct reading *self, const struct weir_flow_id *fl
 
 /* ---- one --------------------------------------------------------------------------- */
 
-static enum weir_status add_count(struct reading *self, struct weir_rows *rows,
-                                  struct weir_flow_info *info, struct weir_error *error)
-{
-    int64_t state = weir_rows_integer(rows, 0);
-    int64_t hold = weir_rows_integer(rows, 1);
-    int64_t pending = weir_rows_integer(rows, 2);
+struct count {
+    int64_t state;
+    int64_t hold;
+    int64_t pending;
+    uint32_t members;
+    int64_t begun;
+};
+static const struct weir_column COUNT[] = {
+    COLUMN(struct count, state, INTEGER),   COLUMN(struct count, hold, INTEGER),
+    COLUMN(struct count, pending, INTEGER), COLUMN(struct count, members, INTEGER),
+    COLUMN(struct count, begun, INTEGER),
+};
+struct counting {
+    struct reading *reading;
+    struct weir_flow_info *info;
+};
 
-    if (!weir_state_is_known(state))
-        return weir_flow_unknown("the state of a member", state, error);
-    if (!weir_hold_is_known(hold))
-        return weir_flow_unknown("the hold of a member", hold, error);
-    if (!weir_pending_is_known(pending))
-        return weir_flow_unknown("what is pending of a member", pending, error);
-    info->in_state[weir_state_public((enum weir_exec_state)state, (enum weir_hold)hold,
-                                     (enum weir_pending)pending)] +=
-        (uint32_t)weir_rows_integer(rows, 3);
-    self->begun |= weir_rows_integer(rows, 4) > 0;
+static enum weir_status add_count(void *state, struct weir_rows *rows,
+                                  struct weir_error *error)
+{
+    const struct counting *self = state;
+    struct count row;
+    enum weir_status status = weir_row_read(rows, COLUMNS(COUNT), &row, error);
+
+    if (status != WEIR_OK)
+        return status;
+    if (!weir_state_is_known(row.state))
+        return weir_flow_unknown("the state of a member", row.state, error);
+    if (!weir_hold_is_known(row.hold))
+        return weir_flow_unknown("the hold of a member", row.hold, error);
+    if (!weir_pending_is_known(row.pending))
+        return weir_flow_unknown("what is pending of a member", row.pending, error);
+    self->info->in_state[weir_state_public(
+        (enum weir_exec_state)row.state, (enum weir_hold)row.hold,
+        (enum weir_pending)row.pending)] += row.members;
+    self->reading->begun |= row.begun > 0;
     return WEIR_OK;
 }
 
 static enum weir_status count_members(struct reading *self, struct weir_flow_info *info,
                                       struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        self->connection, &SQL_COUNT, VALUES(weir_integer(self->row.no)), &rows, error);
+    struct counting counting = {self, info};
 
     self->begun = self->row.unfinished < self->row.members;
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        status = add_count(self, &rows, info, error);
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_each(self->connection, &SQL_COUNT,
+                           VALUES(weir_integer(self->row.no)), add_count, &counting,
+                           error);
 }
 
 static enum weir_flow_state state_of(const struct reading *self,
@@ -226,64 +243,46 @@ struct visitor {
     void *state;
 };
 
-typedef enum weir_status (*show_fn)(struct weir_rows *rows, const struct visitor *visitor,
-                                    struct weir_error *error);
+static const struct weir_column EDGE[] = {
+    COLUMN(struct weir_edge_info, edge.from.uuid, FIXED),
+    COLUMN(struct weir_edge_info, edge.from.partition, INTEGER),
+    COLUMN(struct weir_edge_info, edge.to.uuid, FIXED),
+    COLUMN(struct weir_edge_info, edge.to.partition, INTEGER),
+    COLUMN_ENUM(struct weir_edge_info, state, WEIR_EDGE_SKIPPED),
+    COLUMN(struct weir_edge_info, edge.passes_data, FLAG),
+};
+static const struct weir_column JOIN[] = {
+    COLUMN(struct weir_flow_join_info, join.to.uuid, FIXED),
+    COLUMN(struct weir_flow_join_info, join.to.partition, INTEGER),
+    COLUMN_ENUM(struct weir_flow_join_info, join.policy, WEIR_JOIN_COUNT - 1),
+    COLUMN_ENUM(struct weir_flow_join_info, state, WEIR_FLOW_JOIN_IMPOSSIBLE),
+    COLUMN(struct weir_flow_join_info, join.cancel_remaining, FLAG),
+    COLUMN(struct weir_flow_join_info, join.quorum, INTEGER),
+    COLUMN(struct weir_flow_join_info, total, INTEGER),
+    COLUMN(struct weir_flow_join_info, succeeded, INTEGER),
+    COLUMN(struct weir_flow_join_info, failed, INTEGER),
+    COLUMN(struct weir_flow_join_info, skipped, INTEGER),
+    COLUMN(struct weir_flow_join_info, cancelling, FLAG),
+};
 
-static enum weir_status read_edge(struct weir_rows *rows, struct weir_edge_info *out,
+static enum weir_status show_edge(void *state, struct weir_rows *rows,
                                   struct weir_error *error)
 {
-    int64_t state = weir_rows_integer(rows, 4);
-    enum weir_status status = weir_flow_read_id(rows, 0, &out->edge.from, error);
-
-    if (status == WEIR_OK)
-        status = weir_flow_read_id(rows, 2, &out->edge.to, error);
-    if (status == WEIR_OK && (state < WEIR_EDGE_OPEN || state > WEIR_EDGE_SKIPPED))
-        status = weir_flow_unknown("the state of an edge", state, error);
-    out->state = (enum weir_edge_state)state;
-    out->edge.passes_data = weir_rows_integer(rows, 5) != 0;
-    return status;
-}
-
-static enum weir_status show_edge(struct weir_rows *rows, const struct visitor *visitor,
-                                  struct weir_error *error)
-{
+    const struct visitor *visitor = state;
     struct weir_edge_info info;
-    enum weir_status status = read_edge(rows, &info, error);
+    enum weir_status status = weir_row_read(rows, COLUMNS(EDGE), &info, error);
 
     if (status == WEIR_OK)
         visitor->edge(visitor->state, &info);
     return status;
 }
 
-static enum weir_status read_join(struct weir_rows *rows, struct weir_flow_join_info *out,
+static enum weir_status show_join(void *state, struct weir_rows *rows,
                                   struct weir_error *error)
 {
-    int64_t policy = weir_rows_integer(rows, 2);
-    int64_t state = weir_rows_integer(rows, 3);
-    enum weir_status status = weir_flow_read_id(rows, 0, &out->join.to, error);
-
-    if (status == WEIR_OK && (policy < WEIR_JOIN_ALL || policy >= WEIR_JOIN_COUNT))
-        status = weir_flow_unknown("the policy of a join", policy, error);
-    if (status == WEIR_OK &&
-        (state < WEIR_FLOW_JOIN_PENDING || state > WEIR_FLOW_JOIN_IMPOSSIBLE))
-        status = weir_flow_unknown("the state of a join", state, error);
-    out->join.policy = (enum weir_join)policy;
-    out->join.cancel_remaining = weir_rows_integer(rows, 4) != 0;
-    out->join.quorum = (uint32_t)weir_rows_integer(rows, 5);
-    out->state = (enum weir_flow_join_state)state;
-    out->total = (uint32_t)weir_rows_integer(rows, 6);
-    out->succeeded = (uint32_t)weir_rows_integer(rows, 7);
-    out->failed = (uint32_t)weir_rows_integer(rows, 8);
-    out->skipped = (uint32_t)weir_rows_integer(rows, 9);
-    out->cancelling = weir_rows_integer(rows, 10) > 0;
-    return status;
-}
-
-static enum weir_status show_join(struct weir_rows *rows, const struct visitor *visitor,
-                                  struct weir_error *error)
-{
+    const struct visitor *visitor = state;
     struct weir_flow_join_info info;
-    enum weir_status status = read_join(rows, &info, error);
+    enum weir_status status = weir_row_read(rows, COLUMNS(JOIN), &info, error);
 
     if (status == WEIR_OK)
         visitor->join_row(visitor->state, &info);
@@ -292,23 +291,20 @@ static enum weir_status show_join(struct weir_rows *rows, const struct visitor *
 
 static enum weir_status show_all(struct weir_executions *self,
                                  const struct weir_flow_id *flow,
-                                 const struct weir_sql *sql, show_fn each,
-                                 const struct visitor *visitor, struct weir_error *error)
+                                 const struct weir_sql *sql, weir_row_fn each,
+                                 struct visitor *visitor, struct weir_error *error)
 {
-    struct weir_rows rows = {.connection = NULL};
     struct reading reading;
     enum weir_status status = begin(&reading, self, error);
 
     if (status == WEIR_OK)
         status = find(&reading, flow, error);
     if (status == WEIR_OK)
-        status = weir_connection_query(
-            reading.connection, sql, VALUES(weir_integer(reading.row.no)), &rows, error);
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        status = each(&rows, visitor, error);
-    weir_rows_close(&rows);
+        status =
+            weir_query_each(reading.connection, sql, VALUES(weir_integer(reading.row.no)),
+                            each, visitor, error);
     end(&reading);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return status;
 }
 
 enum weir_status weir_flow_edges(struct weir_executions *self,
@@ -316,7 +312,7 @@ enum weir_status weir_flow_edges(struct weir_executions *self,
                                  weir_edge_visit_fn visit, void *state,
                                  struct weir_error *error)
 {
-    const struct visitor visitor = {.edge = visit, .state = state};
+    struct visitor visitor = {.edge = visit, .state = state};
 
     return show_all(self, flow, &SQL_EDGES, show_edge, &visitor, error);
 }
@@ -326,7 +322,7 @@ enum weir_status weir_flow_joins(struct weir_executions *self,
                                  weir_flow_join_visit_fn visit, void *state,
                                  struct weir_error *error)
 {
-    const struct visitor visitor = {.join_row = visit, .state = state};
+    struct visitor visitor = {.join_row = visit, .state = state};
 
     return show_all(self, flow, &SQL_JOINS, show_join, &visitor, error);
 }
@@ -335,28 +331,26 @@ enum weir_status weir_flow_of(struct weir_executions *self,
                               const struct weir_execution_id *id,
                               struct weir_flow_id *out, struct weir_error *error)
 {
-    struct weir_rows rows = {.connection = NULL};
+    struct stored {
+        struct weir_str uuid;
+    } stored = {{NULL, 0}};
+    static const struct weir_column STORED[] = {
+        COLUMN(struct stored, uuid, BYTES_OR_NONE)};
     struct reading reading;
     enum weir_status status = begin(&reading, self, error);
 
     if (status == WEIR_OK)
-        status = weir_connection_query(reading.connection, &SQL_OF,
-                                       VALUES(weir_bytes(id->uuid, WEIR_UUID_SIZE)),
-                                       &rows, error);
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
+        status = weir_query_one(reading.connection, &SQL_OF,
+                                VALUES(weir_bytes(id->uuid, WEIR_UUID_SIZE)),
+                                KEPT_INTO(STORED, &stored, &reading.arena), error);
     if (status == WEIR_NO_ROW) {
         status = weir_error_set(error, WEIR_NOT_FOUND, "there is no such execution");
         weir_execution_prefix_id(error, id);
-    } else if (status == WEIR_OK && weir_rows_is_null(&rows, 0)) {
-        status = WEIR_NO_ROW;
+    } else if (status == WEIR_OK && stored.uuid.size != WEIR_UUID_SIZE) {
+        status = WEIR_NO_ROW; /* it is in none */
     } else if (status == WEIR_OK) {
-        struct weir_str uuid = weir_rows_bytes(&rows, 0);
-
-        memcpy(out->uuid, uuid.data,
-               uuid.size < WEIR_UUID_SIZE ? uuid.size : WEIR_UUID_SIZE);
+        memcpy(out->uuid, stored.uuid.data, WEIR_UUID_SIZE);
     }
-    weir_rows_close(&rows);
     end(&reading);
     return status;
 }

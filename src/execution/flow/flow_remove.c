@@ -7,6 +7,7 @@
  */
 #include "execution/flow/flow_remove.h"
 
+#include "db/query.h"
 #include "execution/store/store_statements.h"
 
 /* By the partial index of those that have ended. On PostgreSQL first their numbers, as
@@ -85,16 +86,9 @@ enum weir_status weir_flows_gone_members(struct weir_connection *connection, int
                                          size_t limit, size_t *count,
                                          struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
+    return weir_query_integers(
         connection, &weir_flow_sql_gone_members[weir_connection_engine(connection)],
-        VALUES(weir_integer((int64_t)limit)), &rows, error);
-
-    *count = 0;
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        out[(*count)++] = weir_rows_integer(&rows, 0);
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+        VALUES(weir_integer((int64_t)limit)), out, limit, count, error);
 }
 
 enum weir_status weir_flows_forget(struct weir_connection *connection, size_t limit,

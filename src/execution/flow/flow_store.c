@@ -3,10 +3,8 @@
  */
 #include "execution/flow/flow_store.h"
 
-#include <string.h>
-
-#include "base/no_memory.h"
 #include "db/migrate.h"
+#include "db/query.h"
 
 /* ---- statements -------------------------------------------------------------------- */
 
@@ -106,81 +104,42 @@ static void open_again(struct weir_flow_row *row)
     row->ended_us = 0;
 }
 
-static enum weir_status read_flow(struct weir_rows *rows, struct weir_arena *arena,
-                                  struct weir_flow_row *out, struct weir_error *error)
-{
-    struct weir_str *const texts[] = {&out->name_space, &out->kind, &out->cancel_reason};
-    struct weir_str uuid = weir_rows_bytes(rows, 1);
-    int64_t state = weir_rows_integer(rows, 3);
-    int64_t policy = weir_rows_integer(rows, 4);
-    enum weir_status status = WEIR_OK;
+/* The order of FLOW_COLUMNS. */
+static const struct weir_column FLOW[] = {
+    COLUMN(struct weir_flow_row, no, INTEGER),
+    COLUMN(struct weir_flow_row, id.uuid, FIXED),
+    COLUMN(struct weir_flow_row, partition, INTEGER),
+    COLUMN_ENUM(struct weir_flow_row, state, WEIR_FLOW_ROW_CANCELLED),
+    COLUMN_ENUM(struct weir_flow_row, cancel_policy, WEIR_CANCEL_PENDING),
+    COLUMN(struct weir_flow_row, members, INTEGER),
+    COLUMN(struct weir_flow_row, edges, INTEGER),
+    COLUMN(struct weir_flow_row, unfinished, INTEGER),
+    COLUMN(struct weir_flow_row, unlucky, INTEGER),
+    COLUMN(struct weir_flow_row, revision, INTEGER),
+    COLUMN(struct weir_flow_row, created_us, INTEGER),
+    COLUMN(struct weir_flow_row, ended_us, INTEGER),
+    COLUMN(struct weir_flow_row, name_space, TEXT),
+    COLUMN(struct weir_flow_row, kind, TEXT),
+    COLUMN(struct weir_flow_row, cancel_reason, TEXT),
+};
+static const struct weir_column MEMBER[] = {
+    COLUMN(struct weir_member, no, INTEGER),
+    COLUMN(struct weir_member, id.uuid, FIXED),
+    COLUMN(struct weir_member, id.partition, INTEGER),
+};
 
-    if (state < WEIR_FLOW_ROW_OPEN || state > WEIR_FLOW_ROW_CANCELLED)
-        return weir_flow_unknown("the state of a flow", state, error);
-    if (policy < WEIR_CANCEL_FLOW_ONLY || policy > WEIR_CANCEL_PENDING)
-        return weir_flow_unknown("the cancel policy of a flow", policy, error);
-    if (uuid.size != WEIR_UUID_SIZE)
-        return weir_error_set(error, WEIR_SCHEMA, "a flow has no uuid");
-    *out = (struct weir_flow_row){
-        .no = weir_rows_integer(rows, 0),
-        .partition = (uint16_t)weir_rows_integer(rows, 2),
-        .state = (enum weir_flow_row_state)state,
-        .cancel_policy = (enum weir_flow_cancel_policy)policy,
-        .members = (int32_t)weir_rows_integer(rows, 5),
-        .edges = (int32_t)weir_rows_integer(rows, 6),
-        .unfinished = (int32_t)weir_rows_integer(rows, 7),
-        .unlucky = (int32_t)weir_rows_integer(rows, 8),
-        .revision = weir_rows_integer(rows, 9),
-        .created_us = weir_rows_integer(rows, 10),
-        .ended_us = weir_rows_integer(rows, 11),
-        .name_space = weir_rows_text(rows, 12),
-        .kind = weir_rows_text(rows, 13),
-        .cancel_reason = weir_rows_text(rows, 14),
-    };
-    memcpy(out->id.uuid, uuid.data, WEIR_UUID_SIZE);
-    open_again(out);
-    for (size_t i = 0; i < 3 && status == WEIR_OK; i++)
-        status = weir_arena_keep(arena, texts[i]) ? WEIR_OK
-                                                  : weir_no_memory_for(error, "a flow");
-    return status;
-}
-
-enum weir_status weir_flow_read_id(struct weir_rows *rows, size_t column,
-                                   struct weir_execution_id *out,
-                                   struct weir_error *error)
-{
-    struct weir_str uuid = weir_rows_bytes(rows, column);
-
-    if (uuid.size != WEIR_UUID_SIZE)
-        return weir_error_set(error, WEIR_SCHEMA, "an execution has no uuid");
-    memcpy(out->uuid, uuid.data, WEIR_UUID_SIZE);
-    out->partition = (uint16_t)weir_rows_integer(rows, column + 1);
-    return WEIR_OK;
-}
-
-static enum weir_status add_member(struct weir_rows *rows, struct weir_arena *arena,
-                                   struct weir_members *out, struct weir_error *error)
-{
-    struct weir_member *more =
-        weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
-
-    if (more == NULL)
-        return weir_no_memory_for(error, "a flow");
-    out->rows = more;
-    more += out->count++;
-    more->no = weir_rows_integer(rows, 0);
-    return weir_flow_read_id(rows, 1, &more->id, error);
-}
-
-enum weir_status weir_members_read(enum weir_status status, struct weir_rows *rows,
+enum weir_status weir_members_read(struct weir_connection *connection,
+                                   const struct weir_sql *sql,
+                                   const struct weir_value *values, size_t value_count,
                                    struct weir_arena *arena, struct weir_members *out,
                                    struct weir_error *error)
 {
-    *out = (struct weir_members){.count = 0};
-    while (status == WEIR_OK && (status = weir_rows_next(rows, error)) == WEIR_OK)
-        status = add_member(rows, arena, out, error);
-    weir_rows_close(rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    struct weir_row_list list = ROW_LIST(MEMBER, struct weir_member, arena);
+    enum weir_status status = weir_query_each(connection, sql, values, value_count,
+                                              weir_row_append, &list, error);
+
+    *out = (struct weir_members){list.rows, list.count};
+    return status;
 }
 
 /* ---- flows ------------------------------------------------------------------------- */
@@ -206,16 +165,12 @@ enum weir_status weir_flow_find(struct weir_connection *connection,
                                 struct weir_arena *arena, struct weir_flow_row *out,
                                 struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
+    enum weir_status status = weir_query_one(
         connection, &SQL_FIND_FLOW[weir_connection_engine(connection)][lock],
-        VALUES(weir_bytes(id->uuid, WEIR_UUID_SIZE)), &rows, error);
+        VALUES(weir_bytes(id->uuid, WEIR_UUID_SIZE)), KEPT_INTO(FLOW, out, arena), error);
 
     if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK)
-        status = read_flow(&rows, arena, out, error);
-    weir_rows_close(&rows);
+        open_again(out);
     return status;
 }
 
@@ -225,27 +180,18 @@ enum weir_status weir_flow_page(struct weir_connection *connection,
                                 size_t *count, struct weir_error *error)
 {
     const char *name_space = filter->name_space != NULL ? filter->name_space : "";
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
+    struct weir_row_list list = ROW_LIST(FLOW, struct weir_flow_row, arena);
+    enum weir_status status = weir_query_each(
         connection, &SQL_PAGE,
         VALUES(weir_integer(filter->before > 0 ? filter->before : INT64_MAX),
                weir_text(weir_str(name_space)), weir_integer((int64_t)filter->count)),
-        &rows, error);
+        weir_row_append, &list, error);
 
-    *out = NULL;
-    *count = 0;
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        struct weir_flow_row *more = weir_arena_grow(arena, *out, *count, sizeof **out);
-
-        if (more == NULL) {
-            status = weir_no_memory_for(error, "a flow");
-            break;
-        }
-        *out = more;
-        status = read_flow(&rows, arena, &more[(*count)++], error);
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    *out = list.rows;
+    *count = list.count;
+    for (size_t i = 0; i < list.count; i++)
+        open_again(&(*out)[i]);
+    return status;
 }
 
 enum weir_status weir_flow_write(struct weir_connection *connection,

@@ -122,20 +122,14 @@ WEIR_CHECKED enum weir_status weir_members_find(const struct weir_store *store,
                                                 size_t count, int64_t *out,
                                                 struct weir_error *error);
 
-/* Of a query of number, uuid and partition that has ended with `status`; it is closed
- * afterwards. */
-WEIR_CHECKED enum weir_status weir_members_read(enum weir_status status,
-                                                struct weir_rows *rows,
-                                                struct weir_arena *arena,
-                                                struct weir_members *out,
-                                                struct weir_error *error);
+/* Of a query of number, uuid and partition. */
+WEIR_CHECKED enum weir_status
+weir_members_read(struct weir_connection *connection, const struct weir_sql *sql,
+                  const struct weir_value *values, size_t value_count,
+                  struct weir_arena *arena, struct weir_members *out,
+                  struct weir_error *error);
 
 /* ---- reading ----------------------------------------------------------------------- */
-
-/* Of two columns: uuid and partition. */
-WEIR_CHECKED enum weir_status weir_flow_read_id(struct weir_rows *rows, size_t column,
-                                                struct weir_execution_id *out,
-                                                struct weir_error *error);
 
 /* WEIR_SCHEMA: written by a newer library. */
 enum weir_status weir_flow_unknown(const char *what, int64_t number,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/no_memory.h"
+#include "db/query.h"
 #include "execution/flow/numbers.h"
 #include "execution/store/store_statements.h"
 #include "outbox/columns.h"
@@ -90,45 +91,51 @@ const struct weir_sql weir_flow_sql_siblings[WEIR_ENGINE_COUNT] = {
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static enum weir_status add_join(struct weir_rows *rows, struct weir_arena *arena,
-                                 struct weir_join_rows *out, struct weir_error *error)
-{
-    int64_t policy = weir_rows_integer(rows, 2);
-    int64_t state = weir_rows_integer(rows, 3);
-    struct weir_join_row *more =
-        weir_arena_grow(arena, out->rows, out->count, sizeof *out->rows);
+/* The order of JOIN_COLUMNS; then, of those that cancel, what they lead to. */
+static const struct weir_column JOIN[JOIN_WIDTH] = {
+    COLUMN(struct weir_join_row, downstream, INTEGER),
+    COLUMN(struct weir_join_row, flow_no, INTEGER),
+    COLUMN_ENUM(struct weir_join_row, join_row.policy, WEIR_JOIN_COUNT - 1),
+    COLUMN_ENUM(struct weir_join_row, state, WEIR_FLOW_JOIN_IMPOSSIBLE),
+    COLUMN(struct weir_join_row, cancel_remaining, FLAG),
+    COLUMN(struct weir_join_row, join_row.quorum, INTEGER),
+    COLUMN(struct weir_join_row, join_row.total, INTEGER),
+    COLUMN(struct weir_join_row, join_row.succeeded, INTEGER),
+    COLUMN(struct weir_join_row, join_row.failed, INTEGER),
+    COLUMN(struct weir_join_row, join_row.skipped, INTEGER),
+    COLUMN(struct weir_join_row, cancel_us, INTEGER),
+};
+static const struct weir_column LEADS_TO[] = {
+    COLUMN(struct weir_execution_id, uuid, FIXED),
+    COLUMN(struct weir_execution_id, partition, INTEGER),
+};
 
-    if (more == NULL)
-        return weir_no_memory_for(error, "joins");
-    if (policy < WEIR_JOIN_ALL || policy >= WEIR_JOIN_COUNT)
-        return weir_flow_unknown("the policy of a join", policy, error);
-    if (state < WEIR_FLOW_JOIN_PENDING || state > WEIR_FLOW_JOIN_IMPOSSIBLE)
-        return weir_flow_unknown("the state of a join", state, error);
-    out->rows = more;
-    out->rows[out->count++] = (struct weir_join_row){
-        .downstream = weir_rows_integer(rows, 0),
-        .flow_no = weir_rows_integer(rows, 1),
-        .join_row = {.policy = (enum weir_join)policy,
-                     .quorum = (uint32_t)weir_rows_integer(rows, 5),
-                     .total = (uint32_t)weir_rows_integer(rows, 6),
-                     .succeeded = (uint32_t)weir_rows_integer(rows, 7),
-                     .failed = (uint32_t)weir_rows_integer(rows, 8),
-                     .skipped = (uint32_t)weir_rows_integer(rows, 9)},
-        .state = (enum weir_flow_join_state)state,
-        .cancel_remaining = weir_rows_integer(rows, 4) != 0,
-        .cancel_us = weir_rows_integer(rows, 10),
-    };
-    return WEIR_OK;
-}
+/* As written. */
+static const struct weir_column JOIN_WRITTEN[JOIN_WRITE_WIDTH] = {
+    COLUMN(struct weir_join_row, downstream, INTEGER),
+    COLUMN_ENUM(struct weir_join_row, state, WEIR_FLOW_JOIN_IMPOSSIBLE),
+    COLUMN(struct weir_join_row, join_row.total, INTEGER),
+    COLUMN(struct weir_join_row, join_row.succeeded, INTEGER),
+    COLUMN(struct weir_join_row, join_row.failed, INTEGER),
+    COLUMN(struct weir_join_row, join_row.skipped, INTEGER),
+    COLUMN(struct weir_join_row, cancel_us, INTEGER),
+};
 
-static enum weir_status add_joins(enum weir_status status, struct weir_rows *rows,
+/* More of them. */
+static enum weir_status add_joins(struct weir_connection *connection,
+                                  const struct weir_sql *sql,
+                                  const struct weir_value *values, size_t value_count,
                                   struct weir_arena *arena, struct weir_join_rows *out,
                                   struct weir_error *error)
 {
-    while (status == WEIR_OK && (status = weir_rows_next(rows, error)) == WEIR_OK)
-        status = add_join(rows, arena, out, error);
-    weir_rows_close(rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    struct weir_row_list list = {COLUMNS(JOIN), sizeof *out->rows, arena,
+                                 out->rows,     out->count,        0};
+    enum weir_status status = weir_query_each(connection, sql, values, value_count,
+                                              weir_row_append, &list, error);
+
+    out->rows = list.rows;
+    out->count = list.count;
+    return status;
 }
 
 /* ---- groups ------------------------------------------------------------------------ */
@@ -146,13 +153,9 @@ static enum weir_status lock_each(struct weir_connection *connection,
         return weir_no_memory_for(error, "joins");
     memcpy(sorted, downstreams, count * sizeof *sorted);
     count = weir_numbers_unique(sorted, count);
-    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
-        struct weir_rows rows;
-
-        status = weir_connection_query(connection, &SQL_LOCK_JOINS[WEIR_SQLITE],
-                                       VALUES(weir_integer(sorted[i])), &rows, error);
-        status = add_joins(status, &rows, arena, out, error);
-    }
+    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+        status = add_joins(connection, &SQL_LOCK_JOINS[WEIR_SQLITE],
+                           VALUES(weir_integer(sorted[i])), arena, out, error);
     return status;
 }
 
@@ -162,18 +165,16 @@ static enum weir_status lock_all(const struct weir_store *store,
                                  struct weir_arena *arena, struct weir_join_rows *out,
                                  struct weir_error *error)
 {
-    struct weir_rows rows = {.connection = NULL};
     struct weir_columns table;
     enum weir_status status = weir_columns_init(&table, store->heap, 1, count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
         weir_columns_set(&table, 0, i, weir_integer(downstreams[i]));
     if (status == WEIR_OK)
-        status = weir_connection_query(
-            connection, &SQL_LOCK_JOINS[WEIR_POSTGRESQL],
-            VALUES(weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count)), &rows,
-            error);
-    status = add_joins(status, &rows, arena, out, error);
+        status =
+            add_joins(connection, &SQL_LOCK_JOINS[WEIR_POSTGRESQL],
+                      VALUES(weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count)),
+                      arena, out, error);
     weir_columns_fini(&table);
     return status;
 }
@@ -192,20 +193,6 @@ enum weir_status weir_joins_lock(const struct weir_store *store,
                : lock_all(store, connection, downstreams, count, arena, out, error);
 }
 
-static void lay_out_join(const struct weir_join_row *row, struct weir_value *out,
-                         size_t stride)
-{
-    const struct weir_value values[JOIN_WRITE_WIDTH] = {
-        weir_integer(row->downstream),      weir_integer(row->state),
-        weir_integer(row->join_row.total),  weir_integer(row->join_row.succeeded),
-        weir_integer(row->join_row.failed), weir_integer(row->join_row.skipped),
-        weir_integer(row->cancel_us),
-    };
-
-    for (size_t i = 0; i < JOIN_WRITE_WIDTH; i++)
-        out[i * stride] = values[i];
-}
-
 static enum weir_status write_each(struct weir_connection *connection,
                                    const struct weir_join_row *rows, size_t count,
                                    struct weir_commit_batch *commit_batch,
@@ -216,7 +203,7 @@ static enum weir_status write_each(struct weir_connection *connection,
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         struct weir_value values[JOIN_WRITE_WIDTH];
 
-        lay_out_join(&rows[i], values, 1);
+        weir_row_values(COLUMNS(JOIN_WRITTEN), &rows[i], values, 1);
         status =
             weir_commit_batch_put(commit_batch, connection, &SQL_WRITE_JOINS[WEIR_SQLITE],
                                   values, JOIN_WRITE_WIDTH, error);
@@ -238,7 +225,7 @@ static enum weir_status write_all(const struct weir_store *store,
         weir_columns_init(&table, store->heap, JOIN_WRITE_WIDTH, count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
-        lay_out_join(&rows[i], table.cells + i, count);
+        weir_row_values(COLUMNS(JOIN_WRITTEN), &rows[i], table.cells + i, count);
     if (status == WEIR_OK)
         status = weir_commit_batch_make_room(commit_batch, connection, 1,
                                              JOIN_WRITE_WIDTH, error);
@@ -263,19 +250,18 @@ enum weir_status weir_joins_write(const struct weir_store *store,
                : write_all(store, connection, rows, count, commit_batch, error);
 }
 
-static enum weir_status add_cancelling(struct weir_rows *rows, struct weir_arena *arena,
-                                       struct weir_join_rows *out,
+struct cancelling {
+    struct weir_row_list joins;
+    struct weir_row_list ids;
+};
+
+static enum weir_status add_cancelling(void *state, struct weir_rows *rows,
                                        struct weir_error *error)
 {
-    struct weir_execution_id *ids =
-        weir_arena_grow(arena, out->ids, out->count, sizeof *out->ids);
-    enum weir_status status = WEIR_OK;
+    struct cancelling *self = state;
+    enum weir_status status = weir_row_append(&self->ids, rows, error);
 
-    if (ids == NULL)
-        return weir_no_memory_for(error, "joins");
-    out->ids = ids;
-    status = weir_flow_read_id(rows, JOIN_WIDTH, &ids[out->count], error);
-    return status == WEIR_OK ? add_join(rows, arena, out, error) : status;
+    return status == WEIR_OK ? weir_row_append(&self->joins, rows, error) : status;
 }
 
 enum weir_status weir_joins_cancelling(struct weir_connection *connection,
@@ -284,18 +270,17 @@ enum weir_status weir_joins_cancelling(struct weir_connection *connection,
                                        struct weir_join_rows *out,
                                        struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
+    struct cancelling found = {ROW_LIST(JOIN, struct weir_join_row, arena),
+                               {COLUMNS(LEADS_TO), sizeof(struct weir_execution_id),
+                                arena, NULL, 0, JOIN_WIDTH}};
+    enum weir_status status = weir_query_each(
         connection, &SQL_CANCELLING,
         VALUES(weir_integer((int64_t)limit), weir_text(filter->name_space),
                weir_text(filter->tag_key), weir_text(filter->tag_value)),
-        &rows, error);
+        add_cancelling, &found, error);
 
-    *out = (struct weir_join_rows){.count = 0};
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        status = add_cancelling(&rows, arena, out, error);
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    *out = (struct weir_join_rows){found.joins.rows, found.ids.rows, found.joins.count};
+    return status;
 }
 
 enum weir_status weir_join_siblings(struct weir_connection *connection,
@@ -303,12 +288,10 @@ enum weir_status weir_join_siblings(struct weir_connection *connection,
                                     struct weir_arena *arena, struct weir_members *out,
                                     struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
+    return weir_members_read(
         connection, &weir_flow_sql_siblings[weir_connection_engine(connection)],
-        VALUES(weir_integer(downstream), weir_integer((int64_t)limit)), &rows, error);
-
-    return weir_members_read(status, &rows, arena, out, error);
+        VALUES(weir_integer(downstream), weir_integer((int64_t)limit)), arena, out,
+        error);
 }
 
 enum weir_status weir_join_forget_siblings(struct weir_connection *connection,

@@ -7,8 +7,7 @@
  */
 #include "execution/flow/passed.h"
 
-#include <string.h>
-
+#include "db/query.h"
 #include "execution/store/store_statements.h"
 #include "outbox/columns.h"
 
@@ -30,46 +29,42 @@ const struct weir_sql weir_execution_sql_passed[WEIR_ENGINE_COUNT] = {
          .parameters = "Ii"},
 };
 
-static enum weir_status read_passed(struct weir_rows *rows, size_t begin,
-                                    struct weir_passed *out, struct weir_error *error)
+/* The index is that among the executions of a statement, from 1. */
+static const struct weir_column PASSED[] = {
+    COLUMN(struct weir_passed, index, INTEGER),
+    COLUMN(struct weir_passed, from.uuid, FIXED),
+    COLUMN(struct weir_passed, from.partition, INTEGER),
+    COLUMN(struct weir_passed, name, TEXT),
+    COLUMN(struct weir_passed, result, BYTES),
+};
+
+struct visiting {
+    size_t begin; /* the index of number 1 */
+    size_t size_max;
+    weir_passed_visit_fn visit;
+    void *state;
+    size_t index; /* of the row before; SIZE_MAX: there was none */
+    size_t size;  /* of what was passed to it so far */
+};
+
+/* Beyond the limit there is nothing more to come on PostgreSQL, and nothing more that
+ * is wanted on SQLite. */
+static enum weir_status visit_row(void *state, struct weir_rows *rows,
+                                  struct weir_error *error)
 {
-    struct weir_str uuid = weir_rows_bytes(rows, 1);
+    struct visiting *self = state;
+    struct weir_passed passed;
+    enum weir_status status = weir_row_read(rows, COLUMNS(PASSED), &passed, error);
 
-    *out = (struct weir_passed){
-        .index = begin + (size_t)weir_rows_integer(rows, 0) - 1,
-        .from.partition = (uint16_t)weir_rows_integer(rows, 2),
-        .name = weir_rows_text(rows, 3),
-        .result = weir_rows_is_null(rows, 4) ? weir_str("") : weir_rows_bytes(rows, 4)};
-    if (uuid.size != WEIR_UUID_SIZE)
-        return weir_error_set(error, WEIR_SCHEMA, "a passed result has no uuid");
-    memcpy(out->from.uuid, uuid.data, WEIR_UUID_SIZE);
-    return WEIR_OK;
-}
-
-/* Of a query that ended with `status`; it is closed afterwards. Beyond the limit there
- * is nothing more to come on PostgreSQL, and nothing more that is wanted on SQLite. */
-static enum weir_status visit_rows(enum weir_status status, struct weir_rows *rows,
-                                   size_t begin, size_t size_max,
-                                   weir_passed_visit_fn visit, void *state,
-                                   struct weir_error *error)
-{
-    struct weir_passed passed = {.index = 0};
-    size_t index = SIZE_MAX;
-    size_t size = 0;
-
-    while (status == WEIR_OK && (status = weir_rows_next(rows, error)) == WEIR_OK) {
-        status = read_passed(rows, begin, &passed, error);
-        if (status != WEIR_OK)
-            break;
-        size = passed.index == index ? size : 0;
-        index = passed.index;
-        if (size > size_max)
-            break;
-        size += passed.result.size;
-        status = visit(state, &passed, error);
-    }
-    weir_rows_close(rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    if (status != WEIR_OK)
+        return status;
+    passed.index += self->begin - 1;
+    self->size = passed.index == self->index ? self->size : 0;
+    self->index = passed.index;
+    if (self->size > self->size_max)
+        return WEIR_NO_ROW;
+    self->size += passed.result.size;
+    return self->visit(self->state, &passed, error);
 }
 
 static enum weir_status visit_each(struct weir_connection *connection, const int64_t *nos,
@@ -80,12 +75,11 @@ static enum weir_status visit_each(struct weir_connection *connection, const int
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
-        struct weir_rows rows;
+        struct visiting visiting = {i, size_max, visit, state, SIZE_MAX, 0};
 
         status =
-            weir_connection_query(connection, &weir_execution_sql_passed[WEIR_SQLITE],
-                                  VALUES(weir_integer(nos[i])), &rows, error);
-        status = visit_rows(status, &rows, i, size_max, visit, state, error);
+            weir_query_each(connection, &weir_execution_sql_passed[WEIR_SQLITE],
+                            VALUES(weir_integer(nos[i])), visit_row, &visiting, error);
     }
     return status;
 }
@@ -96,19 +90,18 @@ static enum weir_status visit_chunk(const struct weir_store *store,
                                     size_t size_max, weir_passed_visit_fn visit,
                                     void *state, struct weir_error *error)
 {
-    struct weir_rows rows = {.connection = NULL};
+    struct visiting visiting = {begin, size_max, visit, state, SIZE_MAX, 0};
     struct weir_columns table;
     enum weir_status status = weir_columns_init(&table, store->heap, 1, count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
         weir_columns_set(&table, 0, i, weir_integer(nos[begin + i]));
     if (status == WEIR_OK)
-        status = weir_connection_query(
+        status = weir_query_each(
             connection, &weir_execution_sql_passed[WEIR_POSTGRESQL],
             VALUES(weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count),
                    weir_integer((int64_t)size_max)),
-            &rows, error);
-    status = visit_rows(status, &rows, begin, size_max, visit, state, error);
+            visit_row, &visiting, error);
     weir_columns_fini(&table);
     return status;
 }

@@ -8,7 +8,7 @@
  */
 #include "execution/wait/secrets.h"
 
-#include "base/noun.h"
+#include "db/query.h"
 
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
@@ -59,37 +59,15 @@ static const struct weir_sql SQL_FORGET = {
     .parameters = "i",
 };
 
-/* The one row of a query, which is closed afterwards. */
-static enum weir_status take(enum weir_status status, struct weir_rows *rows,
-                             struct weir_secret *out, struct weir_error *error)
-{
-    if (status == WEIR_OK)
-        status = weir_rows_next(rows, error);
-    if (status == WEIR_OK) {
-        struct weir_str key_id = weir_rows_text(rows, 0);
-        struct weir_str bytes = weir_rows_bytes(rows, 1);
-
-        if (key_id.size > WEIR_KEY_ID_SIZE_MAX || bytes.size != WEIR_SECRET_SIZE) {
-            status = weir_error_set(error, WEIR_SCHEMA, "a stored secret has %zu %s",
-                                    bytes.size, WEIR_NOUN(bytes.size, "byte", "bytes"));
-        } else {
-            memcpy(out->key_id, key_id.data, key_id.size);
-            out->key_id[key_id.size] = '\0';
-            memcpy(out->bytes, bytes.data, bytes.size);
-        }
-    }
-    weir_rows_close(rows);
-    return status;
-}
+static const struct weir_column SECRET[] = {
+    COLUMN(struct weir_secret, key_id, CHARS),
+    COLUMN(struct weir_secret, bytes, FIXED),
+};
 
 static enum weir_status read_active(struct weir_connection *connection,
                                     struct weir_secret *out, struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, &SQL_ACTIVE, NO_VALUES, &rows, error);
-
-    return take(status, &rows, out, error);
+    return weir_query_one(connection, &SQL_ACTIVE, NO_VALUES, INTO(SECRET, out), error);
 }
 
 static enum weir_status add(struct weir_connection *connection,
@@ -133,12 +111,9 @@ enum weir_status weir_secrets_find(struct weir_connection *connection,
                                    struct weir_str key_id, int64_t now_us,
                                    struct weir_secret *out, struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_FIND, VALUES(weir_text(key_id), weir_integer(now_us)), &rows,
-        error);
-
-    return take(status, &rows, out, error);
+    return weir_query_one(connection, &SQL_FIND,
+                          VALUES(weir_text(key_id), weir_integer(now_us)),
+                          INTO(SECRET, out), error);
 }
 
 /* The same name must be the same secret. */
@@ -147,18 +122,16 @@ static enum weir_status compare(struct weir_connection *connection,
                                 struct weir_error *error)
 {
     struct weir_secret stored;
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_READ, VALUES(weir_text(weir_str(secret->key_id))), &rows, error);
+    enum weir_status status = weir_query_find(connection, &SQL_READ,
+                                              VALUES(weir_text(weir_str(secret->key_id))),
+                                              INTO(SECRET, &stored), same, error);
 
-    status = take(status, &rows, &stored, error);
-    *same = status == WEIR_OK;
-    if (status == WEIR_OK &&
+    if (status == WEIR_OK && *same &&
         CRYPTO_memcmp(stored.bytes, secret->bytes, WEIR_SECRET_SIZE) != 0)
         status = weir_error_set(error, WEIR_MISMATCH, "key \"%s\" has another secret",
                                 secret->key_id);
     OPENSSL_cleanse(&stored, sizeof stored);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return status;
 }
 
 /* Does it make new tokens? */

@@ -11,9 +11,9 @@
 
 #include "base/arith.h"
 #include "base/heap.h"
-#include "base/no_memory.h"
 #include "base/noun.h"
 #include "base/text.h"
+#include "db/query.h"
 #include "execution/id.h"
 
 #define KEY_KEPT_US ((int64_t)24 * 60 * 60 * 1000000)
@@ -78,22 +78,14 @@ void weir_signal_digest(const struct weir_signal_row *row, uint8_t out[WEIR_MD5_
     weir_md5(bytes, size + WEIR_MD5_SIZE, out);
 }
 
-static enum weir_status read_use(struct weir_rows *rows, struct weir_arena *arena,
-                                 struct weir_signal_use *out, struct weir_error *error)
-{
-    struct weir_str stored = weir_rows_bytes(rows, 0);
-
-    if (stored.size < WEIR_MD5_SIZE || stored.size > USE_SIZE_MAX)
-        return weir_error_set(error, WEIR_SCHEMA, "the key of a signal has %zu %s",
-                              stored.size, WEIR_NOUN(stored.size, "byte", "bytes"));
-    memcpy(out->digest, stored.data, WEIR_MD5_SIZE);
-    out->waitpoint_key =
-        (struct weir_str){stored.data + WEIR_MD5_SIZE, stored.size - WEIR_MD5_SIZE};
-    out->late = weir_rows_integer(rows, 1) != 0;
-    return weir_arena_keep(arena, &out->waitpoint_key)
-               ? WEIR_OK
-               : weir_no_memory_for(error, "a key");
-}
+struct use_columns {
+    struct weir_str stored; /* the digest, then the key of the waitpoint */
+    bool late;
+};
+static const struct weir_column USE[] = {
+    COLUMN(struct use_columns, stored, BYTES),
+    COLUMN(struct use_columns, late, FLAG),
+};
 
 enum weir_status weir_signal_key_find(struct weir_connection *connection,
                                       const struct weir_signal_key *key, int64_t now_us,
@@ -101,19 +93,24 @@ enum weir_status weir_signal_key_find(struct weir_connection *connection,
                                       struct weir_signal_use *out,
                                       struct weir_error *error)
 {
-    struct weir_rows rows;
+    struct use_columns row = {{NULL, 0}, false};
     char text[SCOPE_SIZE];
-    enum weir_status status = weir_connection_query(
+    enum weir_status status = weir_query_one(
         connection, &SQL_FIND,
         VALUES(weir_text(scope_of(key, text)), weir_text(key->key), weir_integer(now_us)),
-        &rows, error);
+        KEPT_INTO(USE, &row, arena), error);
+    struct weir_str stored = row.stored;
 
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK)
-        status = read_use(&rows, arena, out, error);
-    weir_rows_close(&rows);
-    return status;
+    if (status != WEIR_OK)
+        return status;
+    if (stored.size < WEIR_MD5_SIZE || stored.size > USE_SIZE_MAX)
+        return weir_error_set(error, WEIR_SCHEMA, "the key of a signal has %zu %s",
+                              stored.size, WEIR_NOUN(stored.size, "byte", "bytes"));
+    memcpy(out->digest, stored.data, WEIR_MD5_SIZE);
+    out->waitpoint_key =
+        (struct weir_str){stored.data + WEIR_MD5_SIZE, stored.size - WEIR_MD5_SIZE};
+    out->late = row.late;
+    return WEIR_OK;
 }
 
 enum weir_status weir_signal_key_keep(struct weir_connection *connection,

@@ -7,14 +7,12 @@
  */
 #include "execution/wait/wait_store.h"
 
-#include <string.h>
-
 #include "base/arith.h"
 #include "base/count.h"
 #include "base/heap.h"
 #include "base/no_memory.h"
-#include "base/noun.h"
 #include "db/migrate.h"
+#include "db/query.h"
 #include "outbox/columns.h"
 
 static const struct weir_sql SQL_OPEN = {
@@ -28,7 +26,7 @@ static const struct weir_sql SQL_OPEN = {
     .parameters = "iiiiiit",
 };
 
-/* Columns of a suspension, in the order of read_suspension(). */
+/* Columns of a suspension, in the order of SUSPENSION. */
 #define SUSPENSION_COLUMNS                                                               \
     "s.reason, s.since_us, s.ended_us, s.timeout_us, s.resume_delay_us, s.condition"
 static const struct weir_sql SQL_READ = {
@@ -126,7 +124,7 @@ static const struct weir_sql SQL_ADD_SIGNAL = {
     .parameters = "ibtbtttbi",
 };
 
-/* Columns of a signal, in the order of read_signal(). */
+/* Columns of a signal, in the order of SIGNAL. */
 #define SIGNAL_COLUMNS(payload)                                                          \
     "SELECT s.uuid, s.waitpoint, s.key, s.name, s.source_type, s.source, " payload       \
     ", s.came_us, COALESCE(w.name, '') FROM {p}_signal s LEFT JOIN {p}_waitpoint w"      \
@@ -157,92 +155,80 @@ static const struct weir_sql SQL_COUNT_AT = {
     .parameters = "ib",
 };
 
-static enum weir_status read_uuid(struct weir_rows *rows, size_t column, uint8_t *out,
-                                  struct weir_error *error)
-{
-    struct weir_str uuid = weir_rows_bytes(rows, column);
-
-    if (uuid.size != WEIR_UUID_SIZE)
-        return weir_error_set(error, WEIR_SCHEMA, "a stored uuid has %zu %s", uuid.size,
-                              WEIR_NOUN(uuid.size, "byte", "bytes"));
-    memcpy(out, uuid.data, WEIR_UUID_SIZE);
-    return WEIR_OK;
-}
-
 /* ---- suspensions ------------------------------------------------------------------- */
+
+static const struct weir_column SUSPENSION[] = {
+    COLUMN_ENUM(struct weir_suspension_row, reason, WEIR_SUSPEND_REASON_COUNT - 1),
+    COLUMN(struct weir_suspension_row, since_us, INTEGER),
+    COLUMN(struct weir_suspension_row, ended_us, INTEGER),
+    COLUMN(struct weir_suspension_row, timeout_us, INTEGER),
+    COLUMN(struct weir_suspension_row, resume_delay_us, INTEGER),
+    COLUMN(struct weir_suspension_row, condition, TEXT),
+};
 
 enum weir_status weir_wait_store_open(struct weir_connection *connection,
                                       const struct weir_suspension_row *row,
                                       struct weir_error *error)
 {
-    return weir_connection_execute(
-        connection, &SQL_OPEN,
-        VALUES(weir_integer(row->no), weir_integer(row->reason),
-               weir_integer(row->since_us), weir_integer(row->ended_us),
-               weir_integer(row->timeout_us), weir_integer(row->resume_delay_us),
-               weir_text(row->condition)),
-        NULL, error);
+    struct weir_value values[1 + COUNT_OF(SUSPENSION)] = {weir_integer(row->no)};
+
+    weir_row_values(COLUMNS(SUSPENSION), row, values + 1, 1);
+    return weir_connection_execute(connection, &SQL_OPEN, values, COUNT_OF(values), NULL,
+                                   error);
 }
 
-static enum weir_status read_suspension(struct weir_rows *rows, int64_t no,
-                                        struct weir_arena *arena,
-                                        struct weir_suspension_row *out,
-                                        struct weir_error *error)
-{
-    int64_t reason = weir_rows_integer(rows, 0);
-
-    if (reason < 0 || reason >= WEIR_SUSPEND_REASON_COUNT)
-        return weir_error_set(error, WEIR_SCHEMA,
-                              "a suspension has reason %lld, which this library does not "
-                              "know: install a newer weir",
-                              (long long)reason);
-    *out = (struct weir_suspension_row){
-        .no = no,
-        .reason = (enum weir_suspend_reason)reason,
-        .since_us = weir_rows_integer(rows, 1),
-        .ended_us = weir_rows_integer(rows, 2),
-        .timeout_us = weir_rows_integer(rows, 3),
-        .resume_delay_us = weir_rows_integer(rows, 4),
-        .condition = weir_rows_text(rows, 5),
-    };
-    return weir_arena_keep(arena, &out->condition)
-               ? WEIR_OK
-               : weir_no_memory_for(error, "a suspension");
-}
+/* Behind those of the suspension. */
+struct execution_columns {
+    int64_t state;
+    int64_t due_us;
+    int64_t on_timeout;
+};
+static const struct weir_column EXECUTION[] = {
+    COLUMN(struct execution_columns, state, INTEGER),
+    COLUMN(struct execution_columns, due_us, INTEGER),
+    COLUMN(struct execution_columns, on_timeout, INTEGER),
+};
 
 enum weir_status weir_wait_store_read(struct weir_connection *connection, int64_t no,
                                       struct weir_arena *arena,
                                       struct weir_suspension_row *out,
                                       struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_READ, VALUES(weir_integer(no)), &rows, error);
-
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK)
-        status = read_suspension(&rows, no, arena, out, error);
-    weir_rows_close(&rows);
-    return status;
+    *out = (struct weir_suspension_row){.no = no};
+    return weir_query_one(connection, &SQL_READ, VALUES(weir_integer(no)),
+                          KEPT_INTO(SUSPENSION, out, arena), error);
 }
 
-static enum weir_status read_standing(struct weir_rows *rows,
-                                      struct weir_suspension_standing *out,
+struct look {
+    struct weir_arena *arena;
+    struct weir_suspension_row *row;
+    struct weir_suspension_standing *standing;
+};
+
+static enum weir_status read_standing(void *state, struct weir_rows *rows,
                                       struct weir_error *error)
 {
-    int64_t on_timeout = weir_rows_integer(rows, 8);
+    const struct look *self = state;
+    struct execution_columns execution;
+    enum weir_status status = weir_row_read_into(
+        &(struct weir_row_into){COLUMNS(SUSPENSION), self->row, self->arena, 0}, rows,
+        error);
 
-    if (!weir_on_timeout_is_known(on_timeout))
+    if (status == WEIR_OK)
+        status = weir_row_read_from(rows, COUNT_OF(SUSPENSION), COLUMNS(EXECUTION),
+                                    &execution, error);
+    if (status != WEIR_OK)
+        return status;
+    if (!weir_on_timeout_is_known(execution.on_timeout))
         return weir_error_set(
             error, WEIR_SCHEMA,
             "a suspension ends in way %lld, which this library does not "
             "know: install a newer weir",
-            (long long)on_timeout);
-    *out = (struct weir_suspension_standing){
-        .suspended = weir_rows_integer(rows, 6) == WEIR_EXEC_SUSPENDED,
-        .due_us = weir_rows_integer(rows, 7),
-        .on_timeout = (enum weir_on_timeout)on_timeout,
+            (long long)execution.on_timeout);
+    *self->standing = (struct weir_suspension_standing){
+        .suspended = execution.state == WEIR_EXEC_SUSPENDED,
+        .due_us = execution.due_us,
+        .on_timeout = (enum weir_on_timeout)execution.on_timeout,
     };
     return WEIR_OK;
 }
@@ -253,18 +239,11 @@ enum weir_status weir_wait_store_look(struct weir_connection *connection, int64_
                                       struct weir_suspension_standing *standing,
                                       struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_LOOK, VALUES(weir_integer(no)), &rows, error);
+    struct look look = {arena, out, standing};
 
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK)
-        status = read_suspension(&rows, no, arena, out, error);
-    if (status == WEIR_OK)
-        status = read_standing(&rows, standing, error);
-    weir_rows_close(&rows);
-    return status;
+    *out = (struct weir_suspension_row){.no = no};
+    return weir_query_one(connection, &SQL_LOOK, VALUES(weir_integer(no)), read_standing,
+                          &look, error);
 }
 
 static enum weir_status close_each(struct weir_connection *connection, const int64_t *nos,
@@ -334,28 +313,24 @@ enum weir_status weir_wait_store_close(const struct weir_store *store,
 
 /* ---- waitpoints -------------------------------------------------------------------- */
 
-static enum weir_status read_waitpoint(struct weir_rows *rows, struct weir_arena *arena,
-                                       struct weir_waitpoint_row *out,
-                                       struct weir_error *error)
-{
-    int64_t state = weir_rows_integer(rows, 1);
-    enum weir_status status = read_uuid(rows, 0, out->uuid, error);
+static const struct weir_column WAITPOINT[] = {
+    COLUMN(struct weir_waitpoint_row, uuid, FIXED),
+    COLUMN_ENUM(struct weir_waitpoint_row, state, WEIR_WAITPOINT_EXPIRED),
+    COLUMN(struct weir_waitpoint_row, key, TEXT),
+    COLUMN(struct weir_waitpoint_row, key_id, TEXT),
+    COLUMN(struct weir_waitpoint_row, created_us, INTEGER),
+    COLUMN(struct weir_waitpoint_row, until_us, INTEGER),
+};
 
-    if (status == WEIR_OK && (state < 0 || state > WEIR_WAITPOINT_EXPIRED))
-        status = weir_error_set(error, WEIR_SCHEMA,
-                                "a waitpoint has state %lld, which this library does not "
-                                "know: install a newer weir",
-                                (long long)state);
-    if (status != WEIR_OK)
-        return status;
-    out->state = (enum weir_waitpoint_state)state;
-    out->key = weir_rows_text(rows, 2);
-    out->key_id = weir_rows_text(rows, 3);
-    out->created_us = weir_rows_integer(rows, 4);
-    out->until_us = weir_rows_integer(rows, 5);
-    return weir_arena_keep(arena, &out->key) && weir_arena_keep(arena, &out->key_id)
-               ? WEIR_OK
-               : weir_no_memory_for(error, "a suspension");
+static enum weir_status add_waitpoint(void *list, struct weir_rows *rows,
+                                      struct weir_error *error)
+{
+    const struct weir_row_list *self = list;
+
+    if (self->count == WEIR_WAITPOINT_ROWS_MAX)
+        return weir_error_set(error, WEIR_TOO_LARGE, "more than %d waitpoints",
+                              WEIR_WAITPOINT_ROWS_MAX);
+    return weir_row_append(list, rows, error);
 }
 
 enum weir_status weir_waitpoints_read(struct weir_connection *connection, int64_t no,
@@ -363,35 +338,24 @@ enum weir_status weir_waitpoints_read(struct weir_connection *connection, int64_
                                       struct weir_waitpoint_rows *out,
                                       struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_WAITPOINTS, VALUES(weir_integer(no)), &rows, error);
+    struct weir_row_list list = ROW_LIST(WAITPOINT, struct weir_waitpoint_row, arena);
+    enum weir_status status =
+        weir_query_each(connection, &SQL_WAITPOINTS, VALUES(weir_integer(no)),
+                        add_waitpoint, &list, error);
 
-    out->count = 0;
-    out->rows = weir_arena_alloc(arena, WEIR_WAITPOINT_ROWS_MAX * sizeof *out->rows);
-    if (status == WEIR_OK && out->rows == NULL)
-        status = weir_no_memory_for(error, "a suspension");
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        if (out->count == WEIR_WAITPOINT_ROWS_MAX)
-            status = weir_error_set(error, WEIR_TOO_LARGE, "more than %d waitpoints",
-                                    WEIR_WAITPOINT_ROWS_MAX);
-        else
-            status = read_waitpoint(&rows, arena, &out->rows[out->count++], error);
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    *out = (struct weir_waitpoint_rows){list.rows, list.count};
+    return status;
 }
 
 enum weir_status weir_waitpoint_add(struct weir_connection *connection, int64_t no,
                                     const struct weir_waitpoint_row *row,
                                     struct weir_error *error)
 {
-    return weir_connection_execute(
-        connection, &SQL_ADD_WAITPOINT,
-        VALUES(weir_integer(no), weir_bytes(row->uuid, WEIR_UUID_SIZE),
-               weir_integer(row->state), weir_text(row->key), weir_text(row->key_id),
-               weir_integer(row->created_us), weir_integer(row->until_us)),
-        NULL, error);
+    struct weir_value values[1 + COUNT_OF(WAITPOINT)] = {weir_integer(no)};
+
+    weir_row_values(COLUMNS(WAITPOINT), row, values + 1, 1);
+    return weir_connection_execute(connection, &SQL_ADD_WAITPOINT, values,
+                                   COUNT_OF(values), NULL, error);
 }
 
 enum weir_status weir_waitpoint_set(struct weir_connection *connection, int64_t no,
@@ -463,57 +427,42 @@ enum weir_status weir_signal_add(struct weir_connection *connection, int64_t no,
     return status;
 }
 
-static enum weir_status read_signal(struct weir_rows *rows, struct weir_signal_row *out,
-                                    struct weir_error *error)
-{
-    enum weir_status status = read_uuid(rows, 0, out->uuid, error);
-
-    if (status == WEIR_OK)
-        status = read_uuid(rows, 1, out->waitpoint, error);
-    out->idempotency_key = weir_rows_text(rows, 2);
-    out->name = weir_rows_text(rows, 3);
-    out->source_type = weir_rows_text(rows, 4);
-    out->source = weir_rows_text(rows, 5);
-    out->payload = weir_rows_bytes(rows, 6);
-    out->came_us = weir_rows_integer(rows, 7);
-    out->waitpoint_key = weir_rows_text(rows, 8);
-    return status;
-}
-
-static enum weir_status keep_signal(struct weir_signal_row *row, struct weir_arena *arena,
-                                    struct weir_error *error)
-{
-    struct weir_str *const texts[] = {&row->waitpoint_key, &row->idempotency_key,
-                                      &row->name,          &row->source_type,
-                                      &row->source,        &row->payload};
-    enum weir_status status = WEIR_OK;
-
-    for (size_t i = 0; i < COUNT_OF(texts) && status == WEIR_OK; i++)
-        status = weir_arena_keep(arena, texts[i])
-                     ? WEIR_OK
-                     : weir_no_memory_for(error, "a suspension");
-    return status;
-}
+static const struct weir_column SIGNAL[] = {
+    COLUMN(struct weir_signal_row, uuid, FIXED),
+    COLUMN(struct weir_signal_row, waitpoint, FIXED),
+    COLUMN(struct weir_signal_row, idempotency_key, TEXT),
+    COLUMN(struct weir_signal_row, name, TEXT),
+    COLUMN(struct weir_signal_row, source_type, TEXT),
+    COLUMN(struct weir_signal_row, source, TEXT),
+    COLUMN(struct weir_signal_row, payload, BYTES),
+    COLUMN(struct weir_signal_row, came_us, INTEGER),
+    COLUMN(struct weir_signal_row, waitpoint_key, TEXT),
+};
 
 enum weir_status weir_signal_find(struct weir_connection *connection, int64_t no,
                                   const uint8_t *waitpoint, struct weir_str key,
                                   struct weir_arena *arena, struct weir_signal_row *out,
                                   struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
+    return weir_query_one(
         connection, &SQL_SIGNAL,
         VALUES(weir_integer(no), weir_bytes(waitpoint, WEIR_UUID_SIZE), weir_text(key)),
-        &rows, error);
+        KEPT_INTO(SIGNAL, out, arena), error);
+}
 
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK)
-        status = read_signal(&rows, out, error);
-    if (status == WEIR_OK)
-        status = keep_signal(out, arena, error);
-    weir_rows_close(&rows);
-    return status;
+struct visiting {
+    weir_signal_row_visit_fn visit;
+    void *state;
+};
+
+static enum weir_status visit_signal(void *state, struct weir_rows *rows,
+                                     struct weir_error *error)
+{
+    const struct visiting *self = state;
+    struct weir_signal_row row;
+    enum weir_status status = weir_row_read(rows, COLUMNS(SIGNAL), &row, error);
+
+    return status == WEIR_OK ? self->visit(self->state, &row, error) : status;
 }
 
 enum weir_status weir_signals_visit(struct weir_connection *connection, int64_t no,
@@ -521,19 +470,10 @@ enum weir_status weir_signals_visit(struct weir_connection *connection, int64_t 
                                     weir_signal_row_visit_fn visit, void *state,
                                     struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_SIGNALS[part], VALUES(weir_integer(no)), &rows, error);
+    struct visiting visiting = {visit, state};
 
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        struct weir_signal_row row;
-
-        status = read_signal(&rows, &row, error);
-        if (status == WEIR_OK)
-            status = visit(state, &row, error);
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_each(connection, &SQL_SIGNALS[part], VALUES(weir_integer(no)),
+                           visit_signal, &visiting, error);
 }
 
 enum weir_status weir_signal_see(struct weir_arena *arena,

@@ -292,7 +292,7 @@ ENGINE_TEST(row_map, names_the_column_that_is_of_another_type)
 
     put(fixture, connection, &USUAL);
     check_db(weir_query_one(connection, &SQL_MIXED, NO_VALUES, weir_row_read_into,
-                            &(struct weir_row_into){THING, 3, &thing, NULL},
+                            &(struct weir_row_into){THING, 3, &thing, NULL, 0},
                             &fixture->error),
              WEIR_SCHEMA);
 
@@ -310,7 +310,7 @@ ENGINE_TEST(row_map, names_the_column_that_the_statement_does_not_have)
 
     put(fixture, connection, &USUAL);
     check_db(weir_query_one(connection, &SQL_SHORT, NO_VALUES, weir_row_read_into,
-                            &(struct weir_row_into){THING, 2, &thing, NULL},
+                            &(struct weir_row_into){THING, 2, &thing, NULL, 0},
                             &fixture->error),
              WEIR_SCHEMA);
 
@@ -446,6 +446,25 @@ ENGINE_TEST(query, fails_when_its_function_misreads_the_last_row)
     fixture_give(fixture, connection);
 }
 
+ENGINE_TEST(query, for_integers_reads_as_many_as_there_is_room_for)
+{
+    struct weir_connection *connection = make_three(fixture);
+    int64_t ids[4] = {0};
+    size_t count = 9;
+
+    check_db(weir_query_integers(connection, &SQL_GET, VALUES(weir_integer(1)), ids, 4,
+                                 &count, &fixture->error),
+             WEIR_OK);
+    check_int(count, 3);
+    check(ids[0] == 1 && ids[1] == 2 && ids[2] == 3 && ids[3] == 0);
+    check_db(weir_query_integers(connection, &SQL_GET, VALUES(weir_integer(2)), ids, 1,
+                                 &count, &fixture->error),
+             WEIR_OK);
+    check_int(count, 1);
+    check(ids[0] == 2 && ids[1] == 2);
+    fixture_give(fixture, connection);
+}
+
 ENGINE_TEST(query, fills_a_list_whose_texts_outlive_their_rows)
 {
     struct weir_connection *connection = make_three(fixture);
@@ -505,7 +524,7 @@ static void put(struct fixture *fixture, struct weir_connection *connection,
 {
     struct weir_value values[THING_COUNT];
 
-    weir_row_values(COLUMNS(THING), thing, values);
+    weir_row_values(COLUMNS(THING), thing, values, 1);
     check_db(weir_connection_execute(connection, &SQL_PUT, values, THING_COUNT, NULL,
                                      &fixture->error),
              WEIR_OK);
