@@ -13,7 +13,7 @@
  * the outbox's queues. Nothing is told before the commit, and nothing is lost when
  * telling fails: waiting claims and reconcilers look by themselves, at their intervals.
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  */
 #ifndef WEIR_EXECUTION_CHANGE_SET_H
 #define WEIR_EXECUTION_CHANGE_SET_H

@@ -25,7 +25,7 @@
  *    "at_us":1700000000000000,"policy":"cancel_all","members":3,"reason":"enough"}
  *
  * Order    In the transaction of the change: both happen or neither.
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  */
 #ifndef WEIR_EXECUTION_EVENTS_H
 #define WEIR_EXECUTION_EVENTS_H

@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "outbox/columns.h"
 
-/* In SQL: the rows of {1}, and a last one whose keys nobody has. */
+/* In SQL: the rows of {1}, and a last one whose keys match no row. */
 #define WEIR_JSON_AND_NONE "JSON_ARRAY_APPEND({1}, '$', JSON_ARRAY(-1, -1, -1, -1))"
 
 /* Rows `begin` to `begin + count - 1` of the first `column_count` columns, in place of

@@ -2,8 +2,8 @@
  * drained.c - is nothing left for a subscription? See weir/inspect.h.
  *
  * The lag cannot tell: it looks at so many rows and no more, whosever they are, so
- * behind the backlog of another queue or subscription it can only estimate. Who waits
- * for the end of a backlog must know.
+ * behind the backlog of another queue or subscription it can only estimate. A caller that
+ * waits for the end of a backlog must know.
  */
 #include "db/value.h"
 #include "outbox/names.h"

@@ -211,7 +211,7 @@ static enum weir_status write_inside(struct enqueue_call *self,
     if (status == WEIR_OK)
         status = write_out(self, connection, error);
     if (status == WEIR_OK)
-        weir_connection_mark(connection); /* whoever commits it rings the bell */
+        weir_connection_mark(connection); /* the code that commits it wakes the readers */
     if (!guarded)
         return status;
     if (status == WEIR_OK)

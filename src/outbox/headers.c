@@ -6,7 +6,7 @@
  *
  * It is our own because the values must come out as they were written (a number of
  * nineteen digits with all of them) and because memory must come from our heap, with a
- * failure that can be told from broken JSON.
+ * failure that can be distinguished from broken JSON.
  */
 #include "outbox/headers.h"
 

@@ -37,7 +37,7 @@ static const struct weir_sql SQL_QUEUES = {
 };
 
 /*
- * What a queue that nobody has subscribed to keeps for whoever comes: all that the log
+ * What a queue without a subscription keeps for future ones: all that the log
  * has of it. By index on the id, which has no partition, so {2} rows are looked at and
  * no more. The limit stands in a sub-select, so that PostgreSQL's planner takes it for
  * small and follows the index; MariaDB takes none there. There messages wait in front
@@ -167,7 +167,7 @@ static enum weir_status ask_lags(struct weir_outbox *outbox,
     return status;
 }
 
-/* Is it an estimate of a number that would be told exactly if all rows were looked at?
+/* Is it an estimate of a number that would be exact if all rows were read?
  * Then few messages lie among many of others, where a part of the rows tells nothing. */
 static bool is_guess(const struct lags *self)
 {
@@ -331,7 +331,7 @@ static enum weir_status count_kept(const struct weir_outbox *outbox,
     return status;
 }
 
-/* Only what is set aside is known when the rest could be told only by waiting for the
+/* Only what is set aside is known when the rest could be counted only by waiting for the
  * sweep. */
 static enum weir_status count_kept_at_once(const struct weir_outbox *outbox,
                                            struct weir_connection *connection,
@@ -350,8 +350,8 @@ static enum weir_status count_kept_at_once(const struct weir_outbox *outbox,
     return status;
 }
 
-/* What waits in a queue, for the subscription that has the most to do or for nobody
- * yet. */
+/* What waits in a queue, for the subscription that has the most to do or for future
+ * ones. */
 static enum weir_status measure(struct weir_outbox *self,
                                 struct weir_connection *connection, struct queue *queue,
                                 struct lags *lags, struct weir_error *error)
@@ -393,7 +393,7 @@ enum weir_status weir_outbox_count_waiting(struct weir_outbox *self,
     return status;
 }
 
-/* 0 when it could be told only by waiting for the sweep. */
+/* 0 when it could be counted only by waiting for the sweep. */
 static enum weir_status measure_in(struct weir_connection *connection,
                                    struct queue *queue, struct weir_error *error)
 {

@@ -2,7 +2,7 @@
  * outbox.c - the life of an outbox: options, handlers, start and stop.
  *
  * Stopping has an order. First no call begins any more; then the callers get the grace,
- * while everybody else goes on, so that leases are renewed and acks stored; then the
+ * while all other threads go on, so that leases are renewed and acks stored; then the
  * others end; at last, on the stopping thread, acks that are left are stored and all
  * leases given up. A handler that does not come back keeps its leased partition, and
  * nothing else; its lease runs out.
@@ -228,7 +228,7 @@ static enum weir_status put_queue(struct weir_outbox *self, enum weir_catalog_pu
         status = weir_catalog_put_queue(connection, put, options, &row, change, error);
     if (status == WEIR_OK && row.backlog_max > 0)
         (void)!weir_backlog_prepare(connection, row.id,
-                                    NULL); /* who counts does it too */
+                                    NULL); /* the counting process does it too */
     weir_db_release(self->db, connection);
     if (status == WEIR_OK)
         weir_registry_put(&self->registry, options->name, &row, asked_ns);
@@ -615,7 +615,7 @@ static void dismantle(struct weir_outbox *self)
     self->executor = NULL;
 }
 
-/* Who only enqueues may not even see what is asked here. */
+/* A role that only enqueues may not even see what is asked here. */
 static enum weir_status vet_log(struct weir_outbox *self, struct weir_error *error)
 {
     struct weir_connection *connection = NULL;

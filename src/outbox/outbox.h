@@ -39,10 +39,10 @@
 
 enum { WEIR_CHANNEL_SIZE = 49, WEIR_PROCESS_NAME_SIZE = 128, WEIR_OUTBOX_NOTIFIERS = 9 };
 
-/* How often the main reader looks without being told: polling is the truth. */
+/* How often the main reader polls without a notification: polling is the truth. */
 #define WEIR_OUTBOX_POLL_NS WEIR_SECONDS(1)
 
-/* Who is woken by what. */
+/* What wakes which worker. */
 enum weir_outbox_notifier_id {
     WEIR_NOTIFY_MAIN, /* the main reader: something committed, room, leased partitions */
     WEIR_NOTIFY_FOLLOWER, /* the follower: a leased partition behind has room */
@@ -109,14 +109,17 @@ struct weir_outbox {
     struct weir_sweeper *sweeper;
     struct weir_retention *retention;
     struct weir_outbox_report moved; /* the acker's */
-    _Atomic bool alone; /* no other process serves our subscriptions: nobody to notify */
+    _Atomic bool alone; /* no other process serves our subscriptions: none to notify */
 };
 
 /* For tests: named places in the workers. Before start(). */
 void weir_outbox_set_fault_points(struct weir_outbox *self,
                                   struct weir_fault_points *points);
 
-/* Who serves this subscription; NULL: nobody in this outbox. Constant until destroy(). */
+/*
+ * The subscriber of this subscription; NULL: none in this outbox. Constant until
+ * destroy().
+ */
 const struct weir_subscriber *weir_outbox_find_subscriber(const struct weir_outbox *self,
                                                           const char *queue,
                                                           const char *subscription);

@@ -14,12 +14,12 @@
  * SQLite has no functions of its own: there it is a loadable extension (src/extension).
  *
  * The texts of PostgreSQL are statements of migrations (schema.c), ended by NULL.
- * Repeating them replaces the functions and keeps who may execute them: when they
+ * Repeating them replaces the functions and keeps the rights to execute them: when they
  * change, a new migration repeats them.
  *
- * MariaDB makes no function while it keeps a binary log, unless it is told to trust who
- * makes it. The tables must not wait for that, so its functions belong to no migration:
- * they are made behind each (weir_producer_make()), and later if need be.
+ * MariaDB makes no function while it keeps a binary log, unless it is configured to trust
+ * their creator. The tables must not wait for that, so its functions belong to no
+ * migration: they are made behind each (weir_producer_make()), and later if need be.
  */
 #ifndef WEIR_OUTBOX_PRODUCER_H
 #define WEIR_OUTBOX_PRODUCER_H
@@ -31,7 +31,7 @@ extern const char *const weir_producer_pg[];
 /* MariaDB: what the tables need. */
 extern const char *const weir_producer_maria[];
 
-/* MariaDB: the functions as SQL, for whoever runs it by hand. */
+/* MariaDB: the functions as SQL, to be run by hand. */
 extern const char *const weir_producer_maria_functions[];
 
 enum { WEIR_PRODUCER_WHY_SIZE = 256 };

@@ -12,7 +12,7 @@ static const struct weir_sql SQL_SET_PG = {
     .parameters = "if",
 };
 
-/* The session is anybody's: what is set goes with a transaction. */
+/* The session is shared: settings go with a transaction. */
 static bool is_pooled(struct weir_connection *connection)
 {
     return weir_connection_config(connection)->url.transaction_pooler;

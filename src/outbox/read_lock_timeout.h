@@ -1,11 +1,11 @@
 /*
- * read_lock_timeout.h - how long somebody waits who only wants to look.
+ * read_lock_timeout.h - how long a read for a status waits for a lock.
  *
  * On PostgreSQL the sweep has a leaf of the log to itself while it judges and copies
  * its rows: for seconds, if there are a million. Status answers meanwhile: it gives up
- * a statement that would wait for that, and says what can be told without the log.
+ * a statement that would wait for that, and says what is known without the log.
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  */
 #ifndef WEIR_OUTBOX_READ_LOCK_TIMEOUT_H
 #define WEIR_OUTBOX_READ_LOCK_TIMEOUT_H
@@ -17,7 +17,7 @@
 
 /*
  * From here on a statement that waits for a lock longer than WEIR_READ_LOCK_TIMEOUT_NS
- * fails with WEIR_LOCKED. Nothing on SQLite, where who reads waits for nobody. Outside
+ * fails with WEIR_LOCKED. Nothing on SQLite, where readers do not wait. Outside
  * of any transaction: a failed statement would end it. Behind a pooler it is a
  * transaction for reading, up to regain().
  */

@@ -27,7 +27,7 @@ enum {
     LOCK_TEXT_SIZE_MAX = 1024
 };
 
-/* The lock of migrations: nobody makes tables meanwhile, and no two compare at once. */
+/* The lock of migrations: no tables are made meanwhile, and no two compare at once. */
 static const struct weir_sql SQL_LOCK = {
     .name = "lock roles",
     .text = "SELECT pg_advisory_xact_lock(hashtextextended(lower('{n}_schema'), 0))",

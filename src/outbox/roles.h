@@ -11,12 +11,12 @@
  * statements that make roles which are missing, grant what is missing and take back
  * what is too much. So applying it twice changes nothing, and applying it after a
  * migration mends what that has left. A role that is there already keeps its
- * attributes: nobody is made to log in, and no password is changed.
+ * attributes: no role gets the right to log in, and no password is changed.
  *
- * What everybody may do (PUBLIC), each of the roles may do; so this is taken back, too.
+ * What PUBLIC may do, each of the roles may do; so this is revoked, too.
  *
  * A plan can be applied while applications work. On PostgreSQL a change of owner locks
- * its table against everybody, and in one transaction with others it would be half of a
+ * its table exclusively, and in one transaction with others it would be half of a
  * deadlock with any transaction of an application that uses two tables. So each table
  * is changed in a transaction of its own, which waits for its lock for a fraction of a
  * second and then lets others go first, for up to a minute:
@@ -25,7 +25,7 @@
  *
  * When it fails or is killed, what was done stays; applying a plan again goes on.
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  */
 #ifndef WEIR_OUTBOX_ROLES_H
 #define WEIR_OUTBOX_ROLES_H
@@ -50,10 +50,11 @@ struct weir_role_right {
  * are granted. */
 enum weir_role_step {
     WEIR_ROLE_MAKE = 1, /* a role that is missing */
-    WEIR_ROLE_JOIN,     /* PostgreSQL: who applies it becomes a member of the owner */
-    WEIR_ROLE_OWN,      /* rights on schema or database, and whose the tables are */
-    WEIR_ROLE_REVOKE,   /* what is too much */
-    WEIR_ROLE_GRANT     /* what is missing */
+    /* PostgreSQL: the user that applies it becomes a member of the owner */
+    WEIR_ROLE_JOIN,
+    WEIR_ROLE_OWN,    /* rights on schema or database, and whose the tables are */
+    WEIR_ROLE_REVOKE, /* what is too much */
+    WEIR_ROLE_GRANT   /* what is missing */
 };
 
 struct weir_role_change {

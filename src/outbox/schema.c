@@ -2,12 +2,12 @@
  * schema.c - the tables of the outbox.
  *
  *   queue          a name, the number of partitions, policies
- *   subscription   who reads a queue; positions and leases belong to it
+ *   subscription   a reader of a queue; positions and leases belong to it
  *   log            the messages, append-only (PostgreSQL: in eight leaves)
  *   aside          messages that a slow subscription still needs when their leaf was
  *                  emptied
  *   ack            positions (PostgreSQL: appended, in four leaves; SQLite: one row each)
- *   lease          who delivers which partition
+ *   lease          which process delivers which partition
  *   member         processes that serve a subscription, and by what each is known alive
  *   dead_letter    messages that were rejected
  *   meta           what the library must know of this database
@@ -23,7 +23,7 @@
  *
  * A partition is one number, queue * 64 + partition, so that a message names both in
  * one column and no table of partitions is needed. Ids of queues are never used again:
- * what is left of a removed queue cannot be taken for somebody else's. Times are
+ * what is left of a removed queue cannot be taken for that of another queue. Times are
  * microseconds since 1970 in an integer on all engines, so most statements are the same
  * on all of them.
  *
@@ -288,9 +288,9 @@ static const char *const PG_1[] = {
     " rate double precision NOT NULL DEFAULT 0,"
     " PRIMARY KEY (subscription, process)) WITH (fillfactor = 50)",
 
-    /* Not a counter: one number that everybody reads and writes outside of transactions
-     * and without dead rows. Since when somebody watches (notify_mode.h); 2: nobody
-     * does, notify. */
+    /* Not a counter: one number that all processes read and write outside of transactions
+     * and without dead rows. Since when a reader watches (notify_mode.h); 2:
+     * none does, notify. */
     "CREATE SEQUENCE {p}_asleep",
     "SELECT setval('{p}_asleep', 2)",
 
@@ -362,7 +362,7 @@ static const char *const MARIA_1[] = {
     " UNIQUE (queue, name))" MARIA_TABLE,
 
     /* Why there are eras: mariadb/log.h. Sequences are outside of all transactions, for
-     * whoever reads them too. */
+     * readers too. */
     "CREATE SEQUENCE IF NOT EXISTS {p}_incoming_id CACHE 1000 ENGINE = InnoDB",
     "CREATE SEQUENCE IF NOT EXISTS {p}_era_now NOCACHE ENGINE = InnoDB",
     "CREATE TABLE IF NOT EXISTS {p}_era (no BIGINT PRIMARY KEY)" MARIA_TABLE,
@@ -518,7 +518,7 @@ static const char *const MARIA_5[] = {
  * `trying`: the message that a call was about to begin with, 0 for none, below 0 for a
  * call alone; `marks_from`: the first epoch whose marks are found (mark.h). A library
  * that knows neither leaves marks as they are, of messages that it has passed: those
- * are found by nobody. Acks lock leases first, so this does.
+ * are never found. Acks lock leases first, so this does.
  */
 static const char *const SQLITE_6[] = {
     "ALTER TABLE {p}_lease ADD COLUMN marks_from INTEGER NOT NULL DEFAULT 0",
@@ -607,7 +607,7 @@ static const char *const MARIA_10[] = {
     NULL,
 };
 
-/* ---- 12: what is kept although everybody has passed it ----------------------------- */
+/* ---- 12: what is kept although all have passed it ---------------------------------- */
 
 /*
  * `retain_us`: for how long; 0: not at all. `whole_us`: everything of the queue that

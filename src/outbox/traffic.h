@@ -3,7 +3,7 @@
  *
  * Read from the database, at once: weir/inspect.h says how, and how good the figures are.
  *
- * Threads  Whoever holds the connection. Nothing is locked.
+ * Threads  The holder of the connection. Nothing is locked.
  */
 #ifndef WEIR_OUTBOX_TRAFFIC_H
 #define WEIR_OUTBOX_TRAFFIC_H

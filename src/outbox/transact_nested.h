@@ -7,7 +7,7 @@
  * it runs once, in a savepoint: when it fails, the transaction stays usable and has no
  * trace of it.
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  */
 #ifndef WEIR_OUTBOX_TRANSACT_NESTED_H
 #define WEIR_OUTBOX_TRANSACT_NESTED_H

@@ -1,8 +1,8 @@
 /*
  * transact_once.h - a body in a transaction of its own, tried once.
  *
- * As db/transact.h, without repeating: whoever renews or acks has a deadline, and
- * decides by itself whether another attempt is worth the wait.
+ * As db/transact.h, without repeating: a renewal or an ack has a deadline, and
+ * its caller decides whether another attempt is worth the wait.
  */
 #ifndef WEIR_OUTBOX_TRANSACT_ONCE_H
 #define WEIR_OUTBOX_TRANSACT_ONCE_H

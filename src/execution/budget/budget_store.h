@@ -9,7 +9,7 @@
  *
  * Who writes any of them has the budget's row locked, after executions if there are any.
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  * Memory   What is read lives in the caller's arena; texts end in a zero.
  */
 #ifndef WEIR_EXECUTION_BUDGET_BUDGET_STORE_H

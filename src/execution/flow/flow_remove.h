@@ -10,7 +10,7 @@
  *
  * A crash between two of these leaves what the next one who comes finds by the mark.
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  */
 #ifndef WEIR_EXECUTION_FLOW_FLOW_REMOVE_H
 #define WEIR_EXECUTION_FLOW_FLOW_REMOVE_H

@@ -10,7 +10,7 @@
  *   group  whoever has its row locked; taken in the order of `downstream`
  *   edge   its state: whoever ends or replays one of its ends, and has that row locked
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  * Memory   Lists are the caller's arena's.
  * Failure  WEIR_SCHEMA: a stored number is not known here.
  */

@@ -12,7 +12,7 @@
  *
  * Order    Executions, groups by number, what groups lead to, and flows last of all:
  *          every member that ends needs its flow.
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  */
 #ifndef WEIR_EXECUTION_FLOW_RESOLVE_H
 #define WEIR_EXECUTION_FLOW_RESOLVE_H

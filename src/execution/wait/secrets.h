@@ -4,7 +4,7 @@
  * One is active: it makes new tokens. Those before it are good until their time is
  * over. The first one is made at random when somebody needs it.
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  */
 #ifndef WEIR_EXECUTION_WAIT_SECRETS_H
 #define WEIR_EXECUTION_WAIT_SECRETS_H

@@ -11,7 +11,7 @@
  *                       may have as well: the key is one of that name's, whichever
  *                       waitpoint has it by then
  *
- * Threads  Whoever holds the connection, and has locked the execution if it writes.
+ * Threads  The holder of the connection, and has locked the execution if it writes.
  * Memory   What is read lives in the caller's arena.
  */
 #ifndef WEIR_EXECUTION_WAIT_SIGNAL_KEYS_H

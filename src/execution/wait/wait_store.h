@@ -11,7 +11,7 @@
  *               satisfied when it began
  *   signal      what came to a waitpoint; removed with it
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  * Memory   What is read lives in the caller's arena, or for the visit.
  * Failure  WEIR_SCHEMA: a stored number is not known here.
  */

@@ -1,7 +1,7 @@
 /*
  * dead_letter.h - messages that were rejected, kept for a decision.
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  */
 #ifndef WEIR_OUTBOX_DEAD_LETTER_DEAD_LETTER_H
 #define WEIR_OUTBOX_DEAD_LETTER_DEAD_LETTER_H

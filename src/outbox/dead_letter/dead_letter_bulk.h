@@ -21,7 +21,7 @@
 
 /*
  * {8}: above this id; {9}: up to that one; {10}: how many; {11}: now. By the primary
- * key, a pass over the table in all steps together; SQLite has to be told so (`how`),
+ * key, a pass over the table in all steps together; SQLite needs a hint for that (`how`),
  * or it goes by the status and sorts all that are left in each step.
  */
 #define WEIR_LETTER_STEP(how, which)                                                     \

@@ -9,7 +9,7 @@
  *     pending, and the rule takes those            change
  *     anything else                                WEIR_FENCED
  *
- * Threads  Whoever calls.
+ * Threads  The calling thread.
  */
 #ifndef WEIR_OUTBOX_DEAD_LETTER_DEAD_LETTER_CHOICE_H
 #define WEIR_OUTBOX_DEAD_LETTER_DEAD_LETTER_CHOICE_H

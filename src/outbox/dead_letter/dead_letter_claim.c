@@ -2,8 +2,8 @@
  * dead_letter_claim.c - claiming dead letters, and what becomes of a claim.
  *
  * The token of the last claim stays in the row when the claim is resolved or rejected.
- * It proves who has decided, so that a decision whose answer was lost may be repeated
- * and does nothing. Any other decision replaces it, and a late owner is refused.
+ * It proves which claim has decided, so that a decision whose answer was lost may be
+ * repeated and does nothing. Any other decision replaces it, and a late owner is refused.
  */
 #include "base/arena.h"
 #include "base/duration.h"
@@ -17,7 +17,7 @@
 #define TIMEOUT_MIN_NS WEIR_MILLISECONDS(1)
 #define TIMEOUT_MAX_NS (30 * 24 * WEIR_HOURS(1))
 
-/* By the index of open ones, in its order, which SQLite has to be told (`how`). {8}:
+/* By the index of open ones, in its order, for which SQLite needs a hint (`how`). {8}:
  * now; {9}: how many. */
 #define CLAIMABLE WEIR_LETTER_OPEN " AND d.deadline_us <= {8}"
 #define PICK_CLAIMABLE(how)                                                              \
@@ -35,7 +35,9 @@
                               CLAIMABLE, "x.status, x.deadline_us, x.id", "{9}",         \
                               WEIR_LETTER_SKIP_LOCKED_MARIA)
 
-/* What somebody else is at is skipped: two claims at once get different rows. */
+/*
+ * Rows that another claim has locked are skipped: two claims at once get different rows.
+ */
 const struct weir_sql weir_letter_sql_claim[] = {
     [WEIR_SQLITE] = {.name = "pick dead letters",
                      .text = PICK_CLAIMABLE(" INDEXED BY {n}_dead_letter_open"),

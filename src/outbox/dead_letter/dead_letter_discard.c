@@ -1,5 +1,5 @@
 /*
- * dead_letter_discard.c - dead letters that nobody wants, and the end of all of them.
+ * dead_letter_discard.c - discarding dead letters, and removing all of them.
  */
 #include "outbox/dead_letter/dead_letter_bulk.h"
 #include "outbox/dead_letter/dead_letter_choice.h"

@@ -35,7 +35,7 @@
 #define OF_STATUS(size, which)                                                           \
     NEWEST(size, "", which, "(d.failed_us, d.id) < ({13}, {14})", "(SELECT {15})")
 
-/* MariaDB has to be told the index, and does not see where to begin in it from a
+/* MariaDB needs a hint for the index, and does not see where to begin in it from a
  * comparison of pairs. */
 #define OF_STATUS_MARIA(size, which)                                                     \
     NEWEST(size, " FORCE INDEX ({n}_dead_letter_by_failure)", which,                     \
@@ -104,7 +104,7 @@ static enum weir_status check_status(enum weir_dead_letter_status status,
                           (int)status, (int)WEIR_DEAD_LETTER_REQUEUED);
 }
 
-/* What the statements are told about one stored status. */
+/* The parameters of the statements about one stored status. */
 static int64_t wanted(enum weir_dead_letter_status asked,
                       enum weir_dead_letter_status stored)
 {

@@ -159,7 +159,7 @@ static void copy_uid(uint8_t *out, struct weir_str uid)
         memcpy(out, uid.data, WEIR_UID_SIZE);
 }
 
-/* Headers that nobody can read are none, as for a handler. False: no memory. */
+/* Headers that cannot be read are treated as none, as for a handler. False: no memory. */
 static bool keep_headers(struct weir_letters *self, struct weir_rows *rows,
                          struct weir_letter *letter)
 {

@@ -9,7 +9,7 @@
  * So that a page or a step is bounded in bytes before a payload is read: a thousand
  * letters may be a kilobyte each, or sixteen megabytes.
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  * Memory   Picks and letters are freed by fini(), also after a failure. What the
  *          letters show lives as long as they do.
  */
@@ -30,12 +30,12 @@ enum { WEIR_LETTER_BYTES_MAX = 16 * 1024 * 1024 };
 
 /*
  * MariaDB, where a locking read locks every row that it looks at, and the entry of the
- * index before the row: who goes by an index and who changes a row that is in it would
- * meet from two sides. So rows are found by `look`, which locks nothing, and locked one
- * after the other by their primary key, until there are enough; `still` is what may
- * have changed in between. Only the removal of a whole queue locks letters in another
- * way, and is repeated. `look` is merged into the join, so that it reads no more than
- * is taken.
+ * index before the row: a transaction that walks an index and one that changes a row in
+ * it would lock in opposite order. So rows are found by `look`, which locks nothing, and
+ * locked one after the other by their primary key, until there are enough; `still` is
+ * what may have changed in between. Only the removal of a whole queue locks letters in
+ * another way, and is repeated. `look` is merged into the join, so that it reads no more
+ * than is taken.
  */
 #define WEIR_LETTER_LOOK_AND_LOCK(look, still, order, limit, lock)                       \
     "SELECT d.id, length(d.payload), d.failed_us FROM (" look ") x"                      \

@@ -1,8 +1,8 @@
 /*
  * dead_letter_scope.c - see dead_letter_scope.h.
  *
- * A name that does not exist is an error and not an empty answer: who mistypes a queue
- * must not read that it has no dead letters.
+ * A name that does not exist is an error and not an empty answer: an operator that
+ * mistypes a queue must not read that it has no dead letters.
  */
 #include "outbox/dead_letter/dead_letter_scope.h"
 

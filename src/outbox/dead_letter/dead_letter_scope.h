@@ -6,7 +6,7 @@
  *   names, as given                            limits        numbers
  *                                              {1} to {7}
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  * Memory   A filter borrows the texts of its scope.
  */
 #ifndef WEIR_OUTBOX_DEAD_LETTER_DEAD_LETTER_SCOPE_H

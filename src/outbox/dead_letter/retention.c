@@ -14,7 +14,7 @@
 #include "outbox/outbox.h"
 
 /*
- * By the index of closed ones, which SQLite and MariaDB have to be told (`how`): none
+ * By the index of closed ones, for which SQLite and MariaDB need a hint (`how`): none
  * younger than {3} is looked at, which no queue lets go. {2} is now: a clock in the
  * statement would be asked for each row. 64: temp_dir.h.
  */

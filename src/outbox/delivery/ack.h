@@ -3,9 +3,9 @@
  *
  * A position belongs to (subscription, partition): how far delivery came (place and
  * seq), and how the message at its head has failed so far. Every move is a
- * compare-and-set on incarnation, epoch and version: whoever lost the lease, or acted
- * on an old position, is refused and changes nothing. A mark (mark.h) is such a move,
- * of the version alone.
+ * compare-and-set on incarnation, epoch and version: a process that lost the lease, or
+ * acted on an old position, is refused and changes nothing. A mark (mark.h) is such a
+ * move, of the version alone.
  *
  * PostgreSQL appends a row per move; the newest is the one with the highest version.
  * Lock and compare are two statements: in one, the comparison would see the table as it
@@ -13,7 +13,7 @@
  * the row in place; on MariaDB a statement that locks compares with what was committed
  * last.
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  */
 #ifndef WEIR_OUTBOX_DELIVERY_ACK_H
 #define WEIR_OUTBOX_DELIVERY_ACK_H
@@ -71,8 +71,8 @@ struct weir_ack {
  * accepted ones are stored in the same transaction, one per (subscription, partition,
  * seq). Texts of failures are stored as plain text (plain_text.h), attempts up to
  * INT32_MAX. Whatever is no mark ends the mark that there is. WEIR_INVALID: two of them
- * move the same position, or a mark is not alone. On WEIR_IN_DOUBT nobody knows; the
- * caller reads the positions again.
+ * move the same position, or a mark is not alone. On WEIR_IN_DOUBT the outcome is
+ * unknown; the caller reads the positions again.
  */
 WEIR_CHECKED enum weir_status weir_ack_move(struct weir_connection *connection,
                                             int64_t owner, struct weir_ack *acks,
@@ -81,7 +81,7 @@ WEIR_CHECKED enum weir_status weir_ack_move(struct weir_connection *connection,
 /*
  * The same inside the caller's transaction, which is rolled back by the caller after
  * any failure. On PostgreSQL deferred constraints are checked first: once the lease
- * rows are locked, nothing waits for anybody but other moves.
+ * rows are locked, nothing waits for anything but other moves.
  */
 WEIR_CHECKED enum weir_status weir_ack_move_inside(struct weir_connection *connection,
                                                    int64_t owner, struct weir_ack *acks,

@@ -3,7 +3,7 @@
  *
  * What a handler has done is repeated after a restart unless its acknowledgement was
  * stored. When that fails, on a full disk for example, the acker tries again and
- * nothing else is to be seen; so the last result is kept here for those who look after
+ * nothing else is to be seen; so the last result is kept here for the operators of
  * the process.
  *
  * Threads  Any thread.

@@ -2,9 +2,9 @@
  * acker.c - moves positions in the database, for many leased partitions at once.
  *
  * While one group commits the next one gathers, so that under load a commit carries the
- * acks of all leased partitions that finished meanwhile. After a commit of which nobody
- * knows the outcome each leased partition of the group forgets what it has and begins
- * at the position that is stored.
+ * acks of all leased partitions that finished meanwhile. When the reply of a commit is
+ * lost, its outcome is unknown: each leased partition of the group forgets what it has
+ * and begins at the position that is stored.
  */
 #include "base/fault_point.h"
 #include "base/heap.h"
@@ -19,7 +19,7 @@ static int64_t lease_of(const struct weir_outbox *outbox, int64_t subscription)
         if (outbox->subscribers[i]->subscription_id == subscription)
             return outbox->subscribers[i]->lease_ns;
     }
-    return 0; /* of nobody's: it ends now */
+    return 0; /* no subscriber: it ends now */
 }
 
 /* Where does this leased partition stand? If the lease is still ours, what is stored is
@@ -67,7 +67,7 @@ static enum weir_status find_out_all(struct weir_outbox *outbox,
 
 /*
  * A leased partition whose ack was refused is gone. If its lease is still ours (the ack
- * had been stored, and nobody could find out), it must not lie idle until it runs out.
+ * had been stored, and its reply was lost), it must not lie idle until it runs out.
  */
 static enum weir_status release_refused(struct weir_outbox *outbox,
                                         struct weir_connection *connection,

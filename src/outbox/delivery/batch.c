@@ -2,8 +2,8 @@
  * batch.c - the progress of one call; see src/outbox/delivery/batch.h for the picture.
  *
  * Whatever a handler does wrong, no message is lost: only what was given out can be
- * acked, and an ack that comes too late is refused, because somebody else may be at
- * work on the message.
+ * acked, and an ack that comes too late is refused, because another process may be
+ * at work on the message.
  */
 #include "outbox/delivery/batch.h"
 

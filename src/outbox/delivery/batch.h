@@ -10,8 +10,8 @@
  * In a transactional call the answers have *effects*: what was written since the last
  * one is kept or undone in the database, and only then does the answer count.
  *
- * Memory   The batch and its messages belong to whoever made it, for one call. Reasons
- *          are copied from `heap` and freed by fini().
+ * Memory   The batch and its messages belong to the code that made it, for one call.
+ *          Reasons are copied from `heap` and freed by fini().
  */
 #ifndef WEIR_OUTBOX_DELIVERY_BATCH_H
 #define WEIR_OUTBOX_DELIVERY_BATCH_H

@@ -4,7 +4,7 @@
  * The main reader looks for what is new, makes it readable (a cut, on PostgreSQL) and
  * reads it once for all leased partitions that are attached. Whether it looks by itself
  * or is notified by producers it tells them (notify_mode.h). Going to sleep takes two
- * looks: it first says that it sleeps, so that from then on whoever writes notifies,
+ * looks: it first says that it sleeps, so that from then on every writer notifies,
  * and then looks again for what was written just before.
  */
 #include <string.h>

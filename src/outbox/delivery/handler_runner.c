@@ -13,10 +13,10 @@
  *
  * A call that needs a mark (mark.h) stores it when everything else is in hand: nothing
  * is done between the mark and the call that takes time. When the call does not begin
- * after all the partition table is told, and the acker ends the mark.
+ * after all the partition table gets to know, and the acker ends the mark.
  *
  * When such a transaction comes to nothing, that the call has failed is stored by the
- * acker, like every retry. So it is when nobody knows whether it was committed: if it
+ * acker, like every retry. So it is when the outcome of the commit is unknown: if it
  * was, the acker's move is refused, since the version has changed, and the leased
  * partition begins anew where the position is.
  */
@@ -43,7 +43,7 @@ struct handler_runner {
     struct weir_outbox_report report;
 };
 
-/* The headers of a message that nobody can read are none: the handler decides. */
+/* Headers of a message that cannot be read are treated as none: the handler decides. */
 static void read_headers(struct weir_context *context,
                          const struct weir_buffered_message *buffered_message,
                          struct weir_message *message)
@@ -336,7 +336,7 @@ static enum weir_status begin_within(struct weir_outbox *outbox, struct weir_tx 
     return status;
 }
 
-/* An ack is refused when the time is over; other answers come late without being told. */
+/* An ack is refused when the time is over; other answers may come late. */
 static bool is_late(const struct attempt *attempt)
 {
     return attempt->batch->expired || (attempt->outcome != WEIR_DONE &&

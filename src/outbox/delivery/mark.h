@@ -37,12 +37,12 @@
  *
  * Marks are stored only while `crashes` is above 0, so up to the first ack of a call
  * that is accepted: ordinary delivery stores none. The mark of a transactional call has
- * a transaction of its own before that call's. What cannot be told from a death: a
- * process that is stopped, suspended or cut off from its database for longer than its
- * lease in the middle of a call alone. And a suspect may have to wait for as long as
- * the call of another one may last.
+ * a transaction of its own before that call's. What cannot be distinguished from a death:
+ * a process that is stopped, suspended or cut off from its database for longer than its
+ * lease in the middle of a call alone. And a suspect may have to wait for as long as the
+ * call of another one may last.
  *
- * Threads  Whoever holds the connection. Memory   None.
+ * Threads  The holder of the connection. Memory   None.
  */
 #ifndef WEIR_OUTBOX_DELIVERY_MARK_H
 #define WEIR_OUTBOX_DELIVERY_MARK_H
@@ -63,8 +63,8 @@ enum weir_mark weir_mark_find(const struct weir_stored_position *position,
                               const struct weir_lease *lease);
 
 /* Store a mark, in a transaction of its own. WEIR_FENCED: refused, and the lease is
- * given up in case that it is still ours. WEIR_IN_DOUBT: nobody knows. Else as the
- * database does: nothing is stored. */
+ * given up in case that it is still ours. WEIR_IN_DOUBT: the outcome is unknown. Else
+ * as the database does: nothing is stored. */
 WEIR_CHECKED enum weir_status weir_mark_store(struct weir_connection *connection,
                                               int64_t owner, struct weir_ack *mark,
                                               struct weir_error *error);

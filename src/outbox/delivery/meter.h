@@ -2,7 +2,7 @@
  * meter.h - what one handler of this process has done, in numbers that only grow.
  *
  * They are counted per call and per ack, never per message, where the partition table's
- * lock is held anyway; and they are atomic, so that whoever reads them needs no lock.
+ * lock is held anyway; and they are atomic, so that a reader needs no lock.
  * They belong to the subscriber and go on over stop() and start().
  *
  * Threads  Any thread may add and read.
@@ -20,7 +20,7 @@ enum weir_meter_item {
     WEIR_METER_REJECTED,  /* of these: kept as dead letters */
     WEIR_METER_GIVEN_UP,  /* of these: because they have failed too often */
     WEIR_METER_RETRIES, /* calls that left a message to be tried again, stored as such */
-    WEIR_METER_REFUSED, /* acks that counted for nothing: somebody else has the lease */
+    WEIR_METER_REFUSED, /* acks that were refused: another process has the lease */
     WEIR_METER_TAKEN,   /* leases */
     WEIR_METER_LOST,    /* leases that ended while we had them */
     WEIR_METER_ITEMS

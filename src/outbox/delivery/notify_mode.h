@@ -1,20 +1,20 @@
 /*
- * notify_mode.h - does a reader watch the log by itself, or does it want to be told?
+ * notify_mode.h - does a reader poll the log, or wait for notifications?
  *
- * Being told costs the producers: a notification makes all commits of a cluster queue
- * up. So a reader whose every look finds something says that it watches, and looks
- * every few milliseconds; nobody notifies then. What it says wears off by itself
- * (WEIR_NOTIFY_MODE_FRESH_US): it says so again while it watches, and one that dies
- * leaves nobody unheard for long. When there was nothing for a while it says that it
- * sleeps.
+ * Notifications cost the producers: one makes all commits of a cluster queue
+ * up. So a reader that finds something at every look announces that it watches, and looks
+ * every few milliseconds; producers do not notify then. The announcement expires by
+ * itself (WEIR_NOTIFY_MODE_FRESH_US): it is repeated while the reader watches, and a
+ * reader that dies suppresses notifications only for a short time. When there was nothing
+ * for a while it says that it sleeps.
  *
  *             every look finds something, for 50 ms
  *   asleep ----------------------------------------> watching --+ says so again every 2 s
  *      ^                                                |  ^----+
  *      +------- nothing for 50 ms; a few more looks ----+
  *
- * A transaction that wrote while somebody watched, and commits after the last look, has
- * notified nobody. So for a second after watching the reader looks a few more times, at
+ * A transaction that wrote while a reader watched, and commits after the last look,
+ * has not notified. So for a second after watching the reader looks a few more times, at
  * growing intervals.
  *
  * Threads  The reader's.
@@ -59,7 +59,7 @@ enum weir_notify_mode_change weir_notify_mode_missed(struct weir_notify_mode *se
 void weir_notify_mode_published(struct weir_notify_mode *self,
                                 enum weir_notify_mode_change word, int64_t now_ns);
 
-/* Nothing is there: look again after so long. 0: when somebody tells. */
+/* Nothing is there: look again after so long. 0: at the next notification. */
 int64_t weir_notify_mode_poll_interval(struct weir_notify_mode *self);
 
 #endif

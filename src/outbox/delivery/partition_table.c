@@ -307,7 +307,7 @@ void weir_leased_partition_move(struct weir_partition_table *self,
     case WEIR_PARTITION_RETRYING:
         line_up(self, leased);
         weir_partition_table_notify(
-            self->options.work); /* somebody has to watch the time */
+            self->options.work); /* a thread has to watch the time */
         break;
     case WEIR_PARTITION_ACKING:
         weir_list_append(&self->acking, &leased->turn);
@@ -418,7 +418,7 @@ void weir_leased_partition_remove(struct weir_partition_table *self,
     weir_list_remove(&leased->turn);
     if (leased->state == WEIR_PARTITION_RUNNING || leased->collected) {
         weir_leased_partition_trim(
-            self, leased, leased->call_count); /* the rest is for somebody else */
+            self, leased, leased->call_count); /* the rest is for other partitions */
         weir_list_append(&self->orphans, &leased->turn);
     } else
         weir_leased_partition_free(self, leased);
@@ -557,8 +557,8 @@ size_t weir_partition_table_leases(struct weir_partition_table *self,
 
         if (overruns(leased, now_ns)) {
             if (boot_now_ns >= leased->lease_end_ns)
-                weir_leased_partition_lose(self,
-                                           leased); /* by now it may be somebody else's */
+                /* by now it may belong to another process */
+                weir_leased_partition_lose(self, leased);
             continue;
         }
         if (subscriber != NULL && leased->subscriber != subscriber)
@@ -598,11 +598,11 @@ static void send_off(struct weir_partition_table *self,
 }
 
 /*
- * Does a go rather than b? Suspects last: with the release of their lease nobody
- * suspects them any more. First those that nothing waits for, then those between two
- * calls: of these the one held for longest, so that what was taken because nobody else
- * could is kept. Of those in a call the one that began last: a call that has lasted for
- * long may hang, and nobody would get anything until it ends.
+ * Does a go rather than b? Suspects last: with the release of their lease they
+ * are no suspects any more. First those that nothing waits for, then those between two
+ * calls: of these the one held for longest, so that what no other process could
+ * take is kept. Of those in a call the one that began last: a call that has lasted for
+ * long may hang, and no process would get anything until it ends.
  */
 static bool goes_before(const struct weir_leased_partition *a,
                         const struct weir_leased_partition *b)
@@ -666,7 +666,7 @@ static void describe_drained(const struct weir_leased_partition *leased,
     ack->next.version = leased->position.version + 1;
 }
 
-/* Nobody called it: its mark, or that of an owner before us, ends with our lease. */
+/* It was not called: its mark, or that of an owner before us, ends with our lease. */
 static void describe_unmarked(struct weir_leased_partition *leased, struct weir_ack *ack)
 {
     weir_leased_partition_describe_clearing(leased);

@@ -147,16 +147,18 @@ WEIR_CHECKED enum weir_status weir_partition_table_admit(
     const struct weir_lease *lease, const struct weir_stored_position *position,
     int64_t retry_in_ns, int64_t taken_ns);
 
-/* The lease was lost: forget the leased partition. A handler that runs is told to stop;
- * what it answers counts for nothing. */
+/* The lease was lost: forget the leased partition. A handler that runs is asked
+ * to stop; its answer is ignored. */
 void weir_partition_table_lose(struct weir_partition_table *self,
                                struct weir_lease_key key, int64_t epoch);
 
-/* All of them at once: whatever we hold may be somebody else's by now. Returns how many
- * there were. */
+/*
+ * All of them at once: whatever we hold may belong to another process by now. Returns how
+ * many there were.
+ */
 size_t weir_partition_table_lose_all(struct weir_partition_table *self);
 
-/* Leases to renew: all but those of calls whose budget is over, which are told to stop.
+/* Leases to renew: all but those of calls whose budget is over, which are asked to stop.
  * `subscriber` NULL: of all. Returns how many there are; fills up to `count`. */
 size_t weir_partition_table_leases(struct weir_partition_table *self,
                                    const struct weir_subscriber *subscriber,
@@ -212,7 +214,7 @@ uint32_t weir_partition_table_count_leased(struct weir_partition_table *self,
                                            const struct weir_subscriber *subscriber);
 
 /* Leased partitions taken over from an owner that died, of which it is now known that
- * nothing waited: up to `count`; each is told once. */
+ * nothing waited: up to `count`; each is reported once. */
 size_t weir_partition_table_take_forgiven(struct weir_partition_table *self,
                                           struct weir_lease *out, size_t count);
 
@@ -236,7 +238,7 @@ bool weir_partition_table_next_page(struct weir_partition_table *self,
 
 /*
  * Leased partitions of this page that read on from before what was removed of their
- * queue: if somebody else had the partition meanwhile, messages may be missing in the
+ * queue: if another process had the partition meanwhile, messages may be missing in the
  * page, and those behind them would get wrong numbers. Ask about their leases before
  * route(). Returns how many there are; fills up to `count`. Each is named once for each
  * removal.
@@ -295,7 +297,7 @@ weir_buffered_message_next(const struct weir_buffered_message *buffered_message)
 WEIR_CHECKED bool weir_partition_table_marked(struct weir_partition_table *self,
                                               struct weir_call *call);
 
-/* The batch that the handler is given, so that it can be told to stop. Its budget
+/* The batch that the handler is given, so that it can be asked to stop. Its budget
  * begins. */
 void weir_partition_table_begin(struct weir_partition_table *self, struct weir_call *call,
                                 struct weir_batch *batch);
@@ -322,12 +324,14 @@ weir_partition_table_describe(struct weir_partition_table *self, struct weir_cal
 void weir_partition_table_passed(struct weir_partition_table *self,
                                  struct weir_call *call);
 
-/* The handler was not called: let somebody try again. `marked`: the mark of the call is
- * stored, or nobody knows; it ends first. */
+/*
+ * The handler was not called: let another runner try again. `marked`: the mark of the
+ * call is stored, or in doubt; it ends first.
+ */
 void weir_partition_table_put_back(struct weir_partition_table *self,
                                    struct weir_call *call, bool marked);
 
-/* Somebody else has the partition: the leased partition is gone. */
+/* Another process has the partition: the leased partition is gone. */
 void weir_partition_table_abandon(struct weir_partition_table *self,
                                   struct weir_call *call);
 
@@ -347,7 +351,7 @@ void weir_partition_table_settle(struct weir_partition_table *self,
 void weir_partition_table_uncollect(struct weir_partition_table *self,
                                     const struct weir_ack *acks, size_t count);
 
-/* Nobody knows: begin anew from the stored position. */
+/* The outcome is unknown: begin anew from the stored position. */
 void weir_partition_table_restart(struct weir_partition_table *self,
                                   struct weir_lease_key key, int64_t epoch,
                                   const struct weir_stored_position *position);
@@ -363,7 +367,7 @@ static inline bool weir_subscriber_is_transactional(const struct weir_subscriber
     return self->on_message_tx != NULL || self->on_batch_tx != NULL;
 }
 
-/* From now on no call begins and running ones are told to stop. */
+/* From now on no call begins and running ones are asked to stop. */
 void weir_partition_table_close(struct weir_partition_table *self);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * A page is read without the lock, so leased partitions come, go and fill up meanwhile.
  * `in_page` is what makes that safe: a leased partition gets messages of a page only if
- * it took part when the page was chosen and nothing has moved its `read` since. Whoever
+ * it took part when the page was chosen and nothing has moved its `read` since. Code that
  * moves it otherwise (trim, restart) takes the leased partition out of the page.
  *
  * Attaching needs care for the same reason. A leased partition that is behind is
@@ -14,11 +14,11 @@
  * for one more page of the follower, which then reaches the front.
  *
  * Numbers are counted from the place where a leased partition was read to, so nothing
- * behind it may be missing. While the lease is ours nobody else moves the position, and
- * the sweep removes nothing behind it. But our clock may have stood still (a suspended
- * host, a paused virtual machine), another process may have passed messages of the
- * leased partition, and the sweep removed them. So a page tells what was removed of its
- * queues, as of its rows or later, and a leased partition that reads on from before
+ * behind it may be missing. While the lease is ours no other process moves the position,
+ * and the sweep removes nothing behind it. But our clock may have stood still (a
+ * suspended host, a paused virtual machine), another process may have passed messages of
+ * the leased partition, and the sweep removed them. So a page tells what was removed of
+ * its queues, as of its rows or later, and a leased partition that reads on from before
  * that is asked about.
  */
 #include <string.h>
@@ -165,9 +165,10 @@ static void enrol(struct weir_partition_table *self, enum weir_reader_kind kind,
 }
 
 /*
- * Where the main reader begins when nobody is attached: at the place that half of the
- * leased partitions have not reached. The lowest would make one leased partition that
- * has stood still for days hold back all others; that one is the follower's business.
+ * Where the main reader begins when no leased partition is attached: at the place that
+ * half of the leased partitions have not reached. The lowest would make one leased
+ * partition that has stood still for days hold back all others; that one is the
+ * follower's business.
  */
 static struct weir_log_position choose_front(const struct weir_partition_table *self)
     WEIR_REQUIRES(self->lock)
@@ -456,7 +457,7 @@ static void move_on(struct weir_partition_table *self, enum weir_reader_kind kin
                 !weir_log_position_before(leased->read, self->follower_target) &&
                 weir_log_position_before(leased->read, self->front);
         else if (page->at_head && leased->lease.crashes > 0 && !leased->given) {
-            leased->lease.crashes = 0; /* nothing waited: nobody died of a message */
+            leased->lease.crashes = 0; /* nothing waited: no process died of a message */
             leased->forgiven = true;
             leased->suspect = false;
             weir_batch_sizer_init(&leased->batch_sizer);
@@ -478,7 +479,7 @@ void weir_partition_table_route(struct weir_partition_table *self,
     if (kind == WEIR_READER_MAIN)
         self->front = page->end;
     else
-        weir_partition_table_wake_readers(self); /* somebody may have reached the front */
+        weir_partition_table_wake_readers(self); /* one may have reached the front */
     weir_lock_release(&self->lock);
 }
 

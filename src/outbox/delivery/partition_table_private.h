@@ -22,8 +22,8 @@
  *   I7  a leased partition with a mark of its own (mark.h) runs, or its ack is under
  *       way, or it is leaving
  *   I8  `trial` is the one suspect that runs or whose ack is under way: until then its
- *       mark says "alone", and nobody else who may end the process is called alone
- *       beside it
+ *       mark says "alone", and no other message that may end the process is called
+ *       alone beside it
  */
 #ifndef WEIR_OUTBOX_DELIVERY_LEASED_H
 #define WEIR_OUTBOX_DELIVERY_LEASED_H
@@ -48,7 +48,7 @@ struct weir_leased_partition {
     int64_t taken_ns;     /* since when it is ours; by the clock that leases end by */
     int64_t lease_end_ns; /* by the same (ward/executor.h): no call begins later */
     enum weir_partition_state state;
-    struct weir_stored_position position; /* as stored, and with what a mark has told */
+    struct weir_stored_position position; /* as stored, and with what a mark has added */
     struct weir_batch_sizer batch_sizer;
 
     struct weir_list buffered_messages;
@@ -67,7 +67,7 @@ struct weir_leased_partition {
     bool leaving; /* given up as soon as nothing is under way */
     bool lost;
     bool overrun;  /* the call's budget is over: its lease is not renewed any more */
-    bool forgiven; /* its crashes were none of a message's; to be told to the database */
+    bool forgiven; /* its crashes were not caused by a message; to be stored */
     bool suspect;  /* an owner before us ended with a mark of its head */
 
     /* the call, and then its ack */
@@ -153,7 +153,7 @@ void weir_leased_partition_adopt(struct weir_partition_table *self,
                                  const struct weir_stored_position *position)
     WEIR_REQUIRES(self->lock);
 
-/* The ack that ends its mark; counts what the mark has told. */
+/* The ack that ends its mark; counts what the mark has recorded. */
 void weir_leased_partition_describe_clearing(struct weir_leased_partition *leased);
 
 /* Nothing is under way any more: ready, idle, or leaving. */
@@ -175,7 +175,7 @@ void weir_leased_partition_free(struct weir_partition_table *self,
                                 struct weir_leased_partition *leased)
     WEIR_REQUIRES(self->lock);
 
-/* A partition table whose owner is gone has nobody to ring for. */
+/* A partition table whose owner is gone wakes nothing. */
 static inline void weir_partition_table_notify(struct weir_notifier *notifier)
 {
     if (notifier != NULL)

@@ -31,7 +31,7 @@ static bool is_too_often(const struct weir_leased_partition *leased, uint32_t fa
 }
 
 /* Does a failure of this call say something of the message? Not if others were with it,
- * and not if its handler was told to stop with time left: then the process ends,
+ * and not if its handler was asked to stop with time left: then the process ends,
  * whatever the message. */
 static bool tells_of_head(const struct weir_leased_partition *leased,
                           const struct weir_batch *batch)
@@ -70,7 +70,7 @@ static bool reject_only(struct weir_batch *batch, const char *reason)
         weir_heap_free(batch->heap, only);
         return false;
     }
-    weir_heap_free(batch->heap, batch->rejections); /* room that nobody came to use */
+    weir_heap_free(batch->heap, batch->rejections); /* room that was not used */
     batch->rejections = only;
     batch->rejection_count = 1;
     batch->rejection_capacity = 1;
@@ -124,7 +124,7 @@ static bool somebody_is_less_suspect(struct weir_partition_table *self,
     return false;
 }
 
-/* One that has failed often enough gets no call, and waits for nobody. */
+/* One that has failed often enough gets no call, and does not wait. */
 static bool is_its_turn(struct weir_partition_table *self,
                         const struct weir_leased_partition *leased, int64_t boot_now_ns)
     WEIR_REQUIRES(self->lock)
@@ -172,7 +172,7 @@ static size_t count_flawless(const struct weir_leased_partition *leased, size_t 
     return flawless;
 }
 
-/* Behind owners that did not release the call is told to those who come after us
+/* Behind owners that did not release the call is recorded for the next owners
  * (mark.h). */
 static void describe_mark(struct weir_partition_table *self,
                           struct weir_leased_partition *leased, struct weir_call *out)
@@ -478,7 +478,7 @@ static void describe_failure(struct weir_partition_table *self,
                      reason);
 }
 
-/* Nobody calls the handler of this leased partition any more. */
+/* The handler of this leased partition is not called any more. */
 static void end_call(struct weir_partition_table *self,
                      struct weir_leased_partition *leased) WEIR_REQUIRES(self->lock)
 {
@@ -489,7 +489,7 @@ static void end_call(struct weir_partition_table *self,
         weir_partition_table_notify(self->options.work); /* a permit is free */
 }
 
-/* The leased partition was lost while its handler ran: nobody has it now. */
+/* The leased partition was lost while its handler ran: it belongs to no list now. */
 static void drop_leased(struct weir_partition_table *self,
                         struct weir_leased_partition *leased) WEIR_REQUIRES(self->lock)
 {
@@ -720,7 +720,8 @@ void weir_partition_table_settle(struct weir_partition_table *self,
         else if (acks[i].accepted)
             apply(self, leased);
         else {
-            weir_leased_partition_remove(self, leased); /* somebody else's by now */
+            /* another process has it by now */
+            weir_leased_partition_remove(self, leased);
             weir_partition_table_notify(self->options.lease_keeper);
         }
     }

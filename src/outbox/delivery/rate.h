@@ -1,5 +1,5 @@
 /*
- * rate.h - how fast a number grows, seen by somebody who looks at it now and then.
+ * rate.h - how fast a number grows, from occasional samples of it.
  *
  * The looks may come at any distance. The rate is that of the time since a look at
  * least WEIR_RATE_WINDOW_NS ago (before there is one: since the first look), and of no

@@ -24,15 +24,15 @@
  * looked for its tables. What it deferred under another role is checked by keep, with
  * that role.
  *
- * The lease is *compared* at the beginning, so that whoever was fenced off does not
+ * The lease is *compared* at the beginning, so that a fenced process does not
  * begin, and *locked* only at the end, together with the comparison that counts.
  * Locking it first, for as long as the handler runs, would be just as safe and worse to
  * live with: renewal, which extends all leases of the process in one statement, would
  * wait behind the slowest handler or have to pass its row over; and a handler that
  * hangs could not lose its partition at all until the server ends its session. As it
- * is, a partition whose time is over goes to another process at once, and whoever had
- * it before finds another epoch when it locks the row, and rolls back. Between lock and
- * commit nothing waits for anybody but other moves: deferred constraints, which may
+ * is, a partition whose time is over goes to another process at once, and the former
+ * owner finds another epoch when it locks the row, and rolls back. Between lock and
+ * commit nothing waits for anything but other moves: deferred constraints, which may
  * wait for rows of the application's, are checked before. So there is no circle in
  * which renewal, a commit and another handler wait for each other.
  *
@@ -46,9 +46,9 @@
  * the same, by the native handle, must not commit statement by statement: autocommit is
  * off until the transaction is over (weir_connection_begin_to_lend), and the savepoint
  * that is gone tells. Most statements that change a schema commit there, as if the
- * handler did: they are told likewise.
+ * handler did: they are reported likewise.
  *
- * On SQLite the transaction itself is the lock. Nobody can renew or take a lease
+ * On SQLite the transaction itself is the lock. No process can renew or take a lease
  * meanwhile, so begin extends the lease in the same transaction, for as long as the
  * call may last.
  *
@@ -105,8 +105,8 @@ WEIR_CHECKED enum weir_status weir_tx_init(struct weir_tx *self);
 void weir_tx_fini(struct weir_tx *self);
 
 /*
- * Take a connection, store the mark and begin. WEIR_FENCED: the lease is somebody
- * else's; WEIR_IN_DOUBT: nobody knows whether the mark is stored. On failure nothing is
+ * Take a connection, store the mark and begin. WEIR_FENCED: another process has the
+ * lease; WEIR_IN_DOUBT: it is unknown whether the mark is stored. On failure nothing is
  * held, and the handler must not be called; the mark may be `accepted` all the same.
  */
 WEIR_CHECKED enum weir_status weir_tx_begin(struct weir_tx *self,
@@ -128,9 +128,9 @@ void weir_tx_enter(struct weir_tx *self, int64_t deadline_ns);
 void weir_tx_leave(struct weir_tx *self);
 
 /*
- * Move the position and commit. WEIR_FENCED: somebody else has the lease, or the
- * position was moved; WEIR_IN_DOUBT: nobody knows; else as the database does. After any
- * failure but the doubtful one nothing of the transaction has happened.
+ * Move the position and commit. WEIR_FENCED: another process has the lease, or the
+ * position was moved; WEIR_IN_DOUBT: the outcome is unknown; else as the database does.
+ * After any failure but the doubtful one nothing of the transaction has happened.
  */
 WEIR_CHECKED enum weir_status weir_tx_commit(struct weir_tx *self, struct weir_ack *ack,
                                              struct weir_error *error);

@@ -5,7 +5,7 @@
  * database: on SQLite the lease keeper itself waits for the handler's transaction. It
  * sleeps until the first deadline that it knows of. A call whose deadline comes sooner
  * wakes it: the first one after a rest, and then one per budget. A handler that goes on
- * with another statement is told again, at every turn.
+ * with another statement is cancelled again, at every turn.
  */
 #include "base/arith.h"
 #include "base/heap.h"

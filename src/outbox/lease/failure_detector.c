@@ -29,7 +29,7 @@ static int64_t now_of(const struct weir_failure_detector *self)
 
 /* ---- life -------------------------------------------------------------------------- */
 
-/* In a simulation nobody dies but by order, and no session would know of it. */
+/* In a simulation processes die only on request, and no session would know of it. */
 void weir_failure_detector_init(struct weir_failure_detector *self,
                                 struct weir_outbox *outbox)
 {
@@ -153,7 +153,7 @@ bool weir_failure_detector_is_older(struct weir_str library)
     return rank_of(library) < rank_of(weir_str(weir_version_string()));
 }
 
-/* Who died without a lock is still believed to be alive when it is started again under
+/* A process that died without a lock still counts as alive when it is restarted under
  * its name. */
 static bool has_beaten_since_we_began(const struct weir_failure_detector *self,
                                       const struct weir_peer *peer)

@@ -9,12 +9,13 @@
  *      '-------------------------------------------------'
  *
  * While others are there it looks at them, several times a second if it has a session
- * (liveness.h): who has died, whether somebody has come or gone, and what an operator
- * should know: a wrong clock, a name used twice, an older library. Each such finding is
- * in the log once. Alone it asks nobody anything.
+ * (liveness.h): which process has died, whether one has joined or left, and what an
+ * operator should know: a wrong clock, a name used twice, an older library. Each such
+ * finding is in the log once. A single process makes no such query.
  *
- * After a session was lost, perhaps because the database has restarted, nobody is
- * judged for two seconds from the next one on: the others may be on their way back too.
+ * After a session was lost, perhaps because the database has restarted, no process
+ * is declared dead for two seconds from the next one on: the others may be reconnecting
+ * too.
  *
  * Threads  The lease keeper's.
  */
@@ -42,7 +43,7 @@ struct weir_failure_detector {
     bool lost_before;               /* a session was */
     int64_t began_ns;
     int64_t enter_ns; /* when to try to get a session again */
-    int64_t judge_ns; /* nobody is judged before */
+    int64_t judge_ns; /* no process is declared dead before */
     int64_t look_ns;  /* when to look at the others; WEIR_FOREVER: there are none */
     size_t peers;     /* at the last look */
     int64_t clock_off_us;
@@ -59,7 +60,7 @@ struct weir_peer_changes {
     int64_t
         dead[WEIR_FAILURE_DETECTOR_DEAD_MAX]; /* more of them are found by the next one */
     size_t dead_count;
-    bool changed; /* somebody has come or gone since the last look */
+    bool changed; /* a process has joined or left since the last look */
 };
 
 void weir_failure_detector_init(struct weir_failure_detector *self,
@@ -92,7 +93,7 @@ void weir_failure_detector_note_clock(struct weir_failure_detector *self,
                                       int64_t before_us, int64_t after_us,
                                       int64_t database_us);
 
-/* Is somebody else there? That decides about looking. */
+/* Are there other processes? That decides about looking. */
 void weir_failure_detector_note_others(struct weir_failure_detector *self, bool alone);
 
 /* Is this version of the library older than ours? One that says nothing is. */

@@ -1,12 +1,13 @@
 /*
- * lease.h - who may deliver which partition, by the database's clock.
+ * lease.h - which process may deliver which partition, by the database's clock.
  *
  * One row per (subscription, partition). A lease is held by a process until a time of
  * the database's clock; `epoch` grows at every change of owner and is the fencing
  * token. After a promotion of a standby (another incarnation) older leases are void.
  *
  *   free --take--> held --renew--> held
- *    ^               |  \-- time is over --> takeable by anybody: epoch + 1, crashes + 1
+ *    ^               |  \-- time is over --> free for any process: epoch + 1,
+ *    |               |      crashes + 1
  *    +--- release ---+   \-- end (its owner is dead) --> the same, at once
  *
  * `crashes` counts owners in a row that did not release; the ack of a call clears it.
@@ -14,7 +15,7 @@
  * the epoch of the first owner after the last release, or after a promotion: marks
  * since then are found (mark.h).
  *
- * Threads  Whoever holds the connection. Each call is a transaction of its own, but for
+ * Threads  The holder of the connection. Each call is a transaction of its own, but for
  *          confirm(), which is part of one.
  */
 #ifndef WEIR_OUTBOX_LEASE_LEASE_H
@@ -52,7 +53,7 @@ WEIR_CHECKED enum weir_status weir_lease_take(struct weir_connection *connection
                                               size_t count, size_t *taken,
                                               struct weir_error *error);
 
-/* Extend these, in one transaction; those that have run out or belong to somebody else
+/* Extend these, in one transaction; those that have expired or belong to another process
  * are not revived: `kept` is false. */
 WEIR_CHECKED enum weir_status weir_lease_renew(struct weir_connection *connection,
                                                int64_t owner, int64_t duration_us,
@@ -72,8 +73,10 @@ WEIR_CHECKED enum weir_status weir_lease_release(struct weir_connection *connect
                                                  const struct weir_lease *leases,
                                                  size_t count, struct weir_error *error);
 
-/* The owner is dead: let these run out at once. Whoever takes them counts a crash, as
- * ever. */
+/*
+ * The owner is dead: let these run out at once. The process that takes them counts a
+ * crash, as always.
+ */
 WEIR_CHECKED enum weir_status weir_lease_end(struct weir_connection *connection,
                                              int64_t owner,
                                              const struct weir_lease *leases,
@@ -82,7 +85,7 @@ WEIR_CHECKED enum weir_status weir_lease_end(struct weir_connection *connection,
 /*
  * Inside the transaction of a handler that begins: is this lease still ours? *ours
  * tells. A compare without a lock: the one that counts comes with the ack. On SQLite
- * nobody can renew it until the transaction ends, so it is extended to `duration_us`
+ * no process can renew it until the transaction ends, so it is extended to `duration_us`
  * from now; on PostgreSQL the server ends the session when it does nothing for that
  * long inside the transaction (on MariaDB that is said when the transaction is begun:
  * tx.c).

@@ -1,5 +1,5 @@
 /*
- * lease_keeper.c - keeps the leases of a process, and its quota of the partitions.
+ * lease_keeper.c - keeps the leases of a process, sends its heartbeat, and rebalances.
  *
  * It runs on a thread that never runs user code, so that no handler, however slow, can
  * cost a lease. In each round it releases leased partitions that are leaving, renews
@@ -7,14 +7,14 @@
  * partitions until it has its quota (process.h).
  *
  * A process that has died without its lock (liveness.h) is *evicted*: its leases end,
- * and then its membership, in this order, so that whoever evicts and dies leaves it to
- * the next one. Several may evict it at once.
+ * and then its membership, in this order, so that a process that evicts and dies leaves
+ * it to the next one. Several may evict it at once.
  *
- * When our own liveness session is lost others may believe us dead, and be at our
+ * When our own liveness session is lost others may declare us dead, and be at our
  * partitions already. So all leased partitions are given up at once, before anything is
- * said to the database; running handlers are told to stop, and their acks are refused.
- * Then the process comes back under another number: what is left of the former one is
- * released, and partitions are taken as a newcomer takes them.
+ * written to the database; running handlers are asked to stop, and their acks are
+ * refused. Then the process comes back under another number: what is left of the former
+ * one is released, and partitions are taken as a newcomer takes them.
  *
  * Lost is also a session that others do not see, because they look on another server
  * (liveness.h). So from each connection it is looked for before a heartbeat on it says
@@ -27,9 +27,9 @@
  * take.
  *
  *   renew   every third of the shortest lease
- *   beat    as often, at most every 3 s; sooner while somebody should give us
- *           something, when somebody has come, gone or died, and when the time of
- *           somebody that sends no heartbeat is over
+ *   beat    as often, at most every 3 s; sooner while another process should give us
+ *           something, when a process has joined, left or died, and when
+ *           the time of one that sends no heartbeat is over
  *   look    at the others, while there are any (failure_detector.h)
  *
  * If the database cannot be reached leases run out by themselves. No call begins once
@@ -71,8 +71,8 @@ struct weir_lease_keeper {
 /* ---- leaving ----------------------------------------------------------------------- */
 
 /* Leased partitions that nothing waits for also say how far the log was read for them.
- * Those with a mark end it, each by itself, so that what it has told is kept; it counts
- * no more once the lease is released. */
+ * Those with a mark end it, each by itself, so that what it has recorded is kept; it
+ * counts no more once the lease is released. */
 static enum weir_status store_positions(struct weir_lease_keeper *self,
                                         struct weir_connection *connection, size_t count,
                                         struct weir_error *error)
@@ -307,7 +307,7 @@ static enum weir_status admit_all(struct weir_lease_keeper *self,
 
 /*
  * A take whose answer was lost, or that could not be turned into leased partitions, or
- * a release that failed, leaves leases with our name that nobody serves. Give them up,
+ * a release that failed, leaves leases with our name that are not served. Give them up,
  * so that they need not run out.
  */
 static enum weir_status tidy_subscriber(struct weir_lease_keeper *self,
@@ -381,7 +381,7 @@ static int64_t look_after(int64_t left_us, int64_t look_ns)
     return left_us * 1000 + WEIR_MILLISECONDS(1);
 }
 
-/* When to look again. Whoever is alive beats long before its time is over, so we are
+/* When to look again. Live processes renew long before their time is over, so we are
  * woken only by one that is late, or has a far shorter lease than ours: of that not all
  * the time. */
 static int64_t next_look(const struct weir_quota *quota, uint32_t held,
@@ -482,7 +482,7 @@ static void set_clock(struct weir_lease_keeper *self, int64_t before_us)
     }
 }
 
-/* What each handler has got done, for whoever looks at this process from outside. */
+/* What each handler has got done, for observers of this process. */
 static void publish(struct weir_lease_keeper *self)
 {
     struct weir_outbox *outbox = self->outbox;
@@ -593,7 +593,7 @@ static void fence_if_lost(struct weir_lease_keeper *self)
         leased_partitions);
 }
 
-/* Nobody says that it is alive by its lock where the lock is not seen. */
+/* A process must not say that it is alive by its lock where the lock is not visible. */
 static enum weir_status appear(struct weir_lease_keeper *self,
                                struct weir_connection *connection,
                                struct weir_error *error)
@@ -699,7 +699,7 @@ static enum weir_status keep(struct weir_context *context, void *state,
         status = round_once(self, connection, error);
     weir_db_release(outbox->db, connection);
     (void)weir_partition_table_leases(outbox->partition_table, NULL, NULL,
-                                      0); /* tells who is over time */
+                                      0); /* returns which ones are over time */
     next_ns = sooner(self->heartbeat_ns,
                      sooner(weir_failure_detector_next(&self->failure_detector),
                             weir_partition_table_next_deadline(outbox->partition_table)));
@@ -804,7 +804,8 @@ static enum weir_status leave(struct weir_lease_keeper *self,
 }
 
 /* A connection that was lost, perhaps long ago, must not cost the others a whole lease:
- * once more on another one. But who cannot connect does not wait for it again. */
+ * once more on another one. But a process that cannot connect does not wait for it
+ * again. */
 static enum weir_status leave_patiently(struct weir_lease_keeper *self,
                                         struct weir_error *error)
 {

@@ -6,7 +6,7 @@
 
 #include "outbox/lease/lease.h"
 
-/* Not held by anybody, whatever the row says of its owner. */
+/* Not held by any process, whatever the row says of its owner. */
 #define WEIR_LEASE_TAKEABLE(incarnation)                                                 \
     "(owner IS NULL OR until_us <= {now} OR incarnation <> " incarnation ")"
 
@@ -24,7 +24,7 @@
 #define WEIR_LEASE_GIVEN_UP "owner = NULL, until_us = 0"
 #define WEIR_LEASE_RUN_OUT "until_us = 0"
 
-/* Held by whoever its row says. */
+/* Held by the owner that its row names. */
 #define WEIR_LEASE_ALIVE(incarnation)                                                    \
     "(until_us > {now} AND incarnation = " incarnation ")"
 

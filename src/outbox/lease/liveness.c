@@ -158,7 +158,7 @@ static struct weir_peer read_peer(struct weir_liveness *self, struct weir_rows *
         .ahead_us = weir_rows_integer(rows, WEIR_PEER_AHEAD),
     };
 
-    /* who is known in a way that we do not know is left to its lease */
+    /* a process that is alive by a means unknown to us is left to its lease */
     peer.dead = self != NULL && peer.alive_by == WEIR_ALIVE_BY_LOCK &&
                 !self->ops->holds(self, rows, peer.number);
     return peer;

@@ -4,8 +4,8 @@
  * A lease says until when a process is believed to be alive. That is the truth, but it
  * takes as long as a lease to notice that a process is dead. So each process also holds
  * a lock, on a session that does nothing else, and that ends with the process whatever
- * ends it. Whoever sees a member without its lock knows that it is dead, and need not
- * wait.
+ * ends it. A process that sees a member without its lock knows that the member is dead,
+ * and need not wait.
  *
  *   PostgreSQL   an advisory lock of the session; its key is the process's number;
  *                pg_locks shows it
@@ -20,14 +20,14 @@
  *
  * Others look for the lock where they write. A session that is there may have been left
  * behind: its server was the primary, takes no writes any more, and the connections of
- * the pool lead to another one. Nobody sees its lock there. So the question is asked as
- * others ask it, from each connection that the lease keeper gets (confirm), and of the
+ * the pool lead to another one. Its lock is not visible there. So the question is asked
+ * as others ask it, from each connection that the lease keeper gets (confirm), and of the
  * session itself when there is no connection to be had (doubt). That other connections
  * were lost says nothing: they may end for reasons of their own.
  *
- * Nobody is safe because of this: epochs fence. It only makes a death known sooner. The
- * lock is taken before the member's row says so (`alive_by`), and whoever judges reads
- * the row before the lock.
+ * The lock protects no process: epochs fence. It only makes a death known sooner. The
+ * lock is taken before the member's row says so (`alive_by`), and a process that checks
+ * others reads the row before the lock.
  *
  * A process that is stopped keeps its lock, as does one whose host has lost its power
  * until the server's TCP notices: their leases run out. A child that was forked, and
@@ -43,7 +43,7 @@
 
 struct weir_liveness;
 
-/* A number for a process that nobody has had, nor will have: random, positive. */
+/* A number for a process that no other one has had, nor will have: random, positive. */
 int64_t weir_liveness_number(void);
 
 /* Can there be such a lock? Not for a database in memory, nor behind a transaction
@@ -58,8 +58,8 @@ WEIR_CHECKED enum weir_status weir_liveness_open(struct weir_db *db, int64_t num
 /* Give it up. NULL is fine. */
 void weir_liveness_close(struct weir_liveness *self);
 
-/* Is the session still there, and where it should be, as far as is known without asking
- * anybody? Once false, always. */
+/* Is the session still there, and where it should be, as far as is known without
+ * a query? Once false, always. */
 bool weir_liveness_is_held(struct weir_liveness *self);
 
 /*
@@ -94,7 +94,7 @@ typedef void (*weir_peer_fn)(void *state, const struct weir_peer *peer);
  * Visit all members but `number` that count as alive, each once. With a server that is
  * one statement on the session itself, and so the proof that it is there: when it is
  * not, is_held() is false from then on. `connection` is used on SQLite, and everywhere
- * when `self` is NULL: then nobody is dead.
+ * when `self` is NULL: then no process is dead.
  */
 WEIR_CHECKED enum weir_status weir_liveness_poll(struct weir_liveness *self,
                                                  struct weir_connection *connection,

@@ -11,7 +11,7 @@ struct weir_liveness {
     const struct weir_heap *heap;
     int64_t number;
     struct weir_connection *session; /* owned; with a server */
-    bool astray;                     /* the session is there, and of no use to anybody */
+    bool astray;                     /* the session is there, and of no use */
 
     /* SQLite */
     int file;   /* owned; -1: none */

@@ -12,7 +12,9 @@
 #include "outbox/queue/stored_queue.h"
 #include "outbox/transact_once.h"
 
-/* Ten minutes: long after everybody has taken its partitions over. Microseconds. */
+/*
+ * Ten minutes: long after other processes have taken its partitions over. Microseconds.
+ */
 #define LONG_DEAD "600000000"
 
 /* Rows of our own only. A subscription that is gone gets none. Repeating is harmless. */
@@ -78,8 +80,9 @@ enum {
 
 /*
  * All of it at once, since a process that has nothing to do beats on. The parts see the
- * tables as they were before, which is why others are counted and not members. Whoever
- * is evicted and beats again at this moment is left alone, so nobody waits for anybody.
+ * tables as they were before, which is why others are counted and not members. A process
+ * that is evicted and sends a heartbeat at this moment is left alone, so no process waits
+ * for another.
  */
 static const struct weir_sql SQL_HEARTBEAT_PG = {
     .name = "beat",
@@ -106,8 +109,8 @@ static const struct weir_sql SQL_QUOTAS_SQLITE = {
 };
 
 /*
- * Here it is a statement after the other, each by itself: nobody holds a row while it
- * waits for another. So members that are long dead are looked for without locks, and
+ * Here it is a statement after the other, each by itself: no process holds a row while
+ * it waits for another. So members that are long dead are looked for without locks, and
  * then removed by their keys; a DELETE of all of them would lock the rows that it
  * passes.
  */
@@ -179,8 +182,7 @@ static uint32_t quota_of(const struct weir_quota *quota, int64_t rank)
     uint64_t turn = ((uint64_t)rank + (uint64_t)quota->subscription) % quota->processes;
 
     if (partitions > 0 && quota->processes >= partitions)
-        return 1; /* whoever is first: a process that could do nothing would help nobody
-                   */
+        return 1; /* the first process: one that could do nothing would not help */
     return partitions / quota->processes + (turn < partitions % quota->processes);
 }
 

@@ -9,7 +9,7 @@
  * not always the same process that has more. Where there are more processes than
  * partitions each may have one, and the first has it.
  *
- * Threads  Whoever holds the connection. Each call is a transaction of its own (on
+ * Threads  The holder of the connection. Each call is a transaction of its own (on
  *          MariaDB several).
  */
 #ifndef WEIR_OUTBOX_LEASE_PROCESS_H
@@ -36,10 +36,10 @@ struct weir_quota {
     double rate;          /* in: per second, of late */
     uint32_t processes;   /* out: alive, ourselves included */
     uint32_t quota;       /* out: what we may hold */
-    uint32_t free;        /* out: leases nobody holds, or that have run out */
+    uint32_t free;        /* out: leases without a holder, or that have expired */
     uint32_t surplus;     /* out: leases that others hold beyond the quota */
     int64_t
-        next_free_us; /* out: until the next lease of somebody else runs out; -1: none */
+        next_free_us; /* out: until the next lease of another process expires; -1: none */
     int64_t next_dead_us; /* out: until another one is dead, if it sends no heartbeat; -1:
                              none */
     bool queue_paused;    /* out */

@@ -20,8 +20,8 @@
 
 enum {
     ENTRIES_FIRST = 64, /* room at first: one subscription */
-    ROWS_MIN = 10000,   /* however much is set aside: nothing is said of a log that nobody
-                         looked at */
+    ROWS_MIN = 10000,   /* however much is set aside: nothing is said of a log
+                         that was not read */
     BACK_ROWS = 20000,
     CLOCK_ROWS = 4096, /* between two looks at the clock */
 };
@@ -390,7 +390,7 @@ enum weir_status weir_lag_by_id(const struct weir_lag_means *means,
     for (size_t i = 0; i < tally.count && status == WEIR_OK; i++) {
         const struct weir_lag *lag = &tally.entries[i].lag;
 
-        /* An estimate of none is told too: there may be some. */
+        /* An estimate of none is reported too: there may be some. */
         if (lag->waiting > 0 || lag->estimate)
             visit(state, lag);
     }

@@ -2,8 +2,8 @@
  * log.c - see log.h.
  *
  * Transaction ids mean nothing in another cluster, and the log's order on PostgreSQL is
- * made of them. So the identity of the cluster is stored with the tables, and whoever
- * opens them elsewhere is stopped before it reads nonsense.
+ * made of them. So the identity of the cluster is stored with the tables, and a process
+ * that opens them elsewhere is stopped before it reads nonsense.
  */
 #include "outbox/log/log.h"
 

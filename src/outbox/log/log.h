@@ -1,8 +1,8 @@
 /*
  * log.h - the append-only log: the operation table of a storage engine.
  *
- * Producers append; whoever delivers reads pages in the log's order (log_position.h),
- * as often as it likes; nothing is changed per message. The sweep removes what every
+ * Producers append; delivering processes read pages in the log's order (log_position.h),
+ * as often as they like; nothing is changed per message. The sweep removes what every
  * subscription has passed.
  *
  *   append() ... commit        advance(): makes what is committed readable, up to *head
@@ -17,7 +17,7 @@
  * (mariadb/log.h).
  *
  * Rows that one slow reader still needs when all others are done are *set aside*: moved
- * to a small table that read() merges in by place, so nobody sees a difference.
+ * to a small table that read() merges in by place, so readers see no difference.
  *
  * Threads  A log is read-only after open; any thread, each with a connection of its
  *          own. The sweep's state belongs to one worker.
@@ -130,9 +130,9 @@ struct weir_lag_question {
 };
 enum {
     WEIR_LAG_LOOK_MAX = 1500000, /* more than PostgreSQL's segments have */
-    WEIR_LAG_LOOK_FEW = 100000,  /* who is in a hurry and needs no exact number */
+    WEIR_LAG_LOOK_FEW = 100000,  /* for callers in a hurry that need no exact number */
     WEIR_LAG_LOOK_SURE = 300000,
-    WEIR_LAG_LOOK_US = 700000, /* for somebody who waits in front of a screen */
+    WEIR_LAG_LOOK_US = 700000, /* for a person in front of a screen */
 };
 
 struct weir_sweep_report {
@@ -172,7 +172,7 @@ struct weir_log_ops {
 
     /*
      * Append in order, inside the caller's transaction or, without one, atomically.
-     * Fills in each entry's id. On PostgreSQL also notifies `channel` if somebody
+     * Fills in each entry's id. On PostgreSQL also notifies `channel` if a reader
      * sleeps. `count` is at least 1; splits large calls (in one transaction or
      * savepoint of its own) as need be.
      */
@@ -186,7 +186,7 @@ struct weir_log_ops {
      * whether it is later than `known`. Outside of any transaction. `may_cut` false:
      * only look what others have made readable. No more than `advance_max` at a time;
      * weir_log_catch_up() does all. On PostgreSQL a cut notifies `channel` (NULL:
-     * nobody).
+     * none).
      */
     enum weir_status (*advance)(const struct weir_outbox_log *self,
                                 struct weir_connection *connection,
@@ -195,8 +195,8 @@ struct weir_log_ops {
                                 bool *moved, struct weir_error *error);
 
     /*
-     * "I watch the log, nobody need notify" (for a few seconds), or not any more:
-     * notify_mode.h. Not transactional. NULL where producers notify nobody anyway.
+     * "I watch the log, no notification is needed" (for a few seconds), or not any more:
+     * notify_mode.h. Not transactional. NULL where producers never notify.
      */
     enum weir_status (*say_watching)(const struct weir_outbox_log *self,
                                      struct weir_connection *connection, bool watching,
@@ -262,7 +262,7 @@ WEIR_CHECKED enum weir_status weir_outbox_log_check(const struct weir_outbox_log
 /*
  * Before anything is delivered: is everything there that the tables speak of?
  * WEIR_SCHEMA: the database was restored from a dump with a hole (postgres/copy.h), and
- * nobody has said that it is to deliver all the same.
+ * the operator has not allowed it to deliver all the same.
  */
 WEIR_CHECKED enum weir_status weir_outbox_log_vet(const struct weir_outbox_log *self,
                                                   struct weir_connection *connection,

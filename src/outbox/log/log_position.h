@@ -1,7 +1,7 @@
 /*
  * log_position.h - a place in the log's order, and what belongs to a position there.
  *
- * The log has one order for everybody: (cut, id). A place stands *behind* messages:
+ * The log has one order for all readers: (cut, id). A place stands *behind* messages:
  *
  *   PostgreSQL   {cut, id}: every message of the cuts up to and including `cut`, and of
  *                the cut after it those with an id up to `id`. So a message `id` of cut

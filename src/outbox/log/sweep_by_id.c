@@ -616,7 +616,7 @@ static enum weir_status remove_rows(struct sweep *self, size_t count,
     return status == WEIR_OK ? move_begin(self, gone, error) : status;
 }
 
-/* From here to the end of the transaction nobody can subscribe. */
+/* From here to the end of the transaction no process can subscribe. */
 static enum weir_status lock(struct sweep *self, struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
@@ -627,8 +627,8 @@ static enum weir_status lock(struct sweep *self, struct weir_error *error)
     return status == WEIR_OK ? find_bounds(self, error) : status;
 }
 
-/* Somebody else has the lock: who sweeps, and does what we would have done, or who
- * subscribes. */
+/* Another process has the lock: it sweeps, and does what we would have done, or
+ * it subscribes. */
 static enum weir_status leave(struct sweep *self, struct weir_error *error)
 {
     weir_connection_rollback(self->connection);

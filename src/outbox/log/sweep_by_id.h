@@ -1,5 +1,6 @@
 /*
- * sweep_by_id.h - removing from a log whose places are ids what everybody has passed.
+ * sweep_by_id.h - removing what all subscriptions have passed from a log whose places are
+ * ids.
  *
  * The sweep of SQLite and of MariaDB: one bounded step of it. What differs is in a few
  * statements.
@@ -15,7 +16,7 @@
 struct weir_sweep_statements {
     /* Copies the rows with ids {1} to {2} of the log. */
     const struct weir_sql *set_aside;
-    /* Keeps everybody from subscribing until the transaction ends. NULL: to begin it
+    /* Blocks subscribing until the transaction ends. NULL: to begin it
      * does. When it is not to be had (WEIR_LOCKED) the step does nothing: another
      * time. */
     const struct weir_sql *lock;

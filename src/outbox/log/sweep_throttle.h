@@ -2,15 +2,15 @@
  * sweep_throttle.h - how long the sweep rests between two runs of a round.
  *
  * Where one writer at a time is all there is, the sweep keeps acks and producers
- * waiting while it removes; and it takes the lock again before those who wait for it
- * have looked once more. So while messages are delivered it rests after each run for
+ * waiting while it removes; and it takes the lock again before its waiters have
+ * polled once more. So while messages are delivered it rests after each run for
  * twice as long as the run took: at most a third of the time is the sweep's.
  *
  *   delivering     |run|...rest...|run|...rest...|run|...rest...
  *   a lull         |run|run|run|run|run|
  *
- * It rests no longer when nothing was acknowledged for a while, since then nobody is in
- * its way; nor when its round has become old. Then more is delivered than a third of
+ * It rests no longer when nothing was acknowledged for a while, since then no writer is
+ * in its way; nor when its round has become old. Then more is delivered than a third of
  * the time can remove, and the log would grow without end. A round ends when the sweep
  * has come to the log's end, so a young round means that it keeps up.
  *

@@ -3,12 +3,12 @@
  *
  * A round goes once over everything that is kept. One begins when some acks have come
  * together, and otherwise seldom. It is made of runs, and a run of a few steps; each
- * step is bounded, so that nobody waits long for a lock that the sweep has.
+ * step is bounded, so that no transaction waits long for a lock that the sweep has.
  *
  * On an engine with one writer at a time the sweep rests between runs while messages
  * are delivered (sweep_throttle.h). Without that it has the write lock nearly always,
  * and acks wait for each other's commits only to wait for the sweep: delivery then goes
- * at a half or a third of its rate. With many writers nobody waits for the sweep, and
+ * at a half or a third of its rate. With many writers no writer waits for the sweep, and
  * it does not rest.
  */
 #include "base/heap.h"
@@ -87,7 +87,7 @@ static struct weir_directive go_on(struct weir_sweeper *self, int64_t begun_ns,
     return weir_sleep_for(rest_ns);
 }
 
-/* The bell may have rung during the round, when it woke nobody for long. */
+/* A wake-up may have come during the round, when it had little effect. */
 static struct weir_directive end_round(struct weir_sweeper *self, int64_t now_ns)
 {
     uint64_t groups = atomic_load(&self->acked_groups) - atomic_load(&self->swept_groups);

@@ -8,15 +8,15 @@
  *   COMMIT
  *
  * A locking read waits for the lock and sees what was committed last, so comparing is
- * part of the statement that locks, and what it told holds until the commit. Its clock
- * is older than its locks: a lease that ran out while we waited is one that nobody has
- * taken meanwhile, or its epoch would be another.
+ * part of the statement that locks, and its result holds until the commit. Its clock
+ * is older than its locks: a lease that ran out while we waited is one that no process
+ * has taken meanwhile, or its epoch would be another.
  *
  * Keys travel as JSON in their order and are looked up one by one, which is the order
- * of the locks (ack.c, I2); a position is locked behind its lease and by nobody else. A
- * lease that is not ours is unlocked again when the next one is looked up, so behind
- * all there is a key of none: who has been stopped, and goes on for a moment, keeps no
- * new owner from its work.
+ * of the locks (ack.c, I2); a position is locked behind its lease and by no other
+ * transaction. A lease that is not ours is unlocked again when the next one is looked up,
+ * so behind all there is a key of none: a process that has been stopped, and goes on for
+ * a moment, does not block a new owner.
  */
 #include "base/fault_point.h"
 #include "base/heap.h"

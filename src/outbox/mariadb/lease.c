@@ -19,8 +19,8 @@
 #define MARKS_FROM WEIR_LEASE_MARKS_FROM(WEIR_INCARNATION_PLAIN)
 
 /*
- * By the primary key, in its order, with what they will be. A row that somebody else
- * holds for the moment (who takes it, or whose last ack is under way) is passed over.
+ * By the primary key, in its order, with what they will be. A row that another process
+ * holds for the moment (it takes the lease, or its last ack is under way) is skipped.
  */
 static const struct weir_sql SQL_PICK = {
     .name = "pick leases",
@@ -61,7 +61,7 @@ static const struct weir_sql SQL_CHECK = {
     .parameters = "ti",
 };
 
-/* One of those. Its time may be over by now, but nobody else could take it. */
+/* One of those. Its time may be over by now, but no other process could take it. */
 static const struct weir_sql SQL_EXTEND = {
     .name = "renew leases",
     .text = "UPDATE {p}_lease SET until_us = {now} + {3}"
@@ -70,9 +70,9 @@ static const struct weir_sql SQL_EXTEND = {
 };
 
 /*
- * Also when it has run out and nobody has taken it yet: it ended well. Crashes stay:
- * whoever has not delivered the head cannot say that it is harmless. Repeating finds
- * nothing.
+ * Also when it has expired and no process has taken it yet: it ended well. Crashes stay:
+ * a process that has not delivered the head cannot say that it is harmless. Repeating
+ * finds nothing.
  */
 #define GIVE(what)                                                                       \
     "UPDATE {p}_lease SET " what                                                         \

@@ -2,7 +2,7 @@
  * liveness.c - the liveness lock on MariaDB: GET_LOCK on a session of its own.
  *
  * Such names are the server's, not the database's, and have 64 characters at most: the
- * prefix, which has 36, and the number, which is nobody else's in any database.
+ * prefix, which has 36, and the number, which no other process has in any database.
  */
 #include "outbox/lease/liveness_ops.h"
 

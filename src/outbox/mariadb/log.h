@@ -1,8 +1,8 @@
 /*
  * log.h - the log on MariaDB.
  *
- * Ids are not commit order and no function tells what a snapshot sees, so there are two
- * tables: producers append to `incoming`, and whoever dispatches *moves* what is
+ * Ids are not commit order and no function returns what a snapshot sees, so there are two
+ * tables: producers append to `incoming`, and a dispatcher *moves* what is
  * committed into the log, where each row gets the next place. From there on it is as on
  * SQLite: a place is {0, id}, every committed row of the log is readable.
  *
@@ -23,33 +23,33 @@
  *   M3  Ids are taken from the sequence when a message is enqueued, after everything
  *       that was committed by then. So rows that are picked together are in the right
  *       order by id; and a row that was committed before another was enqueued is picked
- *       with it, or before. Likewise who reads the log reads up to a head that it knew
- *       before: moves up to there had all ended.
+ *       with it, or before. Likewise a reader of the log reads up to a head that
+ *       it knew before: moves up to there had all ended.
  *   M4  What is deleted is what was picked, never a range that others may be inserting
  *       into.
  *
- * Eras. A deleted row stays in the index until nobody can see it any more, and one
+ * Eras. A deleted row stays in the index until no read view can see it any more, and one
  * forgotten read view keeps all of them: a pick that begins at the beginning would step
  * over more and more. But it cannot begin behind the last id either, since a
  * transaction that still runs may have a smaller one. So rows of incoming belong to
  * *eras* (the first column of the key), which are rows of their own and the target of a
  * foreign key: a transaction that inserts holds a shared lock on its era until it ends.
  * After so many rows a new era begins (the sequence era_now tells producers, outside of
- * any snapshot of theirs); one that is over is removed when nobody has a lock on it and
- * nothing is left in it, and never looked at again. So a pick steps over the dead rows
- * of a few eras at most, however long a read view or a transaction is open.
+ * any snapshot of theirs); one that is over is removed when no transaction has a lock on
+ * it and nothing is left in it, and never looked at again. So a pick steps over the dead
+ * rows of a few eras at most, however long a read view or a transaction is open.
  *
  *   M5  An era is removed only under its exclusive lock (NOWAIT), with no row in
- *       incoming. Who comes late with its number gets an error of the foreign key, and
- *       asks again.
+ *       incoming. A late producer with its number gets an error of the foreign key,
+ *       and asks again.
  *
  * On disk. A commit of InnoDB is seen by others before it is flushed. A server that
- * dies in between has not moved what somebody has read already, and would give the same
+ * dies in between has not moved what a reader has read already, and would give the same
  * places to others.
  *
  *   M6  The log is read up to the counter `published`, which is written when the commit
- *       of the move has returned. Who finds it behind the head writes something,
- *       commits, and then publishes: that flush has all that was seen before.
+ *       of the move has returned. A process that finds it behind the head writes
+ *       something, commits, and then publishes: that flush has all that was seen before.
  */
 #ifndef WEIR_OUTBOX_MARIADB_LOG_H
 #define WEIR_OUTBOX_MARIADB_LOG_H
@@ -58,7 +58,7 @@
 
 enum {
     /* Rows of one move: some tens of milliseconds, and not a second on a machine that
-     * has too much to do. Others who move wait for it. */
+     * has too much to do. Other movers wait for it. */
     WEIR_MOVE_ROWS_MAX = 1000,
     /* Ids that belong to a number of the sequence. */
     WEIR_IDS_PER_NUMBER = 1 << 16,

@@ -26,8 +26,8 @@ enum {
     LIST_SIZE_MAX = 1024 * 1024,
 };
 
-/* By primary keys: eras that are over are not stepped over. Who sees something waiting
- * may see it moved a moment later. */
+/* By primary keys: eras that are over are not stepped over. A reader that sees something
+ * waiting may see it moved a moment later. */
 static const struct weir_sql SQL_PROBE = {
     .name = "probe",
     .text = "SELECT (SELECT value FROM {p}_counter WHERE name = 'head'),"
@@ -76,8 +76,10 @@ static const struct weir_sql SQL_MOVE_RUN = {
                                 " WHERE i.era = {1} AND i.id BETWEEN {2} AND {3}",
     .parameters = "iiii",
 };
-/* With their number, or it would go on to the row behind them, and wait for whoever is
- * inserting it. */
+/*
+ * With their number, or it would go on to the row behind them, and wait for the
+ * transaction that is inserting it.
+ */
 static const struct weir_sql SQL_DELETE_RUN = {
     .name = "delete run",
     .text = "DELETE FROM {p}_incoming WHERE era = {1} AND id BETWEEN {2} AND {3}"
@@ -150,7 +152,7 @@ static const struct weir_sql SQL_SET_ROTATED = {
     .parameters = "i",
 };
 
-/* What producers are not told any more. */
+/* What is no longer published to producers. */
 static const struct weir_sql SQL_OLD_ERAS = {
     .name = "read old eras",
     .text = "SELECT no FROM {p}_era"
@@ -466,7 +468,7 @@ static enum weir_status list_old_eras(struct weir_connection *connection, int64_
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-/* Never back, whoever comes late. The sequence shows the number behind the one it is
+/* Never back, also for a late caller. The sequence shows the number behind the one it is
  * given. */
 static enum weir_status tell_producers(struct weir_connection *connection, int64_t era,
                                        struct weir_error *error)
@@ -570,8 +572,8 @@ static enum weir_status move_once(const struct weir_outbox_log *log,
     return status;
 }
 
-/* Move what waits; or publish what somebody has moved who is about to publish it, or
- * has died. */
+/* Move what waits; or publish what another process has moved that is about to publish it,
+ * or has died. */
 static enum weir_status step(const struct weir_outbox_log *log,
                              struct weir_connection *connection,
                              const struct outlook *outlook, int64_t *head,

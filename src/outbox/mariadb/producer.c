@@ -96,7 +96,7 @@ static const char REFUSE_QUEUE[] =
     "END\n";
 
 /*
- * What is no text is kept as its JSON, as whoever reads them would (headers.h); a text
+ * What is no text is kept as its JSON, as readers do (headers.h); a text
  * as it is written. Names and values come in the order of the object, and a name that
  * is there twice is one name and two values. They are counted first, since JSON_KEYS()
  * compares each name with all others. CHAR(123) and CHAR(125) are the braces.
@@ -171,7 +171,7 @@ static const char HEADERS[] =
  * number was read, which count it was, and the sum.
  *
  * With a binary log of another format than ROW the server locks what a function reads,
- * until the transaction ends: to count would stop whoever moves.
+ * until the transaction ends: to count would stop the movers.
  */
 static const char ROOM[] =
     "CREATE OR REPLACE PROCEDURE {p}_enqueue_check_room(\n"
@@ -247,7 +247,7 @@ static const char DROP_ROOM[] = "DROP PROCEDURE IF EXISTS {p}_enqueue_room";
 /*
  * The queue is held by its name until the transaction ends (catalog.c), and read from
  * an index that has all of it (schema.c): where what is read is locked (see above), the
- * sweep and who pauses the queue are not in the way.
+ * sweep and a pause of the queue are not in the way.
  */
 static const char FIND[] =
     "CREATE OR REPLACE PROCEDURE {p}_enqueue_find(\n"

@@ -4,10 +4,10 @@
  * Nothing of the outbox is bound to the server there, and a restored database simply
  * goes on. But sequences are outside of all transactions: a dump that is made while
  * messages are moved may have read the number of an era that began after its snapshot,
- * and no row for it. Then nobody can append (mariadb/log.h), and nothing would ever
+ * and no row for it. Then no process can append (mariadb/log.h), and nothing would ever
  * change that.
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  * Failure  As the database does. May be repeated, and does no harm while others work.
  */
 #ifndef WEIR_OUTBOX_MARIADB_RESTORE_H

@@ -3,13 +3,13 @@
  *
  * As postgres/roles.c, but for what is MariaDB's own:
  *
- *   - Nobody owns a table. The owner has the whole database, since rights on tables
+ *   - Tables have no owner. The owner has the whole database, since rights on tables
  *     that are yet to be made cannot be given.
  *   - A sequence is a table: to take a number is to read and to insert. So a producer
  *     can also set the numbers of {p}_incoming_id; only EXECUTE on {p}_enqueue, without
  *     the rest of the role, keeps it from that.
- *   - What a role has is in tables of the system. Who may not read them is given all
- *     grants at once, which do no harm where they are there already.
+ *   - What a role has is in tables of the system. A user without the right to read them
+ *     applies all grants at once, which do no harm where they exist already.
  */
 #include "outbox/roles.h"
 
@@ -56,7 +56,7 @@
     "  " ROUTINE_SHORT " AS short FROM information_schema.routines"                      \
     " WHERE routine_schema = DATABASE() AND " ROUTINE_IS_OURS
 
-/* ---- the roles, and who has the whole database ------------------------------------- */
+/* ---- the roles, and users with the whole database ---------------------------------- */
 
 /* In the name of a database an underscore stands for any letter, unless it is escaped. */
 #define WIDE_NAME "REPLACE(DATABASE(), '_', CONCAT(CHAR(92), '_'))"
@@ -72,7 +72,7 @@
     "  AND alter_routine_priv = 'Y' AND grant_priv = 'Y' AS whole"                       \
     "  FROM mysql.db WHERE host = '' AND db IN (DATABASE(), " WIDE_NAME "))"
 
-/* Who has the owner's role knows that all four were made. */
+/* A user with the owner's role knows that all four were made. */
 #define UNSEEN                                                                           \
     ", made AS (SELECT " ROLE " AS name FROM role r WHERE EXISTS (SELECT 1"              \
     "  FROM information_schema.applicable_roles WHERE role_name = '{n}_owner')),"        \
@@ -144,7 +144,10 @@
     HAD("procs_priv", "NULL", NAME("g.routine_name"), "CONCAT(g.routine_type, ' ')",     \
         "proc_priv")
 
-/* As on PostgreSQL: who loses a right on the whole table loses it on the columns, too. */
+/*
+ * As on PostgreSQL: a role that loses a right on the whole table loses it on the columns,
+ * too.
+ */
 #define HAD_COLUMNS                                                                      \
     HAD("columns_priv", NAME("g.column_name"), NAME("g.table_name"), "''",               \
         "column_priv")                                                                   \

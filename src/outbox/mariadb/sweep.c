@@ -1,17 +1,17 @@
 /*
  * sweep.c - the sweep on MariaDB: by id.
  *
- * A row that was deleted stays in the index while anybody has a read view from before,
- * and whoever walks over it pays for it. So a counter says up to which id the log is
- * empty: places are given once and upwards, so nothing ever comes before it, and the
- * walk begins there.
+ * A row that was deleted stays in the index while any session has a read view from
+ * before, and every walk over it pays for it. So a counter says up to which id the log is
+ * empty: places are given once and upwards, so nothing ever comes before it, and the walk
+ * begins there.
  */
 #include "db/db.h"
 #include "outbox/log/sweep_by_id.h"
 #include "outbox/mariadb/log.h"
 
-/* A range of the primary key, without locks on it: nobody but the sweep deletes, and
- * the sweep has the lock. */
+/* A range of the primary key, without locks on it: only the sweep deletes, and the
+ * sweep has the lock. */
 static const struct weir_sql SQL_SET_ASIDE = {
     .name = "set aside",
     .text = "INSERT INTO {p}_aside"
@@ -21,8 +21,8 @@ static const struct weir_sql SQL_SET_ASIDE = {
     .parameters = "ii",
 };
 
-/* Whoever subscribes has this row in share mode. What the transaction reads in
- * statements that follow, it reads as it is under the lock. Who else sweeps is not
+/* A subscriber has this row in share mode. What the transaction reads in
+ * statements that follow, it reads as it is under the lock. Another sweep is not
  * waited for. */
 static const struct weir_sql SQL_LOCK = {
     .name = "sweep lock",

@@ -30,12 +30,12 @@ static const struct weir_sql SQL_CHECK_CONSTRAINTS = {
 /*
  * By the primary key. Rows of an array come in its order, and each is looked up and
  * locked before the next (I2). The planner has no other way to do it, whatever it
- * believes of the sizes of tables: a sub-select that locks stays one. What is somebody
- * else's by now is not locked: who has been stopped, and goes on for a moment, keeps no
- * new owner from its work.
+ * believes of the sizes of tables: a sub-select that locks stays one. What another
+ * process has by now is not locked: a process that has been stopped, and goes on for a
+ * moment, does not block a new owner.
  *
  * A process that is stopped between this and the commit keeps the rows locked, and
- * nobody else gets its partitions, whatever became of its leases. Nothing is done in
+ * no other process gets its partitions, whatever became of its leases. Nothing is done in
  * between that takes time, so the server ends it soon: in a transaction that was lent,
  * too, once it is ours again.
  */

@@ -21,7 +21,7 @@ enum { PARTITION, UID, KEY, TYPE, HEADERS, PAYLOAD, CHANNEL, VALUE_COUNT };
 
 /*
  * xid and id are not named, so their defaults are taken, in that order (schema.c). The
- * sequence `asleep` says outside of all transactions since when somebody watches
+ * sequence `asleep` says outside of all transactions since when a reader watches
  * (notify_mode.h): then no notification is sent, since they make all commits of the
  * server wait for each other. What it says wears off, and a time that lies ahead (the
  * server's clock was set back) says nothing. Its sub-select does not depend on the row
@@ -81,7 +81,9 @@ static void lay_out(const struct weir_log_entry *entry, struct weir_value *out,
     out[PAYLOAD * stride] = weir_bytes(entry->payload.data, entry->payload.size);
 }
 
-/* Rows come back in any order as far as anybody promises; ids grow with the entries. */
+/*
+ * Rows come back in any order as far as the server promises; ids grow with the entries.
+ */
 static void put_in_order(struct weir_log_entry *entries, size_t at, int64_t id)
 {
     for (; at > 0 && entries[at - 1].id > id; at--)

@@ -2,7 +2,7 @@
  * append.h - appending to PostgreSQL's log; the slot of log.h says what it promises.
  *
  * `created_us` of the entries is not used: the time is the database's. On a connection
- * in no transaction, WEIR_IN_DOUBT says that nobody knows whether the messages are
+ * in no transaction, WEIR_IN_DOUBT says that it is unknown whether the messages are
  * there. A transaction that was notified of cannot be prepared for two-phase commit
  * (PostgreSQL refuses it); with `channel` NULL, or after SET LOCAL weir.notify = off in
  * the transaction, nothing is notified and polling finds the messages.

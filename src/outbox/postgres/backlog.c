@@ -18,7 +18,7 @@
  * after its begin: rows that were committed behind the place are found then. Late rows
  * before the lowest mark are left out.
  *
- * `waiting` is what producers are told. While there are more rows (`partial`) it is the
+ * `waiting` is what producers see. While there are more rows (`partial`) it is the
  * number of before, or what was counted when that is more. A number of before that is
  * older than BEGIN_AGE_S tells nothing; nor does one that was claimed and not counted
  * in time.

@@ -1,7 +1,7 @@
 /*
  * backlog.h - the functions of PostgreSQL that keep the numbers of backlog.h.
  *
- * They run with the rights of their owner, who owns the sequences. All are texts of
+ * They run with the rights of their owner, which owns the sequences. All are texts of
  * migrations.
  *
  *   {p}_backlog_make(queue)                    the sequences of a queue

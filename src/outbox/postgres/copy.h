@@ -26,7 +26,7 @@
  * snapshot that sees copy n sees all before it. That holds on a standby as well: there
  * the record of setval() is replayed before that of the TRUNCATE.
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  * Failure  As the database does.
  */
 #ifndef WEIR_OUTBOX_POSTGRES_COPY_H
@@ -62,7 +62,7 @@ WEIR_CHECKED enum weir_status weir_pg_copy_store(struct weir_connection *connect
 WEIR_CHECKED enum weir_status weir_pg_copy_announce(struct weir_connection *connection,
                                                     int64_t no, struct weir_error *error);
 
-/* No copy counts any more, and the next number is `no`, also for who reads the rows
+/* No copy counts any more, and the next number is `no`, also for a reader of the rows
  * alone. */
 WEIR_CHECKED enum weir_status weir_pg_copy_reset(struct weir_connection *connection,
                                                  int64_t *no, struct weir_error *error);

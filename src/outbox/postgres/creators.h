@@ -4,8 +4,8 @@
  * A role that may create in a schema can make operators and functions there, and
  * sessions that have the schema in their path may call these in place of the built-in
  * ones, with their own rights. Our functions do not (postgres/producer.c); the sessions
- * of applications, of whoever migrates and of the library do. So nobody should have
- * this right but the owner of the tables.
+ * of applications, of migrations and of the library do. So only the owner of
+ * the tables should have this right.
  *
  * Not counted are superusers, the owner of the schema and the owner of the tables, and
  * their members.

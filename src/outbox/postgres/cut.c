@@ -87,8 +87,10 @@ static const struct weir_sql SQL_BEGIN = {
     .text = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
 };
 
-/* Fails (22012) when the transaction has an id. Somebody who gives up durable commits
- * for speed must not lose cuts whose messages were delivered. */
+/*
+ * Fails (22012) when the transaction has an id. An application that gives up durable
+ * commits for speed must not lose cuts whose messages were delivered.
+ */
 static const struct weir_sql SQL_CHECK = {
     .name = "check cut",
     .text = "SELECT 1 / CASE WHEN pg_current_xact_id_if_assigned() IS NULL"
@@ -104,7 +106,7 @@ static const struct weir_sql SQL_LOCK = {
 };
 _Static_assert(WEIR_LOCK_CUT == 1, "as in SQL_LOCK");
 
-/* After the lock, so that it sees the cut of whoever held it. With {1} only if that is
+/* After the lock, so that it sees the cut of its former holder. With {1} only if that is
  * still the newest: the number of the new one is then known without another look. */
 const struct weir_sql weir_pg_sql_recheck = {
     .name = "recheck cut",
@@ -121,7 +123,7 @@ const struct weir_sql weir_pg_sql_hi = {
             " coalesce(pg_sequence_last_value('{q}_log_id'), 0)::text, true)",
 };
 
-/* Not before it is sure that there will be a cut: it would cost everybody an id. */
+/* Not before it is sure that there will be a cut: it would cost every process an id. */
 static const struct weir_sql SQL_OWN = {
     .name = "cut own",
     .text = "SELECT CASE WHEN current_setting('weir.cut')::boolean"
@@ -242,8 +244,8 @@ static bool is_passing(enum weir_status status)
 
 /*
  * The cut after the one that the first look found may have been under way already. The
- * one after that began later than this call, whoever made it: it sees what this call
- * has to see.
+ * one after that began later than this call, whichever process made it: it sees what this
+ * call has to see.
  */
 enum weir_status weir_pg_cut_catch_up(struct weir_connection *connection,
                                       const char *channel, int64_t *newest,

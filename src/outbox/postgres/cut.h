@@ -2,7 +2,7 @@
  * cut.h - the ticks of the log's order on PostgreSQL.
  *
  * Ids are taken before commit, so the order of ids is not the order of commits, and
- * nobody can say of an id that everything before it is there. A *cut* records what is
+ * it is not known of an id that everything before it is there. A *cut* records what is
  * committed at one moment: a snapshot and two readings of the sequence of ids. Cuts are
  * numbered 1, 2, 3, ...; cut 0 sees nothing. The messages of cut n are those that cut n
  * sees and cut n - 1 does not.
@@ -14,7 +14,7 @@
  *
  * Pace     At most one cut in WEIR_CUT_INTERVAL_US, over all processes: tens of
  *          thousands of tiny cuts are slow to read.
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  */
 #ifndef WEIR_OUTBOX_POSTGRES_CUT_H
 #define WEIR_OUTBOX_POSTGRES_CUT_H
@@ -51,7 +51,7 @@ WEIR_CHECKED enum weir_status weir_pg_cut_probe(struct weir_connection *connecti
                                                 struct weir_error *error);
 
 /*
- * Make a cut if it is still needed once all others who cut are done, and if none was
+ * Make a cut if it is still needed once all other cuts are done, and if none was
  * made just now; *made says whether. One round trip. It is durable before this returns.
  * Notifies `channel`, unless that is NULL. WEIR_INVALID: the connection is in a
  * transaction. Any failure leaves either no cut or a good one, so it may be repeated.
@@ -62,7 +62,7 @@ WEIR_CHECKED enum weir_status weir_pg_cut_make(struct weir_connection *connectio
 
 /*
  * Everything committed before the call is in a cut afterwards: ours, or one that
- * somebody else has made meanwhile. *newest gets the number of the newest. Waits where
+ * another process has made meanwhile. *newest gets the number of the newest. Waits where
  * a cut would come too early, so the caller needs no timer to come back; when the
  * worker is cancelled meanwhile, or others are faster again and again, it ends with
  * what there is.

@@ -1,7 +1,7 @@
 /*
  * lag.c - how much waits, on PostgreSQL.
  *
- * Where a position's rows can be is told by its mark (postgres/lag_statements.c):
+ * Where a position's rows can be is given by its mark (postgres/lag_statements.c):
  * behind it, or late. Many late rows lie side by side, as those of one large
  * transaction; then the mark is moved back before them, and they are rows like all
  * others. The log has no index by partition, so rows are looked at one by one, from the
@@ -10,13 +10,13 @@
  * have to be found out by counting:
  *
  *   sample   of a long stretch a few ids in each of SAMPLE_COUNT equal parts are looked
- *            at first. When they say that more wait than are counted, nobody counts:
- *            see is_surely_more().
+ *            at first. When they say that more wait than are counted, there is no
+ *            count: see is_surely_more().
  *   pieces   how many ids there are to look at follows from the segments that have rows.
  *
  * Then the answer is what the sample says, and marked as an estimate; but for the
  * positions close to the end, which are counted all the same: a subscription that has
- * caught up is told exactly beside one that never moves.
+ * caught up is counted exactly beside one that never moves.
  *
  * Each statement reads the positions anew, at its own moment. What is counted is
  * counted by one statement; the others only decide what to ask for.
@@ -612,7 +612,7 @@ enum weir_status weir_pg_lag(const struct weir_outbox_log *self,
     for (size_t i = 0; i < tally->count && status == WEIR_OK; i++) {
         struct weir_lag lag = lag_of(&tally->entries[i]);
 
-        /* An estimate of none is told too: there may be some. */
+        /* An estimate of none is reported too: there may be some. */
         if (lag.waiting > 0 || lag.estimate)
             visit(state, &lag);
     }

@@ -15,7 +15,7 @@
  * index (id), the others, the *late* ones, by index (xid, id). Both hold for every mark
  * before `lo` too, so one mark serves many positions.
  *
- * How the planner is kept on the indexes, though nobody analyzes the leaves: limits
+ * How the planner is kept on the indexes, though the leaves have no statistics: limits
  * stand in sub-selects, so that it does not know them and takes them for small;
  * otherwise it would rather read and sort all of the log. A statement that is taken for
  * large is compiled first, which takes longer than it does: so `pos` counts to a
@@ -228,9 +228,9 @@ const struct weir_sql weir_pg_sql_lag_aside_alone = {
  * that there is no more. After {8} strips no further one is begun when {9} microseconds
  * are over. {7} is more than a strip can have.
  *
- * Each such position is told once more, with none: that is how the caller knows that it
- * was counted. The last column says whether there is more; one row of nobody, which
- * comes last, says so of what was not looked at.
+ * Each such position is returned once more, with none: that is how the caller knows that
+ * it was counted. The last column says whether there is more; one row without a position,
+ * which comes last, says so of what was not looked at.
  */
 const struct weir_sql weir_pg_sql_lag_count = {
     .name = "lag count",
@@ -250,7 +250,7 @@ const struct weir_sql weir_pg_sql_lag_count = {
 /* ---- guessing ---------------------------------------------------------------------- */
 
 /*
- * What can be told without the log: how many ids lie behind each position and what is
+ * What is known without the log: how many ids lie behind each position and what is
  * set aside of its partition, shared evenly among the partitions of its queue. Too many
  * if other queues have some.
  */

@@ -16,8 +16,8 @@
 #define PG_MARKS_FROM WEIR_LEASE_MARKS_FROM(PG_INCARNATION)
 
 /*
- * By the primary key, in its order. A row that somebody else holds for the moment (who
- * takes it, or whose last ack is under way) is passed over. Repeating takes others.
+ * By the primary key, in its order. A row that another process holds for the moment (it
+ * takes the lease, or its last ack is under way) is skipped. Repeating takes others.
  */
 static const struct weir_sql SQL_TAKE = {
     .name = "take leases",
@@ -77,9 +77,9 @@ static const struct weir_sql SQL_CONFIRM = {
 };
 
 /*
- * Also when it has run out and nobody has taken it yet: it ended well. Crashes stay:
- * whoever has not delivered the head cannot say that it is harmless. Repeating finds
- * nothing.
+ * Also when it has expired and no process has taken it yet: it ended well. Crashes stay:
+ * a process that has not delivered the head cannot say that it is harmless. Repeating
+ * finds nothing.
  */
 static const struct weir_sql SQL_RELEASE = {
     .name = "release leases",

@@ -41,7 +41,7 @@ static const char WRITABLE[] =
 
 /*
  * The locks are read while the statement runs, and so after its snapshot was taken,
- * which has the rows: whoever's row says that it has a lock had it by then.
+ * which has the rows: a process whose row says that it has a lock had it by then.
  */
 static const struct weir_sql SQL_PEERS = {
     .name = "look at members",

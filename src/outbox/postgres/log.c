@@ -8,9 +8,9 @@
  *   postgres/sweep.c    what all have passed is removed
  *
  * A message has a transaction id and a message id, taken in that order and before
- * commit. Neither is the order of commits. The order that everybody reads in is (cut,
- * id): cuts follow each other as snapshots do, so whoever began after another had
- * committed comes later, and a transaction that takes an hour delays nobody but itself.
+ * commit. Neither is the order of commits. The order in which all readers read is (cut,
+ * id): cuts follow each other as snapshots do, so a transaction that began after
+ * another had committed comes later, and one that takes an hour delays only itself.
  *
  * The log has eight leaves by (id >> segment_bits) & 7. They are emptied by TRUNCATE,
  * which is not for older snapshots: every statement that reads rows has a snapshot of
@@ -37,8 +37,10 @@ static const struct weir_sql SQL_NEWEST = {
     .text = "SELECT no FROM {p}_cut ORDER BY no DESC LIMIT 1",
 };
 
-/* Not transactional and without dead rows. Whoever has said that he watches takes only
- * that back, and whoever watches beside him says so again soon. */
+/*
+ * Not transactional and without dead rows. A reader that has announced that it watches
+ * takes back only its own announcement, and another watching reader repeats its own soon.
+ */
 static const struct weir_sql SQL_WATCH = {
     .name = "watch",
     .text = "SELECT setval('{q}_asleep', {now})",
@@ -77,8 +79,8 @@ static enum weir_status pg_say_watching(const struct weir_outbox_log *self,
 
 /*
  * "Now" is behind the newest cut there is: no cut may be made in this transaction.
- * Whoever wants it to be behind what is committed calls advance() before the
- * transaction begins.
+ * A caller that needs it to be behind what is committed calls advance() before
+ * the transaction begins.
  */
 static enum weir_status pg_start(const struct weir_outbox_log *self,
                                  struct weir_connection *connection, int64_t queue_id,

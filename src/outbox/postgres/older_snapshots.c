@@ -18,7 +18,8 @@
 
 /*
  * xmin has 32 bits; what is missing is that of the next transaction, or its neighbour.
- * Who may not see what kind another user's session is takes it for a client.
+ * A role without the right to see the kind of another user's session takes it for a
+ * client.
  */
 static const struct weir_sql SQL_LOOK = {
     .name = "look for older snapshots",
@@ -47,7 +48,9 @@ find(const struct weir_pg_older_snapshot *list, size_t count, int64_t process,
     return NULL;
 }
 
-/* Who was known stays as old as it was; who is not told any more is forgotten. */
+/*
+ * A known session stays as old as it was; one that is not listed any more is forgotten.
+ */
 static void take_rows(struct weir_pg_older_snapshots *self,
                       const struct weir_pg_older_snapshot *seen, size_t count,
                       int64_t now_ns)

@@ -9,7 +9,7 @@
  *   copy commits      first look: older snapshots of this copy      later looks: is one
  *                     left?
  *   ------|-----------------|-------------------------------------|------------------>
- *                           who comes from here on sees the copy
+ *                           sessions from here on see the copy
  *
  * What counts is `backend_xmin` of client backends and walsenders of this database.
  * Transaction ids, prepared transactions and slots read nothing again, and do not
@@ -56,8 +56,10 @@ struct weir_pg_wait {
     int64_t since_ns; /* of that look */
 };
 
-/* Look who is there. Outside of any transaction, in which the server would repeat its
- * first answer. */
+/*
+ * Look which sessions are there. Outside of any transaction, in which the server would
+ * repeat its first answer.
+ */
 WEIR_CHECKED enum weir_status
 weir_pg_older_snapshots_look(struct weir_pg_older_snapshots *self,
                              struct weir_connection *connection, int64_t now_ns,

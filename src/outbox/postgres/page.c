@@ -13,7 +13,7 @@
  * cut short would count as the end of its range.
  *
  * Limits stand in sub-selects, so that the planner does not know them and takes them
- * for small: told to expect a thousand rows of a table without statistics, it would
+ * for small: expecting a thousand rows of a table without statistics, it would
  * rather read and sort a whole range than follow the index.
  *
  * Snapshots are parameters, as text, turned into values once per statement. They do not

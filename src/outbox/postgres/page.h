@@ -10,7 +10,7 @@
  * between a copy and the emptying of its leaf (postgres/sweep.h), in both, and is given
  * once.
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  */
 #ifndef WEIR_OUTBOX_POSTGRES_PAGE_H
 #define WEIR_OUTBOX_POSTGRES_PAGE_H

@@ -5,7 +5,7 @@
  * json call it. A payload without a type, as in a literal, is text.
  *
  * Headers without a type are text, too, in functions of their own: as jsonb, which
- * keeps the last value of a name, nobody could tell that a name was there twice.
+ * keeps the last value of a name, it could not be seen that a name was there twice.
  * PostgreSQL finds them as follows:
  *
  *   5 arguments, of unknown type, text, varchar   (..., type text, headers text)
@@ -112,7 +112,7 @@ static const char REFUSE_TEXT[] = CREATE
     "        shown || ' must begin and end with a letter or digit';\n" END;
 
 /*
- * What is no text is kept as its JSON, as whoever reads them would (headers.h). jsonb
+ * What is no text is kept as its JSON, as readers do (headers.h). jsonb
  * has each name once, and what was given as text was looked at before. chr(123) and
  * chr(125) are the braces.
  */
@@ -211,7 +211,7 @@ static const char ROOM[] = CREATE
     "    PERFORM set_config(setting, read_us || '/' || stamp || '/' || backlog + 1,\n"
     "        false);\n" END;
 
-/* Meta and queue by their keys. Whether somebody sleeps: postgres/append.c. */
+/* Meta and queue by their keys. Whether a reader sleeps: postgres/append.c. */
 static const char ENQUEUE[] = CREATE
     "@.{p}_enqueue(queue text, key text, payload bytea,\n"
     "    type text DEFAULT 'message', headers jsonb DEFAULT NULL) RETURNS text\n"
@@ -309,7 +309,9 @@ static const char ENQUEUE[] = CREATE
     "    RETURN @.{p}_enqueue(queue, key, convert_to(" text                              \
     ", 'UTF8'), type, headers);\n" END
 
-/* Headers as a text. A text that is no object is told by the function that is called. */
+/*
+ * Headers as a text. A text that is no object is refused by the function that is called.
+ */
 #define ENQUEUE_TEXTS(type)                                                              \
     CREATE                                                                               \
     "@.{p}_enqueue(queue text, key text, payload " type ",\n"                            \
@@ -337,8 +339,10 @@ static const char ENQUEUE[] = CREATE
     "headers::text);\n" END
 
 #define REVOKE(function) "REVOKE ALL ON FUNCTION " function " FROM PUBLIC"
-/* Anybody may execute those that run with the rights of their caller, also where
- * functions are made for nobody by default. */
+/*
+ * Every role may execute those that run with the rights of their caller, also where
+ * functions are made without such a right by default.
+ */
 #define GRANT_TEXTS(type)                                                                \
     "GRANT EXECUTE ON FUNCTION {p}_enqueue(text, text, " type ", text, text),"           \
     " {p}_enqueue(text, text, " type ", information_schema.character_data) TO PUBLIC"

@@ -141,8 +141,8 @@ static enum weir_status make_pids(const struct weir_heap *heap,
 }
 
 /*
- * A statement outside of a transaction is at READ COMMITTED on our sessions. Behind a
- * pooler the session is anybody's, and at another level its snapshot could be older
+ * A statement outside of a transaction is at READ COMMITTED on our sessions. Behind
+ * a pooler the session is shared, and at another level its snapshot could be older
  * than its locks; there the level goes with a transaction: its own, or the one that is
  * open (seek.c).
  */

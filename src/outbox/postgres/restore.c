@@ -6,8 +6,8 @@
  *       What none sees was committed after the newest, and comes as one cut behind it:
  *       in a dump there is nothing that is not committed.
  *   I2  Afterwards the log is empty, and the only cut is one of this cluster, with the
- *       number behind all that were given. Nobody finds a row in the log of a cut up to
- *       that one.
+ *       number behind all that were given. No reader finds a row in the log of a cut
+ *       up to that one.
  *   I3  The identity is written last, in the same transaction.
  *   I4  Where there is a hole, a row gets the first of the cuts that are there. What
  *       was of the cut before it may then come again, and nothing is left out.
@@ -23,14 +23,14 @@
  * the beginning of the new one.
  *
  * The baseline is a cut in a transaction that has its number already, which
- * postgres/cut.c forbids. Here it does no harm: the log is locked against everybody
- * before `hi` is read, so no row with an id up to it is still to come, and nobody looks
- * for late ones.
+ * postgres/cut.c forbids. Here it does no harm: the log is locked exclusively before
+ * `hi` is read, so no row with an id up to it is still to come, and no reader looks for
+ * late ones.
  *
- * Order of locks. Sweep, subscribe, cut, then the tables, as everybody takes them;
- * waiting for the log waits for the producers, who want none of these. Whoever has come
- * past the check of the identity, because it asked just before, finds its statement
- * waiting, and sees what we leave.
+ * Order of locks. Sweep, subscribe, cut, then the tables, in the order of all
+ * transactions; waiting for the log waits for the producers, which need none of these. A
+ * process that has passed the check of the identity, because it asked just before, finds
+ * its statement waiting, and sees what we leave.
  */
 #include "outbox/postgres/restore.h"
 
@@ -151,9 +151,9 @@ static const struct weir_sql SQL_PLACE = {
 
 /*
  * Ids go on behind all that were given. A dump has the sequence; data that were copied
- * without it would give them again, and whoever keeps a receipt would be misled.
- * Outside of the transaction, and harmless without the rest. Likewise nobody watches
- * closely yet: whoever commits rings.
+ * without it would give them again, and the holder of a receipt would be misled.
+ * Outside of the transaction, and harmless without the rest. Likewise no reader watches
+ * yet: every commit notifies.
  */
 static const struct weir_sql SQL_MEND_SEQUENCES = {
     .name = "mend sequences",
@@ -190,8 +190,8 @@ static const struct weir_sql SQL_BASELINE = {
     .parameters = "i",
 };
 
-/* They are void; but whoever takes one over from somebody else's hands would take its
- * owner for dead, and its first message for the reason. */
+/* They are void; but a process that takes one over would take its owner
+ * for dead, and its first message for the reason. */
 static const struct weir_sql SQL_FREE_LEASES = {
     .name = "free leases",
     .text = "UPDATE {p}_lease SET owner = NULL, until_us = 0 WHERE owner IS NOT NULL",

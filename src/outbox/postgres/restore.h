@@ -3,9 +3,9 @@
  *
  * On PostgreSQL the log's order is made of transaction ids, which mean nothing in
  * another cluster. So the tables know where they were made (log.h), and elsewhere
- * nobody enqueues or delivers. Whether a copy is to deliver only an operator can say: a
- * staging system must not send production's backlog once more. When it is said, the
- * order of all messages there are is written down in numbers that hold anywhere, and
+ * no process can enqueue or deliver. Whether a copy is to deliver only an operator can
+ * say: a staging system must not send production's backlog once more. When it is said,
+ * the order of all messages there are is written down in numbers that hold anywhere, and
  * new ones follow behind them:
  *
  *   before   log   [ cut 5 | cut 6 | cut 7 | committed, in no cut ]      transaction
@@ -29,10 +29,10 @@
  *   positions   that are missing begin at the removed place of their queue, and count
  *               from 0; others may be older than they were, so that messages come again
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  * Failure  As the database does. All of it is one transaction, so there is nothing or
  *          all of it, and it may be repeated; a second time finds nothing to do.
- *          WEIR_LOCKED: somebody still uses the tables. WEIR_SCHEMA: the dump has a
+ *          WEIR_LOCKED: a session still uses the tables. WEIR_SCHEMA: the dump has a
  *          hole, nothing was changed. WEIR_CONSTRAINT: a cut is missing that messages
  *          need, nothing was changed.
  */

@@ -66,7 +66,7 @@
 /* Statements name them with their schema: the session that runs them may look elsewhere
  * first.
  *
- * Sequences of identity columns belong to their tables in every respect, and nobody
+ * Sequences of identity columns belong to their tables in every respect, and no role
  * needs a right on them. `private`: it has messages. */
 #define TABLES                                                                           \
     "SELECT c.oid, home.name || '.' || quote_ident(c.relname) AS name,"                  \
@@ -92,7 +92,7 @@
 
 /* ---- the roles, and whose everything is -------------------------------------------- */
 
-/* A new role has what everybody has. */
+/* A new role has what PUBLIC has. */
 #define MAY(privilege)                                                                   \
     "has_schema_privilege(CASE WHEN r.oid IS NULL THEN 'public' ELSE r.name END,"        \
     " home.oid, '" privilege "')"
@@ -187,8 +187,10 @@
     "SELECT r.part, o.kind, o.name, a.privilege_type, NULL::name"                        \
     "  FROM object o, aclexplode(o.acl) a, role r WHERE" HAS
 
-/* Who has the same right on the whole table loses it, and those on its columns with it:
- * so these count as missing. */
+/*
+ * A role with the same right on the whole table loses it, and those on its columns with
+ * it: so these count as missing.
+ */
 #define HAD_COLUMNS                                                                      \
     "SELECT r.part, o.kind, o.name, a.privilege_type, t.attname FROM object o"           \
     "  JOIN pg_attribute t ON t.attrelid = o.oid AND o.kind = 'TABLE',"                  \

@@ -11,9 +11,9 @@
  *   I6  A queue's `removals` changes in each copy, and so before a row of it is
  *       missing: a leased partition that was asked about after the copy had passed what
  *       the copy takes for passed.
- *   I7  Who sees the number of a copy sees what was copied, and the positions by which
- *       the rest was passed. So a dump whose newest copy is n has nothing to miss from
- *       a leaf that was emptied by a copy up to n.
+ *   I7  A session that sees the number of a copy sees what was copied, and the positions
+ *       by which the rest was passed. So a dump whose newest copy is n has nothing to
+ *       miss from a leaf that was emptied by a copy up to n.
  *
  * I3 is what I7 needs, and more than "every row is passed or aside by now": a row that
  *    came after
@@ -64,13 +64,14 @@ enum {
     LOCK_TEXT_SIZE = 96,
     LOOKS_MAX = 25, /* for snapshots that last no longer than a statement */
 };
-#define OLDER_SNAPSHOT_BRIEF_NS WEIR_SECONDS(1) /* who is there for longer stays */
+#define OLDER_SNAPSHOT_BRIEF_NS WEIR_SECONDS(1) /* older ones stay */
 
 /*
  * Held to the end of the transaction, whatever becomes of the process. Also, for that
- * long, the planner is told what it cannot know, since nobody analyses the leaves: a
- * row finds its line by hashing (a loop over all lines for each of a million rows takes
- * minutes), and compiling statements takes a second where they need a millisecond.
+ * long, the planner is given settings that it cannot know, since the leaves have no
+ * statistics: a row finds its line by hashing (a loop over all lines for each of a
+ * million rows takes minutes), and compiling statements takes a second where they need a
+ * millisecond.
  */
 static const struct weir_sql SQL_TRY_LOCK = {
     .name = "try lock",
@@ -164,7 +165,7 @@ static enum weir_status try_lock(struct weir_pg_step *self, int64_t which, bool 
     return status;
 }
 
-/* Begin a transaction that nobody else sweeps in. Without *had there is none. */
+/* Begin a transaction with the right to sweep alone. Without *had there is none. */
 static enum weir_status begin_alone(struct weir_pg_step *self, bool *had)
 {
     enum weir_status status = weir_connection_begin_own(self->connection, self->error);

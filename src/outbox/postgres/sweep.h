@@ -29,15 +29,15 @@
  *           next round.
  *
  * Until a leaf is emptied a row may stand in the log and aside, under the same (cut,
- * id). Readers make it one (postgres/page.h); so does the sweep: what has been copied
- * is told by that key, never by "up to id x", since ids are taken before commit and a
+ * id). Readers make it one (postgres/page.h); so does the sweep: what has been copied is
+ * recognised by that key, never by "up to id x", since ids are taken before commit and a
  * row below x may come late.
  *
  * How much is copied. Where no more than one row in WEIR_SWEEP_KEPT_PART is needed, it
  * is copied at once. More is copied only from a leaf that stood for limits->stood_ns,
  * or that ids are about to come round to, and never from one without a row to remove: a
  * subscription that lags for a moment costs no second write, and one that stands still
- * keeps nobody's log. More than WEIR_SWEEP_COPY_ROWS rows or WEIR_SWEEP_COPY_BYTES are
+ * does not keep the log. More than WEIR_SWEEP_COPY_ROWS rows or WEIR_SWEEP_COPY_BYTES are
  * copied in parts, a transaction each; the last one, which judges the whole leaf, is
  * the copy that gets a number.
  *
@@ -53,9 +53,9 @@
  *          sweep.truncated: for tests, between the steps and the statements of a step.
  * Threads  Any; two processes never sweep at once: the second finds nothing to do.
  * Failure  As the database does. Every step is one transaction and may be repeated
- *          after any failure; nothing that somebody has not passed is ever lost. A step
- *          that fails is left for the next round: the others of this round do not wait
- *          for it.
+ *          after any failure; nothing that a subscription has not passed is ever lost. A
+ *          step that fails is left for the next round: the others of this round do not
+ *          wait for it.
  */
 #ifndef WEIR_OUTBOX_POSTGRES_SWEEP_H
 #define WEIR_OUTBOX_POSTGRES_SWEEP_H
@@ -86,7 +86,7 @@ struct weir_sweep_limits {
 
 /*
  * The slot `sweep` of weir_log_ops: one step, on a connection of its own. report->more
- * until the round is complete; also false when somebody else is sweeping.
+ * until the round is complete; also false when another process is sweeping.
  */
 WEIR_CHECKED enum weir_status weir_pg_sweep(const struct weir_outbox_log *self,
                                             struct weir_db *db,

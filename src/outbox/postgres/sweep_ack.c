@@ -11,8 +11,8 @@
  * takes its row along; under its lock the second then finds rows that stand nowhere
  * else, and stays (I5).
  *
- * Cuts. Nothing is copied: a leaf of cuts that are all older than every row in the log
- * is needed by nobody. But a dump that does not see that leaves were emptied would look
+ * Cuts. Nothing is copied: a leaf of cuts that are all older than every row in the
+ * log is not needed. But a dump that does not see that leaves were emptied would look
  * for these cuts, so the judgement is a copy like the others, with a number and the
  * wait.
  */

@@ -163,7 +163,7 @@ static const struct weir_sql SQL_NOTE_EMPTY[] = WEIR_PG_EIGHT(
     " WHERE leaf = {1} AND emptied_cut < newest.no AND NOT EXISTS (SELECT FROM leaf)");
 
 /* Rows in no cut, and rows that are not to be removed; stops at {2} of them. One scan
- * of the leaf, no lock that anybody minds. */
+ * of the leaf, no lock that blocks another session. */
 static const struct weir_sql SQL_JUDGE[] = WEIR_PG_EIGHT(
     "judge leaf", "ii", LOG_LEAF,
     ")," SNAPSHOTS " SELECT count(*) FILTER (WHERE NOT in_a_cut), count(*) FROM"
@@ -198,7 +198,7 @@ static const struct weir_sql SQL_COUNT[] =
 
 /*
  * Of the rows behind id {3}, up to {4} of them or {5} bytes: those that a cut sees and
- * that are not passed go aside. Told are the last id, 0 if there was none, and how many
+ * that are not passed go aside. It returns the last id, 0 if there was none, and how many
  * were copied. Repeated, it copies nothing twice: the key is (cut, id).
  */
 #define RANGE                                                                            \
@@ -335,8 +335,8 @@ static int64_t kept_max(const struct weir_pg_step *self, const struct look *look
     return look->filling && most > WEIR_SWEEP_KEPT_BUSY ? WEIR_SWEEP_KEPT_BUSY : most;
 }
 
-/* Is it worth while to copy? Nobody looks again at once at a leaf of which all is
- * needed. */
+/* Is it worth while to copy? A leaf of which all is needed is not looked at again
+ * at once. */
 static enum weir_status judge(struct weir_pg_step *self, const struct look *look,
                               enum verdict *verdict)
 {

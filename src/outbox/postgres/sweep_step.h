@@ -4,7 +4,7 @@
  * Two things are kept between steps: where the parts of a copy have come to
  * (state->cursor), and what is waited for (state->pg).
  *
- * Threads  The sweep's. Not for anybody but sweep_*_pg.c.
+ * Threads  The sweep's. Only for sweep*.c.
  */
 #ifndef WEIR_OUTBOX_POSTGRES_SWEEP_STEP_H
 #define WEIR_OUTBOX_POSTGRES_SWEEP_STEP_H
@@ -22,7 +22,7 @@ struct weir_pg_step {
     uint32_t leaf;     /* of its table */
     char name[WEIR_PG_LEAF_NAME_SIZE];
     struct weir_pg_wait *wait; /* of this leaf */
-    bool yielded;              /* somebody else is sweeping */
+    bool yielded;              /* another process is sweeping */
     bool again;                /* the same step has more to do */
     struct weir_error *error;
 };
@@ -37,7 +37,9 @@ WEIR_CHECKED enum weir_status weir_pg_sweep_aside(struct weir_pg_step *self);
 WEIR_CHECKED enum weir_status weir_pg_sweep_acks(struct weir_pg_step *self);
 WEIR_CHECKED enum weir_status weir_pg_sweep_cuts(struct weir_pg_step *self);
 
-/* A transaction in which nobody else sweeps; nothing happens if that cannot be had. */
+/*
+ * A transaction in which no other process sweeps; nothing happens if that cannot be had.
+ */
 WEIR_CHECKED enum weir_status weir_pg_step_alone(struct weir_pg_step *self,
                                                  weir_pg_step_fn work, void *argument);
 
@@ -47,8 +49,8 @@ WEIR_CHECKED enum weir_status weir_pg_step_copy(struct weir_pg_step *self,
 
 /*
  * Does no snapshot hold up this copy (postgres/older_snapshots.h)? Looks again for a
- * moment, as long as none is older than that. The first look is the one that decides
- * who is waited for.
+ * moment, as long as none is older than that. The first look decides which sessions
+ * are waited for.
  */
 WEIR_CHECKED enum weir_status weir_pg_step_wait(struct weir_pg_step *self,
                                                 const struct weir_pg_copy *copy,

@@ -255,7 +255,7 @@ static enum weir_status claim_maria(struct weir_connection *connection, int64_t 
     return status;
 }
 
-/* One writer at a time: a claim would be a commit more, and who counts twice does no
+/* One writer at a time: a claim would be a commit more, and counting twice does no
  * harm. */
 static enum weir_status claim_sqlite(struct weir_connection *connection, int64_t queue_id,
                                      int64_t age_us, bool *mine, struct weir_error *error)
@@ -336,8 +336,8 @@ enum weir_status weir_backlog_publish(struct weir_outbox *outbox,
 
 /*
  * On another connection. On SQLite nothing is published while the producer's
- * transaction may have the write lock. Whatever goes wrong is told by false: there are
- * other ways.
+ * transaction may have the write lock. Whatever goes wrong is reported as false: there
+ * are other ways.
  */
 static bool count_apart(struct weir_outbox *outbox, struct weir_connection *theirs,
                         const char *queue, int64_t queue_id, struct weir_backlog *out)

@@ -3,7 +3,7 @@
  *
  * A process asks for its queues and subscriptions whenever it starts, and nearly always
  * they are there: so it looks first, and only then makes them, in the knowledge that
- * others may be making the same. Whoever comes second finds what the first has made.
+ * others may be making the same. The second one finds what the first has made.
  *
  * Subscribing takes a lock shared, removing a queue and the sweep take it alone: what a
  * subscription starts with is not removed under its hands, and no subscription is made
@@ -40,8 +40,8 @@ static const struct weir_sql SQL_FIND_QUEUE = {
 /*
  * MariaDB: a producer holds the entry of the name until its transaction ends: a current
  * read, by the unique index, which has all of it, so that neither the row nor a gap is
- * locked. Who marks or removes the queue wants it alone, for a second, since others
- * that look the queue up wait behind it; the transaction is repeated.
+ * locked. A transaction that marks or removes the queue needs it alone, for a second,
+ * since others that look the queue up wait behind it; the transaction is repeated.
  */
 #define BY_NAME "SELECT id FROM {p}_queue FORCE INDEX (name) WHERE name = {1} "
 static const struct weir_sql SQL_HOLD_NAME_MARIA = {
@@ -561,7 +561,7 @@ enum weir_status weir_catalog_subscribe(const struct weir_outbox_log *log,
     enum weir_status status = look_for_subscription(connection, &self, error);
 
     if (status == WEIR_NO_ROW) {
-        /* Now: behind everything that is committed, also what nobody has made readable
+        /* Now: behind everything that is committed, also what is not readable
          * yet. */
         status = start == WEIR_START_NOW
                      ? weir_log_catch_up(log, connection, &head, error)
@@ -663,7 +663,7 @@ static const struct weir_sql SQL_REMOVE[] = {
 
 enum { REMOVE_COUNT = COUNT_OF(SQL_REMOVE) };
 
-/* A queue that nobody has subscribed to keeps its messages for whoever comes. Looks
+/* A queue without a subscription keeps its messages for future ones. Looks
  * through the log until it finds one: no index has the partition, and queues are seldom
  * removed. */
 #define KEPT_IN(messages)                                                                \

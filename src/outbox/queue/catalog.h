@@ -1,7 +1,7 @@
 /*
  * catalog.h - the queues and subscriptions of a database.
  *
- * Threads  Whoever holds the connection. Functions that change something are
+ * Threads  The holder of the connection. Functions that change something are
  *          transactions of their own.
  */
 #ifndef WEIR_OUTBOX_QUEUE_CATALOG_H
@@ -22,7 +22,7 @@ struct weir_queue_row {
     int64_t backlog_max;
     uint32_t attempts_max; /* 0: no limit */
     int64_t retention_us;  /* of dead letters; 0: for ever */
-    int64_t retain_us;     /* what everybody has passed; 0: not at all */
+    int64_t retain_us;     /* what every subscription has passed; 0: not at all */
     bool going;            /* it is being removed (queue_removal.h) */
 };
 
@@ -53,8 +53,8 @@ WEIR_CHECKED enum weir_status weir_catalog_find_queue(struct weir_connection *co
                                                       struct weir_error *error);
 
 /*
- * The same for a producer: what it is told is true now, whatever its transaction's
- * snapshot, or will be found out by whoever removes the queue. WEIR_BUSY: the queue is
+ * The same for a producer: what it gets is true now, whatever its transaction's
+ * snapshot, or will be found out by the removal of the queue. WEIR_BUSY: the queue is
  * being removed.
  */
 WEIR_CHECKED enum weir_status
@@ -70,7 +70,7 @@ WEIR_CHECKED enum weir_status weir_catalog_subscribe(
     enum weir_start start, int64_t *out, struct weir_error *error);
 
 /* Inside the caller's transaction, up to its end: the lock that subscribing takes
- * shared, alone. Nobody subscribes, removes or sweeps meanwhile. */
+ * shared, alone. No process subscribes, removes or sweeps meanwhile. */
 WEIR_CHECKED enum weir_status weir_catalog_lock_alone(struct weir_connection *connection,
                                                       struct weir_error *error);
 

@@ -1,22 +1,22 @@
 /*
  * queue_removal.c - see queue_removal.h.
  *
- * Who may still write under the number of a queue that is marked?
+ * Which transactions may still write under the number of a queue that is marked?
  *
- *   SQLite      Whoever remembers it. The mark was the only write transaction there
+ *   SQLite      Processes that remember it. The mark was the only write transaction there
  *               was, and a transaction with an older snapshot cannot write any more.
  *   PostgreSQL  Also a transaction whose snapshot is older than the mark: it looks the
  *               queue up and finds it unmarked. One that has no transaction id yet is
- *               in no list but that of the locks, where each transaction has its
- *               virtual id, for everybody to see. So all that are open now must have
- *               ended; then nobody can find the old row, and a second later nobody
- *               remembers it; and then those that are open again, since they may have
- *               remembered.
+ *               in no list but that of the locks, where each transaction
+ *               has its virtual id, visible to all. So all that are open now must have
+ *               ended; then no transaction can find the old row, and a second later
+ *               no process remembers it; and then those that are open again, since they
+ *               may have remembered.
  *   MariaDB     Lists of transactions are for privileged users. There the look in the
  *               enqueue is a current read that holds the name until the transaction
- *               ends (catalog.c); who marks or removes the queue has it alone when all
- *               who have looked have ended, whatever their snapshot. What others have
- *               appended from memory is seen by a dirty read.
+ *               ends (catalog.c); a transaction that marks or removes the queue has it
+ *               alone when all that have looked have ended, whatever their snapshot. What
+ *               others have appended from memory is seen by a dirty read.
  */
 #include "outbox/queue/queue_removal.h"
 
@@ -59,7 +59,7 @@ static const struct weir_sql SQL_OPEN_PG = {
 };
 
 /* What is appended and not moved yet: with what is not committed (a dirty read), and
- * without what anybody has locked. Both read the whole table, which is small. */
+ * without locked rows. Both read the whole table, which is small. */
 #define OF_QUEUE " FROM {p}_incoming WHERE pid BETWEEN {1} * 64 AND {1} * 64 + 63"
 static const struct weir_sql SQL_DIRTY_MARIA = {
     .name = "all that is appended",

@@ -3,19 +3,19 @@
  *
  * A producer looks a queue up, remembers its number for a second (registry.h), appends
  * under that number and commits whenever it likes. If the queue were gone by then, the
- * commit would succeed and nobody would ever get the message. So a queue is removed in
+ * commit would succeed and the message would never be delivered. So a queue is removed in
  * three steps:
  *
  *   mark      "being removed" and until when, committed: producers are refused with
  *             WEIR_BUSY
- *   wait      until nobody can have the number any more, and all who have used it have
- *             ended
+ *   wait      until no process can have the number any more, and all transactions that
+ *             have used it have ended
  *   remove    count once more what waits, and remove; or take the mark back
  *
  * The mark ends by itself, by the database's clock: a process that dies in between
  * leaves a queue that can be used again, or removed again, half a minute later.
  *
- * Threads  Whoever holds the connection. Blocks for a second, and up to
+ * Threads  The holder of the connection. Blocks for a second, and up to
  *          WEIR_REMOVAL_WAIT_NS when transactions are open.
  */
 #ifndef WEIR_OUTBOX_QUEUE_QUEUE_REMOVAL_H

@@ -4,8 +4,8 @@
  * An enqueue needs the id and the number of partitions of its queue. Asking the
  * database each time would double its statements; remembering for ever would send
  * messages to a queue that was removed meanwhile. So an entry counts for
- * WEIR_REGISTRY_AGE_NS and is then asked for again, on the connection of whoever needs
- * it.
+ * WEIR_REGISTRY_AGE_NS and is then asked for again, on the connection of the
+ * caller.
  *
  * Threads  Any thread.
  */
@@ -32,7 +32,7 @@ struct weir_registry {
 };
 
 /* How much this process has enqueued into a queue. Lives as long as the registry, also
- * when the queue is gone; the count is anybody's. */
+ * when the queue is gone; the count is shared. */
 struct weir_queue_counter {
     struct weir_list link;
     _Atomic uint64_t enqueued;
@@ -62,14 +62,14 @@ struct weir_queue_counter *
 weir_registry_next_counter(struct weir_registry *self,
                            const struct weir_queue_counter *after);
 
-/* This is how it was at `asked_ns` (weir_clock_now_ns(), before the statement): who
- * removes a queue counts on its age. Without memory nothing is remembered, which does
+/* This is how it was at `asked_ns` (weir_clock_now_ns(), before the statement): the
+ * removal of a queue relies on its age. Without memory nothing is remembered, which does
  * no harm. */
 void weir_registry_put(struct weir_registry *self, const char *name,
                        const struct weir_queue_row *row, int64_t asked_ns);
 void weir_registry_forget(struct weir_registry *self, const char *name);
 
-/* An outbox is told of a queue once: WEIR_EXISTS names both numbers of partitions. */
+/* A queue is added to an outbox once: WEIR_EXISTS names both numbers of partitions. */
 WEIR_CHECKED enum weir_status weir_registry_declare(struct weir_registry *self,
                                                     const char *name, int32_t partitions,
                                                     struct weir_error *error);

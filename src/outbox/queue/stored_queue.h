@@ -3,8 +3,8 @@
  *
  * Other programs can write to the table of queues. A number of partitions of 0 would be
  * divided by, one above the limit or an id that is too large would send messages to
- * another queue. So whoever reads a row checks it, and goes no further with one that is
- * out of range.
+ * another queue. So every reader of a row checks it, and goes no further with one that
+ * is out of range.
  *
  * Failure  WEIR_SCHEMA, of class STOP: only an operator can correct the row. The text
  *          names queue, column, value and limit.

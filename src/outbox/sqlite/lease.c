@@ -167,7 +167,7 @@ static enum weir_status check(struct weir_lease_renewal *self,
     return status;
 }
 
-/* Nobody else can renew it until the transaction ends. */
+/* No other process can renew it until the transaction ends. */
 static enum weir_status confirm(struct weir_connection *connection, int64_t owner,
                                 const struct weir_lease *lease, int64_t duration_us,
                                 bool *ours, struct weir_error *error)

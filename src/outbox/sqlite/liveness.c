@@ -5,9 +5,10 @@
  *
  * The lock is that of an open file, not of a process: it ends with the last descriptor,
  * two outboxes of one process do not share it, and closing another descriptor does not
- * lose it. The file is never removed: who had it open would lock one that nobody else
- * sees. When somebody else removes it, that is noticed, as the loss of the session.
- * SQLite's own files are not touched: closing one of them would drop its locks.
+ * lose it. The file is never removed: a process that had it open would lock one that no
+ * other process sees. When another program removes it, that is noticed, as the loss of
+ * the session. SQLite's own files are not touched: closing one of them would drop its
+ * locks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +61,7 @@ static enum weir_status fail(const struct weir_liveness *self, const char *what,
                           strerror_r(number, why, sizeof why));
 }
 
-/* Who may use the database may use it, as with SQLite's own files. */
+/* Users of the database may use it, as with SQLite's own files. */
 static enum weir_status open_file(struct weir_liveness *self, struct weir_error *error)
 {
     struct stat database = {.st_mode = WEIR_PERMISSIONS_OWNER};
@@ -115,7 +116,7 @@ static bool is_held(struct weir_liveness *self)
            ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
 }
 
-/* What cannot be told is no death. */
+/* What is unknown is no death. */
 static bool holds(struct weir_liveness *self, struct weir_rows *rows, int64_t number)
 {
     struct flock byte = byte_at(number);

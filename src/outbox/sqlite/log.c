@@ -98,8 +98,8 @@ static void fill_in(const struct weir_log_entry *entry, struct weir_value *value
 }
 
 /*
- * Nobody else can have taken an id in between, so the last one tells all of them;
- * asking for it cannot fail, so there is no row that is there although its append
+ * No other transaction can have taken an id in between, so the last one gives all of
+ * them; asking for it cannot fail, so there is no row that is there although its append
  * failed.
  */
 static void learn_ids(sqlite3 *handle, struct weir_log_entry *entries, size_t count)
@@ -321,8 +321,8 @@ static enum weir_status read_page(struct weir_connection *connection,
     return status;
 }
 
-/* Nothing is there. If all up to the head was swept, the page ends at the head: who
- * stood in front of it would look again at once, and for ever. What was not there after
+/* Nothing is there. If all up to the head was swept, the page ends at the head: a reader
+ * in front of it would look again at once, and for ever. What was not there after
  * the head was read is not in front of it. */
 static enum weir_status pass_what_was_swept(struct weir_connection *connection,
                                             struct weir_page *page,

@@ -2,7 +2,8 @@
  * sweep.c - the sweep on SQLite: by id, then the pages that are free, then the log of
  * SQLite itself.
  *
- * A transaction that writes keeps all others from writing, so that nobody can subscribe.
+ * A transaction that writes keeps all others from writing, so that no process can
+ * subscribe.
  */
 #include "db/db.h"
 #include "db/sqlite/checkpoint.h"
@@ -26,7 +27,7 @@ static const struct weir_sql SQL_SET_ASIDE = {
 
 static const struct weir_sweep_statements STATEMENTS = {.set_aside = &SQL_SET_ASIDE};
 
-/* Whoever is in the way of a checkpoint leads to one itself, or we do the next time. */
+/* A connection in the way of a checkpoint makes one itself, or we do the next time. */
 static enum weir_status checkpoint(struct weir_db *db, struct weir_connection *writer,
                                    struct weir_error *error)
 {
@@ -54,7 +55,7 @@ static enum weir_status checkpoint_if_due(struct weir_db *db,
     return checkpoint(db, connection, error);
 }
 
-/* Whoever writes meanwhile goes first; the next round tries again. */
+/* Other writers go first; the next round tries again. */
 static enum weir_status give_back(struct weir_connection *connection, bool *more,
                                   struct weir_error *error)
 {

@@ -1,13 +1,13 @@
 /*
  * seek.c - see seek.h.
  *
- * Everything is found by reading the log as those who deliver do (log.h): in its order,
+ * Everything is found by reading the log as a dispatcher does (log.h): in its order,
  * of some partitions, a message that stands in two places once.
  *
  *   I1  for each partition low <= position, target <= high, and `between` is the number
  *       of messages of the partition behind `low` up to `high`
  *   I2  a move is stored only if nothing behind `low` was removed: the oldest place is
- *       read under the lock that whoever removes must have
+ *       read under the lock that every removal must have
  */
 #include "outbox/subscription/seek.h"
 
@@ -59,7 +59,9 @@ static struct weir_log_position earlier(struct weir_log_position a,
 
 /* ---- reading the log --------------------------------------------------------------- */
 
-/* Told of each message of the partitions; `stop` ends the reading before the next one. */
+/*
+ * Called for each message of the partitions; `stop` ends the reading before the next one.
+ */
 struct reading {
     struct seek_call *seek_call;
     enum weir_status (*visit)(struct reading *self, struct part *part,
@@ -92,7 +94,7 @@ static enum weir_status give(void *state, const struct weir_log_row *row,
     return part == NULL || self->stop ? WEIR_OK : self->visit(self, part, row);
 }
 
-/* Behind `from`, up to `to` or until it is told to stop. */
+/* Behind `from`, up to `to` or until it is asked to stop. */
 static enum weir_status read_log(struct reading *self, struct weir_log_position from,
                                  struct weir_log_position to, struct weir_error *error)
 {

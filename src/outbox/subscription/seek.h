@@ -19,7 +19,7 @@
  * move back (`replay_to`), and the call of a message up to it adds a header
  * (weir/subscription.h).
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  */
 #ifndef WEIR_OUTBOX_SUBSCRIPTION_SEEK_H
 #define WEIR_OUTBOX_SUBSCRIPTION_SEEK_H

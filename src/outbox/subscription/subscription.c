@@ -3,10 +3,10 @@
  * weir/subscription.h.
  *
  * A subscription is removed by deleting its leases first: the row of a lease is what
- * every ack, mark and renewal compares with, so whoever still delivers is refused from
- * then on. Positions on PostgreSQL stay where they are, in a table that is never
- * vacuumed; the rotation carries forward only what belongs to a subscription. Numbers
- * of subscriptions are never used again.
+ * every ack, mark and renewal compares with, so a process that still delivers is refused
+ * from then on. Positions on PostgreSQL stay where they are, in a table that is never
+ * vacuumed; the rotation carries forward only what belongs to a subscription. Numbers of
+ * subscriptions are never used again.
  */
 #include "outbox/subscription/subscription.h"
 

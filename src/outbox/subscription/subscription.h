@@ -6,7 +6,7 @@
  * nothing meanwhile, no second operator is at it, and no owner moves a position: an ack
  * that waits for a lease row finds another epoch in it, or no row, and is refused.
  *
- * Threads  Whoever holds the connection.
+ * Threads  The holder of the connection.
  */
 #ifndef WEIR_OUTBOX_SUBSCRIPTION_SUBSCRIPTION_H
 #define WEIR_OUTBOX_SUBSCRIPTION_SUBSCRIPTION_H
