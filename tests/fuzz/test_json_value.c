@@ -2,7 +2,7 @@
  * Is it JSON? A result of a worker, which is put into a larger JSON text if it is.
  */
 #include "base/buf.h"
-#include "base/json_value.h"
+#include "base/json_read.h"
 #include "execution/flow/composition.h"
 #include "fuzz.h"
 #include "weir/heap.h"

@@ -5,7 +5,7 @@
 
 #include "base/codec/base64.h"
 #include "base/json.h"
-#include "base/json_value.h"
+#include "base/json_read.h"
 #include "base/utf8.h"
 
 void weir_composition_init(struct weir_composition *self, const struct weir_heap *heap,

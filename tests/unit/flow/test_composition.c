@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/json_value.h"
+#include "base/json_read.h"
 #include "kit/test.h"
 #include "weir/heap.h"
 
