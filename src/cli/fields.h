@@ -9,7 +9,7 @@
  *   other      ABSENT
  *
  * A field that is there twice counts as the last one says. \u0000 becomes U+FFFD, as
- * does half of a UTF-16 pair (outbox/headers.h, whose reader this is).
+ * does half of a UTF-16 pair.
  *
  * Memory   Texts are in the caller's arena.
  */

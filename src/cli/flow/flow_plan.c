@@ -10,13 +10,12 @@
 #include <string.h>
 
 #include "base/count.h"
+#include "base/json_read.h"
 #include "base/md5.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/execution/execution_words.h"
-#include "cli/flow/json_walk.h"
 #include "execution/draft.h"
-#include "outbox/headers.h"
 #include "weir/heap.h"
 
 enum {
@@ -24,6 +23,7 @@ enum {
     LIST_SIZE_MAX = 64 << 20,
     FIELDS_MAX = 40,
     WORD_SIZE = 32,
+    DEPTH_MAX = 33,
 };
 
 struct edge {
@@ -37,12 +37,6 @@ struct join {
     struct weir_plan_end to;
     struct weir_flow_join join;
     size_t line; /* 0: none */
-};
-
-/* An object that is being read. */
-struct object {
-    struct weir_headers fields;
-    struct weir_str *values; /* of each field, as it is written */
 };
 
 void weir_flow_plan_init(struct weir_flow_plan *self, const struct weir_command *command,
@@ -182,27 +176,21 @@ static const char *const EDGE_FIELDS[] = {"from", "to", "pass_data"};
 static const char *const JOIN_FIELDS[] = {"to", "join", "cancel_remaining"};
 static const char *const LIST_FIELDS[] = {"members", "edges", "joins"};
 
-static bool is_null(struct weir_str value)
-{
-    return value.size > 0 && value.data[0] == 'n';
-}
-
 /* The field of this name; NULL: it is not there, or null. */
-static const char *find_field(const struct object *object, const char *name,
+static const char *find_field(const struct weir_json_object *object, const char *name,
                               struct weir_str *value)
 {
-    for (size_t i = object->fields.count; i-- > 0;) {
-        if (strcmp(object->fields.list[i].name, name) != 0)
-            continue;
-        if (value != NULL)
-            *value = object->values[i];
-        return is_null(object->values[i]) ? NULL : object->fields.list[i].value;
-    }
-    return NULL;
+    const struct weir_json_member *member = weir_json_find(object, name);
+
+    if (member == NULL)
+        return NULL;
+    if (value != NULL)
+        *value = member->value;
+    return weir_json_kind(member->value) != WEIR_JSON_NULL ? member->text : NULL;
 }
 
-static int take_flag(const struct weir_flow_plan *self, const struct object *object,
-                     const char *name, bool *out)
+static int take_flag(const struct weir_flow_plan *self,
+                     const struct weir_json_object *object, const char *name, bool *out)
 {
     const char *text = find_field(object, name, NULL);
 
@@ -224,16 +212,17 @@ static int tell_unknown(const struct weir_flow_plan *self, const char *field,
     return weir_command_misuse(self->command, "unknown field '%.64s'", field);
 }
 
-static int check_fields(const struct weir_flow_plan *self, const struct object *object,
-                        const char *const *names, size_t count)
+static int check_fields(const struct weir_flow_plan *self,
+                        const struct weir_json_object *object, const char *const *names,
+                        size_t count)
 {
-    for (size_t i = 0; i < object->fields.count; i++) {
+    for (size_t i = 0; i < object->count; i++) {
         size_t at = 0;
 
-        while (at < count && strcmp(names[at], object->fields.list[i].name) != 0)
+        while (at < count && strcmp(names[at], object->members[i].name) != 0)
             at++;
         if (at == count)
-            return tell_unknown(self, object->fields.list[i].name, names, count);
+            return tell_unknown(self, object->members[i].name, names, count);
     }
     return WEIR_EXIT_DONE;
 }
@@ -255,7 +244,7 @@ static bool may_repeat(int id)
 }
 
 static int check_member_fields(const struct weir_flow_plan *self,
-                               const struct object *object)
+                               const struct weir_json_object *object)
 {
     char words[FIELDS_MAX][WORD_SIZE];
     const char *names[FIELDS_MAX];
@@ -272,7 +261,8 @@ static int check_member_fields(const struct weir_flow_plan *self,
     return check_fields(self, object, names, count);
 }
 
-static int take_options(const struct weir_flow_plan *self, const struct object *object,
+static int take_options(const struct weir_flow_plan *self,
+                        const struct weir_json_object *object,
                         struct weir_drafting *drafting)
 {
     int code = WEIR_EXIT_DONE;
@@ -291,12 +281,12 @@ static int take_options(const struct weir_flow_plan *self, const struct object *
 }
 
 /* A list of texts, one option for each; or one text. */
-static int take_list(struct weir_flow_plan *self, const struct object *object,
+static int take_list(struct weir_flow_plan *self, const struct weir_json_object *object,
                      const char *field, struct weir_drafting *drafting, int id)
 {
     struct weir_str list = {NULL, 0};
     struct weir_json_walk walk;
-    struct weir_str value;
+    struct weir_json_item item;
     const char *text = find_field(object, field, &list);
     int code = WEIR_EXIT_DONE;
 
@@ -306,8 +296,8 @@ static int take_list(struct weir_flow_plan *self, const struct object *object,
         return weir_command_misuse(self->command, "%s is '%.64s', must be a list", field,
                                    text);
     weir_json_walk_begin(&walk, list);
-    while (code == WEIR_EXIT_DONE && weir_json_walk_next(&walk, &value)) {
-        text = weir_json_value_text(value, &self->arena);
+    while (code == WEIR_EXIT_DONE && weir_json_walk_next(&walk, &item)) {
+        text = weir_json_keep_text(item.value, &self->arena);
         code = text == NULL ? out_of_memory(self)
                             : weir_drafting_take(drafting, self->command, id, text);
     }
@@ -315,13 +305,13 @@ static int take_list(struct weir_flow_plan *self, const struct object *object,
 }
 
 static int read_object(struct weir_flow_plan *self, struct weir_str json,
-                       struct object *out);
+                       struct weir_json_object *out);
 
-static int take_tags(struct weir_flow_plan *self, const struct object *object,
+static int take_tags(struct weir_flow_plan *self, const struct weir_json_object *object,
                      struct weir_drafting *drafting)
 {
     struct weir_str json = {NULL, 0};
-    struct object tags;
+    struct weir_json_object tags;
     const char *text = find_field(object, "tags", &json);
     int code;
 
@@ -332,21 +322,21 @@ static int take_tags(struct weir_flow_plan *self, const struct object *object,
             self->command,
             "tags is '%.64s', must be an object: {\"tenant.plan\": \"gold\"}", text);
     code = read_object(self, json, &tags);
-    if (code == WEIR_EXIT_DONE && tags.fields.count > WEIR_TAGS_MAX)
+    if (code == WEIR_EXIT_DONE && tags.count > WEIR_TAGS_MAX)
         return weir_command_misuse(self->command, "more than %d tags", WEIR_TAGS_MAX);
-    for (size_t i = 0; i < tags.fields.count && code == WEIR_EXIT_DONE; i++)
-        drafting->tags[drafting->draft.tag_count++] = (struct weir_tag){
-            .key = tags.fields.list[i].name, .value = tags.fields.list[i].value};
+    for (size_t i = 0; i < tags.count && code == WEIR_EXIT_DONE; i++)
+        drafting->tags[drafting->draft.tag_count++] =
+            (struct weir_tag){.key = tags.members[i].name, .value = tags.members[i].text};
     return code;
 }
 
 /* "after" is a list of names, or one text with commas, which is what becomes of it. */
-static int take_after(struct weir_flow_plan *self, const struct object *object,
+static int take_after(struct weir_flow_plan *self, const struct weir_json_object *object,
                       const char **out)
 {
     struct weir_str json = {NULL, 0};
     struct weir_json_walk walk;
-    struct weir_str value;
+    struct weir_json_item item;
     struct weir_buf joined;
 
     *out = find_field(object, "after", &json);
@@ -354,8 +344,8 @@ static int take_after(struct weir_flow_plan *self, const struct object *object,
         return WEIR_EXIT_DONE;
     weir_buf_init(&joined, weir_heap_system(), LIST_SIZE_MAX);
     weir_json_walk_begin(&walk, json);
-    while (weir_json_walk_next(&walk, &value)) {
-        const char *word = weir_json_value_text(value, &self->arena);
+    while (weir_json_walk_next(&walk, &item)) {
+        const char *word = weir_json_keep_text(item.value, &self->arena);
 
         if (joined.size > 0)
             weir_buf_append_text(&joined, ",");
@@ -367,7 +357,7 @@ static int take_after(struct weir_flow_plan *self, const struct object *object,
     return WEIR_EXIT_DONE;
 }
 
-static int read_draft(struct weir_flow_plan *self, const struct object *object,
+static int read_draft(struct weir_flow_plan *self, const struct weir_json_object *object,
                       struct weir_drafting *drafting)
 {
     const char *id = find_field(object, "id", NULL);
@@ -391,7 +381,7 @@ static int read_draft(struct weir_flow_plan *self, const struct object *object,
                : code;
 }
 
-static int read_member(struct weir_flow_plan *self, const struct object *object)
+static int read_member(struct weir_flow_plan *self, const struct weir_json_object *object)
 {
     struct weir_drafting *drafting = weir_arena_alloc(&self->arena, sizeof *drafting);
     struct weir_plan_ties ties = {.name = find_field(object, "name", NULL),
@@ -415,7 +405,7 @@ static int read_member(struct weir_flow_plan *self, const struct object *object)
 
 /* ---- JSON: edges, joins, lists of them --------------------------------------------- */
 
-static int read_edge(struct weir_flow_plan *self, const struct object *object)
+static int read_edge(struct weir_flow_plan *self, const struct weir_json_object *object)
 {
     const char *from = find_field(object, "from", NULL);
     struct weir_plan_end to = {.word = find_field(object, "to", NULL)};
@@ -431,7 +421,7 @@ static int read_edge(struct weir_flow_plan *self, const struct object *object)
                                   : code;
 }
 
-static int read_join(struct weir_flow_plan *self, const struct object *object)
+static int read_join(struct weir_flow_plan *self, const struct weir_json_object *object)
 {
     struct weir_plan_end to = {.word = find_field(object, "to", NULL)};
     bool cancel_remaining = false;
@@ -447,14 +437,15 @@ static int read_join(struct weir_flow_plan *self, const struct object *object)
                : code;
 }
 
-typedef int (*read_fn)(struct weir_flow_plan *self, const struct object *object);
+typedef int (*read_fn)(struct weir_flow_plan *self,
+                       const struct weir_json_object *object);
 
-static int read_list(struct weir_flow_plan *self, const struct object *object,
+static int read_list(struct weir_flow_plan *self, const struct weir_json_object *object,
                      const char *name, read_fn read)
 {
     struct weir_str json = {NULL, 0};
     struct weir_json_walk walk;
-    struct weir_str value;
+    struct weir_json_item item;
     const char *text = find_field(object, name, &json);
     int code = WEIR_EXIT_DONE;
 
@@ -464,13 +455,13 @@ static int read_list(struct weir_flow_plan *self, const struct object *object,
     if (text == NULL)
         return WEIR_EXIT_DONE;
     weir_json_walk_begin(&walk, json);
-    for (size_t number = 1; code == WEIR_EXIT_DONE && weir_json_walk_next(&walk, &value);
+    for (size_t number = 1; code == WEIR_EXIT_DONE && weir_json_walk_next(&walk, &item);
          number++) {
-        struct object item;
+        struct weir_json_object part;
 
-        code = read_object(self, value, &item);
+        code = read_object(self, item.value, &part);
         if (code == WEIR_EXIT_DONE)
-            code = read(self, &item);
+            code = read(self, &part);
         if (code != WEIR_EXIT_DONE && self->line == 0)
             weir_command_note(self->command, "that was number %zu of \"%s\"", number,
                               name);
@@ -478,7 +469,7 @@ static int read_list(struct weir_flow_plan *self, const struct object *object,
     return code;
 }
 
-static int read_lists(struct weir_flow_plan *self, const struct object *object)
+static int read_lists(struct weir_flow_plan *self, const struct weir_json_object *object)
 {
     int code = check_fields(self, object, LIST_FIELDS, COUNT_OF(LIST_FIELDS));
 
@@ -491,48 +482,40 @@ static int read_lists(struct weir_flow_plan *self, const struct object *object)
 
 /* ---- JSON -------------------------------------------------------------------------- */
 
-/* The words of the reader are about headers; what it found wrong comes behind them. */
-static int refuse(const struct weir_flow_plan *self, const struct weir_error *error)
-{
-    const char *colon = strstr(error->text, ": ");
+static const struct weir_json_rules RULES = {
+    .depth_max = DEPTH_MAX,
+    .object = true,
+    .allowed = WEIR_JSON_REPEATED_NAMES | WEIR_JSON_LONE_SURROGATES,
+};
 
-    return weir_command_misuse(self->command, "no JSON object: %s",
-                               colon != NULL ? colon + 2 : "it is not UTF-8");
+static int refuse(const struct weir_flow_plan *self, const struct weir_json_fault *fault)
+{
+    if (fault->not_utf8)
+        return weir_command_misuse(self->command, "no JSON object: it is not UTF-8");
+    return weir_command_misuse(self->command, "no JSON object: %s at byte %zu",
+                               fault->why, fault->at);
 }
 
 static int read_object(struct weir_flow_plan *self, struct weir_str json,
-                       struct object *out)
+                       struct weir_json_object *out)
 {
-    struct weir_error error = {0};
-    struct weir_json_walk walk;
-    struct weir_str value;
-    size_t size, count;
-    void *memory;
+    struct weir_json_fault fault;
+    enum weir_status status =
+        weir_json_read_object(json, &RULES, &self->arena, out, &fault);
 
-    *out = (struct object){.values = NULL};
-    if (weir_headers_measure(json, &size, &count, &error) != WEIR_OK)
-        return refuse(self, &error);
-    if (count == 0)
-        return WEIR_EXIT_DONE;
-    memory = weir_arena_alloc(&self->arena, size);
-    out->values = weir_arena_alloc(&self->arena, count * sizeof *out->values);
-    if (memory == NULL || out->values == NULL)
-        return out_of_memory(self);
-    out->fields = weir_headers_place(json, memory, count);
-    weir_json_walk_begin(&walk, json);
-    for (size_t i = 0; i < count && weir_json_walk_next(&walk, &value); i++)
-        out->values[i] = value;
-    return WEIR_EXIT_DONE;
+    if (status == WEIR_INVALID)
+        return refuse(self, &fault);
+    return status == WEIR_OK ? WEIR_EXIT_DONE : out_of_memory(self);
 }
 
-static bool has_field(const struct object *object, const char *name)
+static bool has_field(const struct weir_json_object *object, const char *name)
 {
     return find_field(object, name, NULL) != NULL;
 }
 
 static int read_any(struct weir_flow_plan *self, struct weir_str json)
 {
-    struct object object;
+    struct weir_json_object object;
     int code = read_object(self, json, &object);
 
     if (code != WEIR_EXIT_DONE)
@@ -586,9 +569,7 @@ static int read_lines(struct weir_flow_plan *self, struct weir_str text)
 /* One object over all lines, if it is one. */
 int weir_flow_plan_read(struct weir_flow_plan *self, struct weir_str text)
 {
-    size_t size, count;
-
-    if (text.size > 0 && weir_headers_measure(text, &size, &count, NULL) == WEIR_OK)
+    if (weir_json_check(text, &RULES, NULL) == WEIR_OK)
         return read_any(self, text);
     return read_lines(self, text);
 }
