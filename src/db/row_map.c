@@ -115,10 +115,12 @@ static struct weir_str read_view(struct weir_rows *rows, size_t number,
 {
     bool or_none = kind == WEIR_COLUMN_TEXT_OR_NONE || kind == WEIR_COLUMN_BYTES_OR_NONE;
     bool text = kind == WEIR_COLUMN_TEXT || kind == WEIR_COLUMN_TEXT_OR_NONE;
+    struct weir_str view;
 
     if (or_none && weir_rows_is_null(rows, number))
         return (struct weir_str){NULL, 0};
-    return text ? weir_rows_text(rows, number) : weir_rows_bytes(rows, number);
+    view = text ? weir_rows_text(rows, number) : weir_rows_bytes(rows, number);
+    return view.data != NULL ? view : (struct weir_str){"", 0}; /* empty is not null */
 }
 
 static enum weir_status read_column(struct weir_rows *rows, size_t number,

@@ -8,8 +8,10 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/heap.h"
 #include "base/no_memory.h"
+#include "db/query.h"
 #include "outbox/lease/failure_detector.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
@@ -19,6 +21,8 @@
 /* Rows that are looked at for a queue that has few messages among many of others, and
  * for how long. */
 enum { LOOK_MOST = 20000000, LOOK_MOST_US = 3000000, KEPT_LOOK_MOST = 3000000 };
+
+enum { TEXTS_SIZE_MAX = 16 * 1024 * 1024 }; /* of one row */
 
 /* Small tables, read as a whole; open dead letters by their index. */
 static const struct weir_sql SQL_QUEUES = {
@@ -225,45 +229,66 @@ struct queue {
     char name[];      /* with a zero */
 };
 
+/* The order of SQL_QUEUES. */
+struct queue_columns {
+    int64_t id;
+    int64_t now_us;
+    struct weir_str name;
+    struct weir_queue_info info;
+};
+static const struct weir_column QUEUE[] = {
+    COLUMN(struct queue_columns, id, INTEGER),
+    COLUMN(struct queue_columns, name, TEXT),
+    COLUMN(struct queue_columns, info.partitions, INTEGER),
+    COLUMN(struct queue_columns, info.paused, BOOLEAN),
+    COLUMN(struct queue_columns, info.backlog_max, INTEGER),
+    COLUMN(struct queue_columns, info.subscriptions, INTEGER),
+    COLUMN(struct queue_columns, info.aside, INTEGER),
+    COLUMN(struct queue_columns, info.dead_letters, INTEGER),
+    COLUMN(struct queue_columns, now_us, INTEGER),
+    COLUMN_ENUM(struct queue_columns, info.unread, INT32_MAX),
+    COLUMN(struct queue_columns, info.attempts_max, INTEGER),
+    COLUMN(struct queue_columns, info.dead_letter_retention_us, INTEGER),
+    COLUMN(struct queue_columns, info.retain_us, INTEGER),
+    COLUMN(struct queue_columns, info.whole_from_us, INTEGER),
+};
+
+struct collecting {
+    const struct weir_heap *heap;
+    struct weir_list *queues;
+};
+
+static enum weir_status collect_queue(void *state, struct weir_rows *rows,
+                                      struct weir_error *error)
+{
+    const struct collecting *self = state;
+    struct queue_columns row = {.id = 0};
+    enum weir_status status = weir_row_read(rows, COLUMNS(QUEUE), &row, error);
+    struct queue *queue;
+
+    if (status != WEIR_OK)
+        return status;
+    queue = weir_heap_zalloc(self->heap, sizeof *queue + row.name.size + 1);
+    if (queue == NULL)
+        return weir_no_memory(error, "read queues");
+    memcpy(queue->name, row.name.data, row.name.size);
+    queue->id = row.id;
+    queue->now_us = row.now_us;
+    queue->info = row.info;
+    queue->info.name = queue->name;
+    weir_list_append(self->queues, &queue->link);
+    return WEIR_OK;
+}
+
 static enum weir_status collect_queues(const struct weir_outbox *outbox,
                                        struct weir_connection *connection,
                                        const char *wanted, struct weir_list *out,
                                        struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_QUEUES, VALUES(weir_text(weir_str(wanted))), &rows, error);
+    struct collecting collecting = {outbox->heap, out};
 
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        struct weir_str name = weir_rows_text(&rows, 1);
-        struct queue *queue =
-            weir_heap_zalloc(outbox->heap, sizeof *queue + name.size + 1);
-
-        if (queue == NULL) {
-            status = weir_no_memory(error, "read queues");
-            break;
-        }
-        memcpy(queue->name, name.data, name.size);
-        queue->id = weir_rows_integer(&rows, 0);
-        queue->now_us = weir_rows_integer(&rows, 8);
-        queue->info = (struct weir_queue_info){
-            .name = queue->name,
-            .partitions = (int32_t)weir_rows_integer(&rows, 2),
-            .paused = weir_rows_boolean(&rows, 3),
-            .unread = (enum weir_unread)weir_rows_integer(&rows, 9),
-            .backlog_max = weir_rows_integer(&rows, 4),
-            .subscriptions = (uint32_t)weir_rows_integer(&rows, 5),
-            .aside = weir_rows_integer(&rows, 6),
-            .dead_letters = weir_rows_integer(&rows, 7),
-            .attempts_max = (uint32_t)weir_rows_integer(&rows, 10),
-            .dead_letter_retention_us = weir_rows_integer(&rows, 11),
-            .retain_us = weir_rows_integer(&rows, 12),
-            .whole_from_us = weir_rows_integer(&rows, 13),
-        };
-        weir_list_append(out, &queue->link);
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_each(connection, &SQL_QUEUES, VALUES(weir_text(weir_str(wanted))),
+                           collect_queue, &collecting, error);
 }
 
 /* The subscription that has the most to do stands for the queue. */
@@ -286,17 +311,30 @@ static void sum_up(struct queue *queue, const struct lags *lags)
     }
 }
 
-static void note_kept(struct queue *queue, struct weir_rows *rows, int64_t looked_max)
-{
-    int64_t kept = weir_rows_integer(rows, 1);
-    int64_t looked_at = weir_rows_integer(rows, 3);
-    int64_t all = weir_rows_integer(rows, 4);
+struct kept {
+    int64_t looked_at; /* rows */
+    int64_t kept;
+    int64_t oldest_us;
+    int64_t looked_at_ids;
+    int64_t all_ids;
+    int64_t doubled;
+};
+static const struct weir_column KEPT_ROW[] = {
+    COLUMN(struct kept, looked_at, INTEGER), COLUMN(struct kept, kept, INTEGER),
+    COLUMN(struct kept, oldest_us, INTEGER), COLUMN(struct kept, looked_at_ids, INTEGER),
+    COLUMN(struct kept, all_ids, INTEGER),   COLUMN(struct kept, doubled, INTEGER),
+};
 
-    queue->info.oldest_age_us = age(weir_rows_integer(rows, 2), queue->now_us);
-    queue->info.waiting_is_estimate = weir_rows_integer(rows, 0) == looked_max;
-    if (queue->info.waiting_is_estimate && looked_at > 0) /* the rest is like these */
-        kept = (int64_t)((double)kept * ((double)all / (double)looked_at));
-    queue->info.waiting = kept + queue->info.aside - weir_rows_integer(rows, 5);
+static void note_kept(struct queue *queue, const struct kept *row, int64_t looked_max)
+{
+    int64_t kept = row->kept;
+
+    queue->info.oldest_age_us = age(row->oldest_us, queue->now_us);
+    queue->info.waiting_is_estimate = row->looked_at == looked_max;
+    if (queue->info.waiting_is_estimate && row->looked_at_ids > 0)
+        kept = (int64_t)((double)kept * /* the rest is like these */
+                         ((double)row->all_ids / (double)row->looked_at_ids));
+    queue->info.waiting = kept + queue->info.aside - row->doubled;
 }
 
 static enum weir_status look_at_kept(const struct weir_outbox *outbox,
@@ -304,16 +342,14 @@ static enum weir_status look_at_kept(const struct weir_outbox *outbox,
                                      struct queue *queue, int64_t row_max,
                                      struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_KEPT[outbox->log.ops->engine],
-        VALUES(weir_integer(queue->id), weir_integer(row_max)), &rows, error);
+    struct kept kept;
+    enum weir_status status =
+        weir_query_one(connection, &SQL_KEPT[outbox->log.ops->engine],
+                       VALUES(weir_integer(queue->id), weir_integer(row_max)),
+                       INTO(KEPT_ROW, &kept), error);
 
     if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK)
-        note_kept(queue, &rows, row_max);
-    weir_rows_close(&rows);
+        note_kept(queue, &kept, row_max);
     return status;
 }
 
@@ -476,37 +512,46 @@ enum weir_status weir_outbox_read_queue(struct weir_outbox *self, const char *qu
     return status;
 }
 
-/* A column as a text that ends in a zero. NULL: no memory. */
-static char *copy_text(const struct weir_heap *heap, struct weir_rows *rows,
-                       size_t column)
-{
-    struct weir_str text = weir_rows_text(rows, column);
+/* The receiver of rows, one by one; texts end in a zero. */
+struct info_visitor {
+    const struct weir_outbox *outbox;
+    struct weir_arena texts; /* of the current row */
+    const char *queue;
+    const struct lags *lags;
+    weir_queue_name_fn name;
+    weir_partition_info_fn partition;
+    weir_process_info_fn process;
+    void *state;
+};
 
-    return weir_heap_copy(heap, text.data, text.size);
+static enum weir_status show_name(void *state, struct weir_rows *rows,
+                                  struct weir_error *error)
+{
+    struct info_visitor *self = state;
+    struct weir_str name = weir_rows_text(rows, 0);
+
+    weir_arena_reset(&self->texts);
+    if (!weir_arena_keep(&self->texts, &name))
+        return weir_no_memory(error, "read queues");
+    self->name(self->state, name.data);
+    return WEIR_OK;
 }
 
 enum weir_status weir_outbox_read_queue_names(struct weir_outbox *self,
                                               weir_queue_name_fn visit, void *state,
                                               struct weir_error *error)
 {
+    struct info_visitor visitor = {.name = visit, .state = state};
     struct weir_connection *connection = NULL;
-    struct weir_rows rows = {.connection = NULL};
     enum weir_status status = weir_outbox_connect(self, &connection, error);
 
+    weir_arena_init(&visitor.texts, self->heap, TEXTS_SIZE_MAX);
     if (status == WEIR_OK)
-        status = weir_connection_query(connection, &SQL_NAMES, NO_VALUES, &rows, error);
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        char *name = copy_text(self->heap, &rows, 0);
-
-        if (name != NULL)
-            visit(state, name);
-        else
-            status = weir_no_memory(error, "read queues");
-        weir_heap_free(self->heap, name);
-    }
-    weir_rows_close(&rows);
+        status = weir_query_each(connection, &SQL_NAMES, NO_VALUES, show_name, &visitor,
+                                 error);
+    weir_arena_fini(&visitor.texts);
     weir_db_release(self->db, connection);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return status;
 }
 
 /* ---- partitions -------------------------------------------------------------------- */
@@ -521,61 +566,70 @@ static void fill_lag(struct weir_partition_info *info, const struct weir_lag *la
     info->oldest_age_us = age(lag->oldest_us, now_us);
 }
 
-static enum weir_status visit_partition(const struct weir_outbox *outbox,
-                                        const char *queue, struct weir_rows *rows,
-                                        const struct lags *lags,
-                                        weir_partition_info_fn visit, void *state,
-                                        struct weir_error *error)
+/* The order of PARTITION_COLUMNS. */
+struct partition_columns {
+    int64_t subscription_id;
+    struct weir_str subscription;
+    int64_t pid;
+    struct weir_str error;
+    int64_t retry_us;
+    int64_t until_us;
+    struct weir_str owner; /* without data: one that is gone */
+    int64_t now_us;
+    struct weir_partition_info info;
+};
+static const struct weir_column PARTITION[] = {
+    COLUMN(struct partition_columns, subscription_id, INTEGER),
+    COLUMN(struct partition_columns, subscription, TEXT),
+    COLUMN(struct partition_columns, pid, INTEGER),
+    COLUMN(struct partition_columns, info.seq, INTEGER),
+    COLUMN(struct partition_columns, info.attempts, INTEGER),
+    COLUMN(struct partition_columns, retry_us, INTEGER),
+    COLUMN(struct partition_columns, error, TEXT),
+    COLUMN(struct partition_columns, info.epoch, INTEGER),
+    COLUMN(struct partition_columns, until_us, INTEGER),
+    COLUMN(struct partition_columns, info.crashes, INTEGER),
+    COLUMN(struct partition_columns, owner, TEXT_OR_NONE),
+    COLUMN(struct partition_columns, now_us, INTEGER),
+};
+
+static enum weir_status show_partition(void *state, struct weir_rows *rows,
+                                       struct weir_error *error)
 {
-    char *subscription = copy_text(outbox->heap, rows, 1);
-    char *last_error = copy_text(outbox->heap, rows, 6);
-    char *owner = weir_rows_is_null(rows, 10) ? weir_heap_copy(outbox->heap, "?", 1)
-                                              : copy_text(outbox->heap, rows, 10);
-    int64_t pid = weir_rows_integer(rows, 2);
-    int64_t now_us = weir_rows_integer(rows, 11);
-    enum weir_status status = WEIR_OK;
+    struct info_visitor *self = state;
+    struct partition_columns row = {.pid = 0};
+    struct weir_partition_info *info = &row.info;
+    enum weir_status status = weir_row_read(rows, COLUMNS(PARTITION), &row, error);
 
-    if (subscription == NULL || last_error == NULL || owner == NULL) {
-        status = weir_no_memory(error, "read partitions");
-    } else {
-        struct weir_partition_info info = {
-            .queue = queue,
-            .subscription = subscription,
-            .partition = weir_pid_partition(pid),
-            .seq = weir_rows_integer(rows, 3),
-            .attempts = (uint32_t)weir_rows_integer(rows, 4),
-            .retry_in_us = age(now_us, weir_rows_integer(rows, 5)),
-            .last_error = last_error,
-            .owner = owner,
-            .epoch = weir_rows_integer(rows, 7),
-            .crashes = (uint32_t)weir_rows_integer(rows, 9),
-        };
-
-        if (owner[0] != '\0')
-            info.lease_left_us = age(now_us, weir_rows_integer(rows, 8));
-        fill_lag(&info, find_lag(lags, weir_rows_integer(rows, 0), pid), now_us);
-        visit(state, &info);
-    }
-    weir_heap_free(outbox->heap, subscription);
-    weir_heap_free(outbox->heap, last_error);
-    weir_heap_free(outbox->heap, owner);
-    return status;
+    weir_arena_reset(&self->texts);
+    if (status == WEIR_OK)
+        status = weir_row_keep(COLUMNS(PARTITION), &row, &self->texts, error);
+    if (status != WEIR_OK)
+        return status;
+    info->queue = self->queue;
+    info->subscription = row.subscription.data;
+    info->partition = weir_pid_partition(row.pid);
+    info->retry_in_us = age(row.now_us, row.retry_us);
+    info->last_error = row.error.data;
+    info->owner = row.owner.data != NULL ? row.owner.data : "?";
+    if (info->owner[0] != '\0')
+        info->lease_left_us = age(row.now_us, row.until_us);
+    fill_lag(info, find_lag(self->lags, row.subscription_id, row.pid), row.now_us);
+    self->partition(self->state, info);
+    return WEIR_OK;
 }
 
-static enum weir_status
-visit_partitions(const struct weir_outbox *outbox, struct weir_connection *connection,
-                 const char *queue, int64_t queue_id, const struct lags *lags,
-                 weir_partition_info_fn visit, void *state, struct weir_error *error)
+static enum weir_status show_partitions(struct info_visitor *self,
+                                        struct weir_connection *connection,
+                                        int64_t queue_id, struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, &SQL_PARTITIONS[outbox->log.ops->engine],
-                              VALUES(weir_integer(queue_id)), &rows, error);
+    enum weir_status status;
 
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        status = visit_partition(outbox, queue, &rows, lags, visit, state, error);
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    weir_arena_init(&self->texts, self->outbox->heap, TEXTS_SIZE_MAX);
+    status = weir_query_each(connection, &SQL_PARTITIONS[self->outbox->log.ops->engine],
+                             VALUES(weir_integer(queue_id)), show_partition, self, error);
+    weir_arena_fini(&self->texts);
+    return status;
 }
 
 enum weir_status weir_outbox_read_partitions(struct weir_outbox *self, const char *queue,
@@ -584,6 +638,11 @@ enum weir_status weir_outbox_read_partitions(struct weir_outbox *self, const cha
 {
     struct weir_connection *connection = NULL;
     struct lags lags = {.heap = self->heap};
+    struct info_visitor visitor = {.outbox = self,
+                                   .queue = queue,
+                                   .lags = &lags,
+                                   .partition = visit,
+                                   .state = state};
     struct weir_queue_row row;
     enum weir_status status = weir_queue_name_check("queue name", queue, error);
 
@@ -594,8 +653,7 @@ enum weir_status weir_outbox_read_partitions(struct weir_outbox *self, const cha
     if (status == WEIR_OK)
         status = read_lags(self, connection, row.id, &lags, error);
     if (status == WEIR_OK)
-        status =
-            visit_partitions(self, connection, queue, row.id, &lags, visit, state, error);
+        status = show_partitions(&visitor, connection, row.id, error);
     weir_heap_free(self->heap, lags.items);
     weir_db_release(self->db, connection);
     return status;
@@ -603,66 +661,82 @@ enum weir_status weir_outbox_read_partitions(struct weir_outbox *self, const cha
 
 /* ---- processes --------------------------------------------------------------------- */
 
-/* On SQLite a process writes its own clock: one that beats in the future is ahead. */
-static int64_t clock_off(struct weir_rows *rows, int64_t now_us)
-{
-    int64_t ahead_us = weir_rows_integer(rows, 12) - now_us;
+/* The order of SQL_PROCESSES. */
+struct process_columns {
+    struct weir_str name;
+    struct weir_str queue;
+    struct weir_str subscription;
+    struct weir_str library;
+    int64_t started_us;
+    int64_t until_us;
+    int64_t now_us;
+    int64_t heartbeat_us;
+    struct weir_process_info info;
+};
+static const struct weir_column PROCESS[] = {
+    COLUMN(struct process_columns, name, TEXT),
+    COLUMN(struct process_columns, queue, TEXT),
+    COLUMN(struct process_columns, subscription, TEXT),
+    COLUMN(struct process_columns, info.partitions, INTEGER),
+    COLUMN(struct process_columns, started_us, INTEGER),
+    COLUMN(struct process_columns, until_us, INTEGER),
+    COLUMN(struct process_columns, now_us, INTEGER),
+    COLUMN(struct process_columns, info.delivered, INTEGER),
+    COLUMN(struct process_columns, info.out_per_s, REAL),
+    COLUMN_ENUM(struct process_columns, info.alive_by, INT32_MAX),
+    COLUMN(struct process_columns, library, TEXT),
+    COLUMN(struct process_columns, info.clock_off_us, INTEGER),
+    COLUMN(struct process_columns, heartbeat_us, INTEGER),
+    COLUMN(struct process_columns, info.name_used_twice, FLAG),
+};
 
-    return ahead_us > 0 ? ahead_us : weir_rows_integer(rows, 11);
+/* On SQLite a process writes its own clock: one that beats in the future is ahead. */
+static int64_t clock_off(const struct process_columns *row)
+{
+    int64_t ahead_us = row->heartbeat_us - row->now_us;
+
+    return ahead_us > 0 ? ahead_us : row->info.clock_off_us;
 }
 
-static enum weir_status visit_process(const struct weir_outbox *outbox,
-                                      struct weir_rows *rows, weir_process_info_fn visit,
-                                      void *state, struct weir_error *error)
+static enum weir_status show_process(void *state, struct weir_rows *rows,
+                                     struct weir_error *error)
 {
-    char *name = copy_text(outbox->heap, rows, 0);
-    char *queue = copy_text(outbox->heap, rows, 1);
-    char *subscription = copy_text(outbox->heap, rows, 2);
-    char *library = copy_text(outbox->heap, rows, 10);
-    int64_t now_us = weir_rows_integer(rows, 6);
-    enum weir_status status = WEIR_OK;
+    struct info_visitor *self = state;
+    struct process_columns row = {.now_us = 0};
+    struct weir_process_info *info = &row.info;
+    enum weir_status status = weir_row_read(rows, COLUMNS(PROCESS), &row, error);
 
-    if (name == NULL || queue == NULL || subscription == NULL || library == NULL)
-        status = weir_no_memory(error, "read processes");
-    else
-        visit(state,
-              &(struct weir_process_info){
-                  .name = name,
-                  .queue = queue,
-                  .subscription = subscription,
-                  .partitions = (uint32_t)weir_rows_integer(rows, 3),
-                  .up_us = age(weir_rows_integer(rows, 4), now_us),
-                  .alive_us = age(now_us, weir_rows_integer(rows, 5)),
-                  .delivered = (uint64_t)weir_rows_integer(rows, 7),
-                  .out_per_s = weir_rows_real(rows, 8),
-                  .alive_by = (enum weir_alive_by)weir_rows_integer(rows, 9),
-                  .library = library,
-                  .library_is_older = weir_failure_detector_is_older(weir_str(library)),
-                  .clock_off_us = clock_off(rows, now_us),
-                  .name_used_twice = weir_rows_integer(rows, 13) > 0,
-              });
-    weir_heap_free(outbox->heap, name);
-    weir_heap_free(outbox->heap, queue);
-    weir_heap_free(outbox->heap, subscription);
-    weir_heap_free(outbox->heap, library);
-    return status;
+    weir_arena_reset(&self->texts);
+    if (status == WEIR_OK)
+        status = weir_row_keep(COLUMNS(PROCESS), &row, &self->texts, error);
+    if (status != WEIR_OK)
+        return status;
+    info->name = row.name.data;
+    info->queue = row.queue.data;
+    info->subscription = row.subscription.data;
+    info->up_us = age(row.started_us, row.now_us);
+    info->alive_us = age(row.now_us, row.until_us);
+    info->library = row.library.data;
+    info->library_is_older = weir_failure_detector_is_older(row.library);
+    info->clock_off_us = clock_off(&row);
+    self->process(self->state, info);
+    return WEIR_OK;
 }
 
 enum weir_status weir_outbox_read_processes(struct weir_outbox *self, const char *queue,
                                             weir_process_info_fn visit, void *state,
                                             struct weir_error *error)
 {
+    struct info_visitor visitor = {.process = visit, .state = state};
     struct weir_connection *connection = NULL;
-    struct weir_rows rows = {.connection = NULL};
     enum weir_status status = weir_outbox_connect(self, &connection, error);
 
+    weir_arena_init(&visitor.texts, self->heap, TEXTS_SIZE_MAX);
     if (status == WEIR_OK)
-        status = weir_connection_query(
-            connection, &SQL_PROCESSES,
-            VALUES(weir_text(weir_str(queue != NULL ? queue : ""))), &rows, error);
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        status = visit_process(self, &rows, visit, state, error);
-    weir_rows_close(&rows);
+        status = weir_query_each(connection, &SQL_PROCESSES,
+                                 VALUES(weir_text(weir_str(queue != NULL ? queue : ""))),
+                                 show_process, &visitor, error);
+    weir_arena_fini(&visitor.texts);
     weir_db_release(self->db, connection);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return status;
 }

@@ -8,6 +8,7 @@
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "base/noun.h"
+#include "db/query.h"
 #include "outbox/transact_nested.h"
 
 #define LOCK_LETTERS                                                                     \
@@ -82,29 +83,46 @@ static void judge(const struct decision *self, struct item *item, int64_t row_to
         item->verdict = WEIR_FENCED;
 }
 
+struct locked {
+    struct weir_letter_pick pick;
+    struct weir_str status;
+    int64_t token;
+    int64_t deadline_us;
+};
+static const struct weir_column LOCKED[] = {
+    COLUMN(struct locked, pick.id, INTEGER),
+    COLUMN(struct locked, status, TEXT),
+    COLUMN(struct locked, token, INTEGER),
+    COLUMN(struct locked, deadline_us, INTEGER),
+    COLUMN(struct locked, pick.size, INTEGER),
+    COLUMN(struct locked, pick.failed_us, INTEGER),
+};
+
 /* Rows come in the order of their ids, as the items are; the same id may be among these
  * twice. */
-static void take_row(struct decision *self, struct weir_rows *rows)
+static enum weir_status take_row(void *state, struct weir_rows *rows,
+                                 struct weir_error *error)
 {
-    int64_t id = weir_rows_integer(rows, 0);
+    struct decision *self = state;
+    struct locked row;
     bool first = true;
+    enum weir_status status = weir_row_read(rows, COLUMNS(LOCKED), &row, error);
 
-    while (self->at < self->count && self->items[self->at].id < id)
+    if (status != WEIR_OK)
+        return status;
+    while (self->at < self->count && self->items[self->at].id < row.pick.id)
         self->at++;
-    for (size_t i = self->at; i < self->count && self->items[i].id == id; i++) {
+    for (size_t i = self->at; i < self->count && self->items[i].id == row.pick.id; i++) {
         struct item *item = &self->items[i];
 
         item->found = true;
-        item->was = stored_status(weir_rows_text(rows, 1));
-        item->pick = (struct weir_letter_pick){
-            .id = id,
-            .size = weir_rows_integer(rows, 4),
-            .failed_us = weir_rows_integer(rows, 5),
-        };
-        judge(self, item, weir_rows_integer(rows, 2), weir_rows_integer(rows, 3));
+        item->was = stored_status(row.status);
+        item->pick = row.pick;
+        judge(self, item, row.token, row.deadline_us);
         item->change = item->change && first;
         first = false;
     }
+    return WEIR_OK;
 }
 
 /* ---- the transaction --------------------------------------------------------------- */
@@ -112,15 +130,8 @@ static void take_row(struct decision *self, struct weir_rows *rows)
 static enum weir_status lock(struct decision *self, struct weir_connection *connection,
                              struct weir_value ids, struct weir_error *error)
 {
-    enum weir_engine engine = weir_connection_engine(connection);
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, &SQL_LOCK[engine], &ids, 1, &rows, error);
-
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        take_row(self, &rows);
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_each(connection, &SQL_LOCK[weir_connection_engine(connection)],
+                           &ids, 1, take_row, self, error);
 }
 
 static enum weir_status lock_all(struct decision *self,

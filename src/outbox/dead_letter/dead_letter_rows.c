@@ -7,6 +7,7 @@
 
 #include "base/heap.h"
 #include "base/no_memory.h"
+#include "db/query.h"
 #include "outbox/columns.h"
 #include "outbox/headers.h"
 #include "outbox/log/log_position.h"
@@ -70,9 +71,16 @@ void weir_letter_picks_fini(struct weir_letter_picks *self)
     self->count = self->capacity = 0;
 }
 
-static enum weir_status add_pick(struct weir_letter_picks *self,
-                                 struct weir_letter_pick pick, struct weir_error *error)
+static const struct weir_column PICK[] = {
+    COLUMN(struct weir_letter_pick, id, INTEGER),
+    COLUMN(struct weir_letter_pick, size, INTEGER),
+    COLUMN(struct weir_letter_pick, failed_us, INTEGER),
+};
+
+static enum weir_status add_pick(void *state, struct weir_rows *rows,
+                                 struct weir_error *error)
 {
+    struct weir_letter_picks *self = state;
     size_t capacity = self->capacity == 0 ? PICKS_MIN : self->capacity * 2;
     struct weir_letter_pick *items;
 
@@ -83,8 +91,7 @@ static enum weir_status add_pick(struct weir_letter_picks *self,
         self->items = items;
         self->capacity = capacity;
     }
-    self->items[self->count++] = pick;
-    return WEIR_OK;
+    return weir_row_read(rows, COLUMNS(PICK), &self->items[self->count++], error);
 }
 
 enum weir_status weir_letter_picks_read(struct weir_letter_picks *self,
@@ -93,21 +100,8 @@ enum weir_status weir_letter_picks_read(struct weir_letter_picks *self,
                                         const struct weir_value *values,
                                         size_t value_count, struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, sql, values, value_count, &rows, error);
-
     self->count = 0;
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        status = add_pick(self,
-                          (struct weir_letter_pick){
-                              .id = weir_rows_integer(&rows, 0),
-                              .size = weir_rows_integer(&rows, 1),
-                              .failed_us = weir_rows_integer(&rows, 2),
-                          },
-                          error);
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_each(connection, sql, values, value_count, add_pick, self, error);
 }
 
 size_t weir_letter_picks_fitting(const struct weir_letter_picks *self, size_t from,
@@ -140,6 +134,42 @@ void weir_letters_fini(struct weir_letters *self)
     self->count = 0;
 }
 
+/* As read: views of the row. */
+struct letter_columns {
+    struct weir_dead_letter shown;
+    int64_t pid;
+    struct weir_str queue;
+    struct weir_str subscription;
+    struct weir_str uid;
+    struct weir_str key;
+    struct weir_str type;
+    struct weir_str headers;
+    struct weir_str payload; /* without data: sealed */
+    struct weir_str reason;
+    struct weir_str status;
+    struct weir_str requeued_uid;
+};
+static const struct weir_column LETTER[] = {
+    COLUMN(struct letter_columns, shown.id, INTEGER),
+    COLUMN(struct letter_columns, queue, TEXT),
+    COLUMN(struct letter_columns, subscription, TEXT),
+    COLUMN(struct letter_columns, pid, INTEGER),
+    COLUMN(struct letter_columns, shown.seq, INTEGER),
+    COLUMN(struct letter_columns, uid, BYTES),
+    COLUMN(struct letter_columns, key, TEXT_OR_NONE),
+    COLUMN(struct letter_columns, type, TEXT),
+    COLUMN(struct letter_columns, headers, TEXT_OR_NONE),
+    COLUMN(struct letter_columns, payload, BYTES_OR_NONE),
+    COLUMN(struct letter_columns, shown.created_us, INTEGER),
+    COLUMN(struct letter_columns, shown.failed_us, INTEGER),
+    COLUMN(struct letter_columns, shown.attempts, INTEGER),
+    COLUMN(struct letter_columns, reason, TEXT),
+    COLUMN(struct letter_columns, status, TEXT),
+    COLUMN(struct letter_columns, shown.deadline_us, INTEGER),
+    COLUMN(struct letter_columns, shown.completed_us, INTEGER),
+    COLUMN(struct letter_columns, requeued_uid, BYTES_OR_NONE),
+};
+
 /* A copy with a zero behind it. NULL: no memory. */
 static char *keep(struct weir_letters *self, struct weir_str text)
 {
@@ -160,16 +190,15 @@ static void copy_uid(uint8_t *out, struct weir_str uid)
 }
 
 /* Headers that cannot be read are treated as none, as for a handler. False: no memory. */
-static bool keep_headers(struct weir_letters *self, struct weir_rows *rows,
+static bool keep_headers(struct weir_letters *self, struct weir_str json,
                          struct weir_letter *letter)
 {
-    struct weir_str json = weir_rows_text(rows, 8);
     struct weir_headers headers;
     size_t size = 0;
     size_t count = 0;
     void *memory;
 
-    if (weir_rows_is_null(rows, 8))
+    if (json.data == NULL)
         return true;
     letter->headers_json = (struct weir_str){keep(self, json), json.size};
     if (letter->headers_json.data == NULL)
@@ -186,12 +215,10 @@ static bool keep_headers(struct weir_letters *self, struct weir_rows *rows,
 }
 
 /* What the row says, and what time has made of it. */
-static enum weir_status read_status(struct weir_rows *rows, int64_t now_us,
+static enum weir_status read_status(struct weir_str text, int64_t now_us,
                                     struct weir_dead_letter *letter,
                                     struct weir_error *error)
 {
-    struct weir_str text = weir_rows_text(rows, 14);
-
     for (int i = 0; i < WEIR_DEAD_LETTER_ANY; i++) {
         enum weir_dead_letter_status status = (enum weir_dead_letter_status)i;
 
@@ -209,42 +236,42 @@ static enum weir_status read_status(struct weir_rows *rows, int64_t now_us,
         (long long)letter->id, text.size < 50 ? (int)text.size : 50, text.data);
 }
 
-static enum weir_status add_letter(struct weir_letters *self, struct weir_rows *rows,
-                                   int64_t now_us, struct weir_error *error)
+struct fetching {
+    struct weir_letters *letters;
+    int64_t now_us;
+};
+
+static enum weir_status add_letter(void *state, struct weir_rows *rows,
+                                   struct weir_error *error)
 {
+    const struct fetching *fetching = state;
+    struct weir_letters *self = fetching->letters;
     struct weir_letter *letter = &self->items[self->count];
     struct weir_dead_letter *shown = &letter->shown;
-    bool sealed = weir_rows_is_null(rows, 9);
-    struct weir_str payload = weir_rows_bytes(rows, 9);
+    struct letter_columns row = {.pid = 0};
+    enum weir_status status = weir_row_read(rows, COLUMNS(LETTER), &row, error);
 
-    *letter = (struct weir_letter){.pid = weir_rows_integer(rows, 3)};
-    *shown = (struct weir_dead_letter){
-        .id = weir_rows_integer(rows, 0),
-        .queue = keep(self, weir_rows_text(rows, 1)),
-        .subscription = keep(self, weir_rows_text(rows, 2)),
-        .partition = weir_pid_partition(letter->pid),
-        .seq = weir_rows_integer(rows, 4),
-        .key = weir_rows_is_null(rows, 6) ? NULL : keep(self, weir_rows_text(rows, 6)),
-        .type = keep(self, weir_rows_text(rows, 7)),
-        .payload = sealed ? NULL : keep(self, payload),
-        .payload_size = payload.size,
-        .created_us = weir_rows_integer(rows, 10),
-        .failed_us = weir_rows_integer(rows, 11),
-        .attempts = (uint32_t)weir_rows_integer(rows, 12),
-        .reason = keep(self, weir_rows_text(rows, 13)),
-        .deadline_us = weir_rows_integer(rows, 15),
-        .completed_us = weir_rows_integer(rows, 16),
-        .requeued = !weir_rows_is_null(rows, 17),
-    };
-    copy_uid(shown->uid, weir_rows_bytes(rows, 5));
-    copy_uid(shown->requeued_uid, weir_rows_bytes(rows, 17));
+    if (status != WEIR_OK)
+        return status;
+    *letter = (struct weir_letter){.pid = row.pid, .shown = row.shown};
+    shown->queue = keep(self, row.queue);
+    shown->subscription = keep(self, row.subscription);
+    shown->partition = weir_pid_partition(row.pid);
+    shown->key = row.key.data != NULL ? keep(self, row.key) : NULL;
+    shown->type = keep(self, row.type);
+    shown->payload = row.payload.data != NULL ? keep(self, row.payload) : NULL;
+    shown->payload_size = row.payload.size;
+    shown->reason = keep(self, row.reason);
+    shown->requeued = row.requeued_uid.data != NULL;
+    copy_uid(shown->uid, row.uid);
+    copy_uid(shown->requeued_uid, row.requeued_uid);
     if (shown->queue == NULL || shown->subscription == NULL || shown->type == NULL ||
-        (shown->payload == NULL && !sealed) || shown->reason == NULL ||
-        (shown->key == NULL && !weir_rows_is_null(rows, 6)) ||
-        !keep_headers(self, rows, letter))
+        (shown->payload == NULL && row.payload.data != NULL) || shown->reason == NULL ||
+        (shown->key == NULL && row.key.data != NULL) ||
+        !keep_headers(self, row.headers, letter))
         return weir_no_memory(error, "dead letters");
     self->count++;
-    return read_status(rows, now_us, shown, error);
+    return read_status(row.status, fetching->now_us, shown, error);
 }
 
 /* One statement: of one letter, or of an array of them. */
@@ -253,14 +280,10 @@ static enum weir_status fetch(struct weir_letters *self,
                               int64_t now_us, struct weir_error *error)
 {
     const struct weir_sql *sql = self->sealed ? SQL_FETCH_SEALED : SQL_FETCH;
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &sql[weir_connection_engine(connection)], &ids, 1, &rows, error);
+    struct fetching fetching = {self, now_us};
 
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        status = add_letter(self, &rows, now_us, error);
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_each(connection, &sql[weir_connection_engine(connection)], &ids, 1,
+                           add_letter, &fetching, error);
 }
 
 /* The ids of the picks as one column. */

@@ -166,6 +166,23 @@ ENGINE_TEST(row_map, reads_a_null_as_nothing_of_its_kind)
     fixture_give(fixture, connection);
 }
 
+ENGINE_TEST(row_map, reads_an_empty_value_as_a_view_with_data)
+{
+    struct weir_connection *connection = make_things(fixture);
+    struct weir_arena arena;
+    struct thing thing = USUAL;
+
+    weir_arena_init(&arena, &fixture->heap.heap, 4096);
+    thing.note = thing.extra = (struct weir_str){"", 0};
+    put(fixture, connection, &thing);
+    check_db(get(fixture, connection, &arena, &thing), WEIR_OK);
+
+    check(thing.note.data != NULL && thing.note.size == 0);
+    check(thing.extra.data != NULL && thing.extra.size == 0);
+    weir_arena_fini(&arena);
+    fixture_give(fixture, connection);
+}
+
 ENGINE_TEST(row_map, writes_a_view_without_data_as_null)
 {
     struct weir_connection *connection = make_things(fixture);
