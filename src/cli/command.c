@@ -85,6 +85,8 @@ static const struct weir_command_option *find_option(const struct option_list *l
                                                      int value);
 static bool take_shared(const struct weir_command *self,
                         const struct weir_command_option *option);
+static int parse_options(const struct weir_command *self, int argc, char **argv,
+                         void *state);
 static void tell_unknown_option(const struct weir_command *self,
                                 const struct option_list *list, char **argv);
 static void print_options(const struct weir_command *self);
@@ -160,25 +162,13 @@ const struct weir_command *weir_command_find(const struct weir_command *group,
     return NULL;
 }
 
-/* The words before the command: shared options only. The exit code, or -1 to go on. */
-static int take_group_options(const struct weir_command *group, int argc, char **argv)
-{
-    optind = 0; /* getopt starts anew */
-    switch (weir_command_next_option(group, argc, argv)) {
-    case WEIR_OPTIONS_END:
-        return -1;
-    case WEIR_OPTIONS_HELPED:
-        return WEIR_EXIT_DONE;
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-}
-
 static int run_member(const struct weir_command *group, int argc, char **argv)
 {
     const struct weir_command *member;
-    int code = take_group_options(group, argc, argv);
+    int code;
 
+    optind = 0;                                    /* getopt starts anew */
+    code = parse_options(group, argc, argv, NULL); /* shared ones only */
     if (code >= 0)
         return code;
     if (optind >= argc)

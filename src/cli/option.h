@@ -164,6 +164,11 @@ struct weir_command_option {
 #define WEIR_AS_PARSED(T, m, type_, parse_)                                              \
     WEIR_VALUE_(T, m, PARSED, WEIR_IS_(T, m, type_)), .value.parse = (parse_)
 
+/* Likewise, for more than one member: it expects the struct. */
+#define WEIR_AS_PARSED_INTO(T, parse_)                                                   \
+    .value.type = WEIR_VALUE_PARSED, .value.owner_size = sizeof(T),                      \
+    .value.parse = (parse_)
+
 /* The option may be repeated: `array_` has room, `count_` is a size_t. */
 #define WEIR_IN_LIST(T, array_, count_, noun_)                                           \
     .list.stride = sizeof(((T *)0)->array_[0]),                                          \

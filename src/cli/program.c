@@ -5,13 +5,17 @@
 #include <getopt.h>
 #include <stddef.h>
 
-#include "base/count.h"
 #include "cli/command.h"
 
 static int run_program(const struct weir_command *self, int argc, char **argv);
 
+struct program_call {
+    bool version;
+};
+
 static const struct weir_command_option OPTIONS[] = {
-    {'V', "version", NULL, "print the version"},
+    WEIR_OPTION('V', "version", NULL, "print the version",
+                WEIR_AS_FLAG(struct program_call, version), .ends = true),
 };
 
 const struct weir_command weir_cli_program = {
@@ -31,25 +35,24 @@ const struct weir_command weir_cli_program = {
         "  weir queue add orders --partitions 8\n"
         "  weir enqueue orders --key c42 '{\"total\": 5}'\n"
         "  weir status\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
+    .reads_operands = true,
     .uses_db = true,
     .run = run_program,
 };
 
 static int run_program(const struct weir_command *self, int argc, char **argv)
 {
+    struct program_call call = {.version = false};
+    int code;
+
     optind = 0;
-    switch (weir_command_next_option(self, argc, argv)) {
-    case 'V':
+    code = weir_command_parse(self, argc, argv, &call, sizeof call);
+    if (code >= 0)
+        return code;
+    if (call.version) {
         optind = 0;
         return weir_cli_version.run(&weir_cli_version, 1, argv);
-    case WEIR_OPTIONS_HELPED:
-        return WEIR_EXIT_DONE;
-    case WEIR_OPTIONS_MISUSED:
-        return WEIR_EXIT_MISUSE;
-    default:
-        break;
     }
     if (optind >= argc)
         return weir_command_misuse(self, "no command given, try 'weir demo'");

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/count.h"
 #include "base/noun.h"
 #include "base/text.h"
 #include "cli/interrupt.h"
@@ -27,15 +26,6 @@
 #include "db/clock.h"
 #include "outbox/outbox.h"
 #include "weir/inspect.h"
-
-enum {
-    OPTION_BATCH = 256,
-    OPTION_HANDLERS,
-    OPTION_MESSAGES,
-    OPTION_PRODUCERS,
-    OPTION_SECONDS,
-    OPTION_SIZE,
-};
 
 enum {
     MESSAGES_MAX = 1000000000,
@@ -56,12 +46,20 @@ enum {
 static int run(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option OPTIONS[] = {
-    {OPTION_MESSAGES, "messages", "N", "per measurement; default 50000"},
-    {OPTION_BATCH, "batch", "N", "per transaction, 1 to 10000; default 100"},
-    {OPTION_SIZE, "size", "BYTES", "of a payload, 16 to 16777216; default 200"},
-    {OPTION_PRODUCERS, "producers", "N", "threads that enqueue, 1 to 64; default 1"},
-    {OPTION_HANDLERS, "handlers", "N", "calls at once, 1 to 512; default 4"},
-    {OPTION_SECONDS, "seconds", "N", "limit of each measurement; default 30"},
+    WEIR_OPTION(0, "messages", "N", "per measurement; default 50000",
+                WEIR_AS_NUMBER(struct weir_bench_plan, messages, 1, MESSAGES_MAX)),
+    WEIR_OPTION(0, "batch", "N", "per transaction, 1 to 10000; default 100",
+                WEIR_AS_NUMBER(struct weir_bench_plan, batch, 1, BATCH_MAX)),
+    WEIR_OPTION(0, "size", "BYTES", "of a payload, 16 to 16777216; default 200",
+                WEIR_AS_NUMBER(struct weir_bench_plan, size,
+                               sizeof(struct weir_bench_mark), WEIR_PAYLOAD_SIZE_MAX)),
+    WEIR_OPTION(
+        0, "producers", "N", "threads that enqueue, 1 to 64; default 1",
+        WEIR_AS_NUMBER(struct weir_bench_plan, producers, 1, WEIR_BENCH_PRODUCERS_MAX)),
+    WEIR_OPTION(0, "handlers", "N", "calls at once, 1 to 512; default 4",
+                WEIR_AS_NUMBER(struct weir_bench_plan, handlers, 1, HANDLERS_MAX)),
+    WEIR_OPTION(0, "seconds", "N", "limit of each measurement; default 30",
+                WEIR_AS_NUMBER(struct weir_bench_plan, seconds, 1, SECONDS_MAX)),
 };
 
 const struct weir_command weir_cli_bench = {
@@ -80,8 +78,7 @@ const struct weir_command weir_cli_bench = {
         "The order of messages is verified. What a commit costs depends on settings\n"
         "of the database, so these are printed as well. The database should have\n"
         "little else to do meanwhile.\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
     .uses_db = true,
     .run = run,
 };
@@ -97,60 +94,20 @@ struct bench {
 
 /* ---- options ----------------------------------------------------------------------- */
 
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct weir_bench_plan *plan = state;
-    int64_t number = 0;
-    int code;
-
-    switch (id) {
-    case OPTION_MESSAGES:
-        return weir_command_number(self, "messages", value, 1, MESSAGES_MAX,
-                                   &plan->messages);
-    case OPTION_BATCH:
-        code = weir_command_number(self, "batch", value, 1, BATCH_MAX, &number);
-        plan->batch = (size_t)number;
-        return code;
-    case OPTION_SIZE:
-        code = weir_command_number(self, "size", value, sizeof(struct weir_bench_mark),
-                                   WEIR_PAYLOAD_SIZE_MAX, &number);
-        plan->size = (size_t)number;
-        return code;
-    case OPTION_PRODUCERS:
-        code = weir_command_number(self, "producers", value, 1, WEIR_BENCH_PRODUCERS_MAX,
-                                   &number);
-        plan->producers = (uint32_t)number;
-        return code;
-    case OPTION_HANDLERS:
-        code = weir_command_number(self, "handlers", value, 1, HANDLERS_MAX, &number);
-        plan->handlers = (uint32_t)number;
-        return code;
-    case OPTION_SECONDS:
-        code = weir_command_number(self, "seconds", value, 1, SECONDS_MAX, &number);
-        plan->limit_ns = WEIR_SECONDS(number);
-        return code;
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-}
-
 /* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
                  struct weir_bench_plan *plan)
 {
-    int code = weir_command_take_options(self, argc, argv, take_option, plan);
+    int code = weir_command_parse(self, argc, argv, plan, sizeof *plan);
 
-    if (code >= 0)
-        return code;
-    code = weir_command_no_operands(self, argc, argv);
-    if (code == WEIR_EXIT_DONE && plan->batch * plan->size > BATCH_SIZE_MAX)
+    if (code < 0 && plan->batch * plan->size > BATCH_SIZE_MAX)
         code = weir_command_misuse(self,
                                    "--batch %zu of --size %zu are %zu %s per "
                                    "transaction, must be at most %d",
                                    plan->batch, plan->size, plan->batch * plan->size,
                                    WEIR_NOUN(plan->batch * plan->size, "byte", "bytes"),
                                    BATCH_SIZE_MAX);
-    return code == WEIR_EXIT_DONE ? -1 : code;
+    return code;
 }
 
 /* ---- the queue --------------------------------------------------------------------- */
@@ -258,7 +215,8 @@ static enum weir_status measure_enqueue(struct bench *self, struct weir_error *e
         begin_progress(self, (struct weir_noun){"message enqueued", "messages enqueued"},
                        self->plan.messages);
         while (atomic_load(&load.running) > 0 &&
-               weir_progress_elapsed_ns(&self->progress) < self->plan.limit_ns &&
+               weir_progress_elapsed_ns(&self->progress) <
+                   WEIR_SECONDS(self->plan.seconds) &&
                weir_interrupt_wait(LOOK_NS))
             weir_progress_note(&self->progress, atomic_load(&load.sent),
                                atomic_load(&load.sent));
@@ -298,10 +256,10 @@ static enum weir_status measure_through(struct bench *self, struct weir_bench_lo
         return status;
     begin_progress(self, (struct weir_noun){"message end to end", "messages end to end"},
                    self->plan.messages);
-    watch_delivery(self, load, self->plan.limit_ns);
+    watch_delivery(self, load, WEIR_SECONDS(self->plan.seconds));
     status = weir_bench_load_stop(load, error);
     if (status == WEIR_OK)
-        watch_delivery(self, load, 2 * self->plan.limit_ns);
+        watch_delivery(self, load, 2 * WEIR_SECONDS(self->plan.seconds));
     weir_progress_end(&self->progress);
     self->stats.through = (struct weir_bench_rate){
         .count = atomic_load(&self->tally.delivered),
@@ -325,7 +283,8 @@ static bool measure_one(struct bench *self, struct weir_bench_load *load,
     if (*status != WEIR_OK)
         return false;
     while (atomic_load(&self->tally.delivered) < atomic_load(&load->sent)) {
-        if (weir_progress_elapsed_ns(&self->progress) > self->plan.limit_ns ||
+        if (weir_progress_elapsed_ns(&self->progress) >
+                WEIR_SECONDS(self->plan.seconds) ||
             !weir_interrupt_wait(ANSWER_LOOK_NS))
             return false;
     }
@@ -431,7 +390,7 @@ static int run(const struct weir_command *self, int argc, char **argv)
                 .size = 200,
                 .producers = 1,
                 .handlers = 4,
-                .limit_ns = WEIR_SECONDS(30),
+                .seconds = 30,
             },
     };
     int code = parse(self, argc, argv, &state.plan);

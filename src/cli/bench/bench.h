@@ -39,7 +39,7 @@ struct weir_bench_plan {
     size_t size;  /* of a payload; at least that of a mark */
     uint32_t producers;
     uint32_t handlers;
-    int64_t limit_ns; /* of each measurement */
+    int64_t seconds; /* limit of each measurement */
 };
 
 /* The first bytes of each payload. */

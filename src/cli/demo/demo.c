@@ -11,7 +11,6 @@
  *   summary         and the verdict, which is the exit code
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +18,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/count.h"
 #include "base/duration.h"
 #include "cli/command.h"
 #include "cli/console.h"
@@ -44,15 +42,62 @@
 #define DRAIN_LOOK WEIR_MILLISECONDS(20)
 #define DRAIN_WAIT_LIMIT WEIR_SECONDS(10) /* without anything being delivered */
 
-enum { OPTION_DIR = 256, OPTION_FLOW, JSON_SIZE_MAX = 16 << 10 };
+enum { JSON_SIZE_MAX = 16 << 10 };
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
+enum form { FORM_LIVE, FORM_PLAIN, FORM_SILENT };
+
+struct demo {
+    const struct weir_command *command;
+    int64_t limit_ns; /* WEIR_FOREVER: until a signal */
+    int64_t rate;
+    bool rate_given;
+    bool flow;
+    const char *dir; /* NULL: none given */
+    bool json;
+    enum form form;
+    int64_t start_ns;
+    int64_t end_ns; /* when the shop was closed */
+    struct weir_console console;
+    struct weir_demo_site site;
+    struct weir_ledger *ledger;
+    struct weir_shop *shop;
+    struct weir_demo_view view;
+    struct weir_demo_table table;
+    struct weir_error trouble;
+    bool good;
+};
+
+/* Digits with at most one point among them. strtod() alone would take "inf", " 1", "1e9"
+ * and "0x5" as well. */
+static int parse_seconds(const struct weir_command *self,
+                         const struct weir_command_option *option, char *word, void *out)
+{
+    size_t digits = strspn(word, "0123456789.");
+    double seconds =
+        digits > 0 && word[digits] == '\0' && strchr(word, '.') == strrchr(word, '.')
+            ? strtod(word, NULL)
+            : 0.0;
+
+    if (!(seconds >= SECONDS_MIN && seconds <= SECONDS_MAX))
+        return weir_command_misuse(self, "--%s is '%s', must be a number from %g to %g",
+                                   option->name, word, SECONDS_MIN, SECONDS_MAX);
+    *(int64_t *)out = (int64_t)(seconds * 1e9);
+    return WEIR_EXIT_DONE;
+}
+
 static const struct weir_command_option OPTIONS[] = {
-    {OPTION_FLOW, "flow", NULL, "an order workflow on the execution engine instead"},
-    {'s', "seconds", "N", "end after N seconds, 0.1 to 86400; else at Ctrl-C"},
-    {'r', "rate", "N", "orders per second, 1 to 10000 (100); --flow: 1 to 50 (10)"},
-    {OPTION_DIR, "dir", "PATH", "keep the database, as PATH/demo.db"},
+    WEIR_OPTION(0, "flow", NULL, "an order workflow on the execution engine instead",
+                WEIR_AS_FLAG(struct demo, flow)),
+    WEIR_OPTION('s', "seconds", "N", "end after N seconds, 0.1 to 86400; else at Ctrl-C",
+                WEIR_AS_PARSED(struct demo, limit_ns, int64_t, parse_seconds)),
+    WEIR_OPTION('r', "rate", "N",
+                "orders per second, 1 to 10000 (100); --flow: 1 to 50 (10)",
+                WEIR_AS_NUMBER(struct demo, rate, 1, WEIR_SHOP_RATE_MAX),
+                WEIR_ALSO_SET(struct demo, rate_given)),
+    WEIR_OPTION(0, "dir", "PATH", "keep the database, as PATH/demo.db",
+                WEIR_AS_TEXT(struct demo, dir)),
 };
 
 const struct weir_command weir_cli_demo = {
@@ -87,110 +132,35 @@ const struct weir_command weir_cli_demo = {
         "  weir demo --flow\n"
         "  weir demo --rate 2000 --db postgresql:///test\n"
         "  weir demo --db mariadb://me@localhost/test\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
     .uses_db = true,
     .run = run,
 };
 
-enum form { FORM_LIVE, FORM_PLAIN, FORM_SILENT };
-
-struct demo {
-    const struct weir_command *command;
-    int64_t limit_ns; /* WEIR_FOREVER: until a signal */
-    int64_t rate;
-    bool rate_given;
-    bool flow;
-    const char *dir; /* NULL: none given */
-    bool json;
-    enum form form;
-    int64_t start_ns;
-    int64_t end_ns; /* when the shop was closed */
-    struct weir_console console;
-    struct weir_demo_site site;
-    struct weir_ledger *ledger;
-    struct weir_shop *shop;
-    struct weir_demo_view view;
-    struct weir_demo_table table;
-    struct weir_error trouble;
-    bool good;
-};
-
 /* ---- options ----------------------------------------------------------------------- */
-
-/* Digits with at most one point among them. strtod() alone would take "inf", " 1", "1e9"
- * and "0x5" as well. */
-static bool parse_seconds(const char *text, int64_t *out)
-{
-    size_t digits = strspn(text, "0123456789.");
-    double seconds;
-
-    if (digits == 0 || text[digits] != '\0' || strchr(text, '.') != strrchr(text, '.'))
-        return false;
-    seconds = strtod(text, NULL);
-    if (!(seconds >= SECONDS_MIN && seconds <= SECONDS_MAX))
-        return false;
-    *out = (int64_t)(seconds * 1e9);
-    return true;
-}
-
-static int take_option(struct demo *self, int id)
-{
-    switch (id) {
-    case 's':
-        if (parse_seconds(optarg, &self->limit_ns))
-            return WEIR_EXIT_DONE;
-        return weir_command_misuse(self->command,
-                                   "--seconds is '%s', must be a number from %g to %g",
-                                   optarg, SECONDS_MIN, SECONDS_MAX);
-    case OPTION_FLOW:
-        self->flow = true;
-        return WEIR_EXIT_DONE;
-    case 'r':
-        self->rate_given = true;
-        return weir_command_number(self->command, "rate", optarg, 1, WEIR_SHOP_RATE_MAX,
-                                   &self->rate);
-    case OPTION_DIR:
-        self->dir = optarg;
-        if (optarg[0] != '\0')
-            return WEIR_EXIT_DONE;
-        return weir_command_misuse(self->command, "--dir is empty, must be a folder");
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-}
 
 /* The exit code, or -1 to go on. */
 static int parse_options(struct demo *self, int argc, char **argv)
 {
     struct weir_command_shared shared;
-    int code = WEIR_EXIT_DONE;
-    int id;
+    int code = weir_command_parse(self->command, argc, argv, self, sizeof *self);
 
-    while (code == WEIR_EXIT_DONE &&
-           (id = weir_command_next_option(self->command, argc, argv)) !=
-               WEIR_OPTIONS_END) {
-        if (id == WEIR_OPTIONS_HELPED)
-            return WEIR_EXIT_DONE;
-        code = take_option(self, id);
-    }
-    if (code == WEIR_EXIT_DONE)
-        code = weir_command_no_operands(self->command, argc, argv);
     shared = weir_command_shared();
-    if (code == WEIR_EXIT_DONE && self->dir != NULL && shared.db_given)
+    if (code < 0 && self->dir != NULL && self->dir[0] == '\0')
+        code = weir_command_misuse(self->command, "--dir is empty, must be a folder");
+    if (code < 0 && self->dir != NULL && shared.db_given)
         code = weir_command_misuse(self->command, "--dir and --db exclude each other");
-    if (code == WEIR_EXIT_DONE && self->flow && shared.db_given)
+    if (code < 0 && self->flow && shared.db_given)
         code = weir_command_misuse(self->command,
                                    "--flow and --db exclude each other: its executions "
                                    "could not be removed again");
-    if (code == WEIR_EXIT_DONE && self->flow && self->rate_given &&
-        self->rate > WEIR_ORDERS_RATE_MAX)
+    if (code < 0 && self->flow && self->rate_given && self->rate > WEIR_ORDERS_RATE_MAX)
         code = weir_command_misuse(
             self->command, "--rate is %" PRId64 ", must be from 1 to %d with --flow",
             self->rate, WEIR_ORDERS_RATE_MAX);
     self->json = shared.json;
     self->form = shared.json || shared.quiet ? FORM_SILENT : FORM_LIVE;
-    return code == WEIR_EXIT_DONE ? -1 : code;
+    return code;
 }
 
 /* ---- looking ----------------------------------------------------------------------- */

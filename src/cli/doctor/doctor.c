@@ -444,18 +444,9 @@ static void check_all(struct weir_doctor *self)
 static int run(const struct weir_command *self, int argc, char **argv)
 {
     struct weir_doctor doctor = {.connection = NULL};
-    int code;
+    int code = weir_command_parse(self, argc, argv, NULL, 0);
 
-    switch (weir_command_next_option(self, argc, argv)) {
-    case WEIR_OPTIONS_END:
-        break;
-    case WEIR_OPTIONS_HELPED:
-        return WEIR_EXIT_DONE;
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-    code = weir_command_no_operands(self, argc, argv);
-    if (code != WEIR_EXIT_DONE)
+    if (code >= 0)
         return code;
     weir_findings_init(&doctor.findings);
     code = weir_session_open(&doctor.session, self, WEIR_SESSION_DATABASE, NULL);

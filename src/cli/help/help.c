@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/count.h"
 #include "cli/command.h"
 #include "cli/help/completion.h"
 #include "cli/help/manual.h"
@@ -15,13 +14,20 @@
 #include "view/records.h"
 #include "weir/heap.h"
 
-enum { OPTION_BASH = 256, OPTION_MAN, FIELDS_SIZE_MAX = 1 << 20 };
+enum { FIELDS_SIZE_MAX = 1 << 20 };
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
+struct help_call {
+    bool man;
+    bool bash;
+};
+
 static const struct weir_command_option OPTIONS[] = {
-    {OPTION_MAN, "man", NULL, "print the manual page, weir(1)"},
-    {OPTION_BASH, "bash", NULL, "print the completion for bash"},
+    WEIR_OPTION(0, "man", NULL, "print the manual page, weir(1)",
+                WEIR_AS_FLAG(struct help_call, man), .ends = true),
+    WEIR_OPTION(0, "bash", NULL, "print the completion for bash",
+                WEIR_AS_FLAG(struct help_call, bash), .ends = true),
 };
 
 const struct weir_command weir_cli_help = {
@@ -33,8 +39,8 @@ const struct weir_command weir_cli_help = {
         "\n"
         "  weir help --man | man -l -\n"
         "  . <(weir help --bash)\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
+    .reads_operands = true,
     .run = run,
 };
 
@@ -72,20 +78,15 @@ static int print_help(const struct weir_command *self, int argc, char **argv)
 
 static int run(const struct weir_command *self, int argc, char **argv)
 {
-    int id = weir_command_next_option(self, argc, argv);
+    struct help_call call = {.man = false};
+    int code = weir_command_parse(self, argc, argv, &call, sizeof call);
 
-    switch (id) {
-    case WEIR_OPTIONS_END:
-        return print_help(self, argc, argv);
-    case WEIR_OPTIONS_HELPED:
-        return WEIR_EXIT_DONE;
-    case OPTION_MAN:
+    if (code >= 0)
+        return code;
+    if (call.man)
         weir_manual_print();
-        return weir_command_no_operands(self, argc, argv);
-    case OPTION_BASH:
+    if (call.bash)
         weir_completion_print();
-        return weir_command_no_operands(self, argc, argv);
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
+    return call.man || call.bash ? weir_command_no_operands(self, argc, argv)
+                                 : print_help(self, argc, argv);
 }

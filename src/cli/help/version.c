@@ -1,7 +1,6 @@
 /*
  * version.c - `weir version`, and what `weir --version` prints.
  */
-#include <getopt.h>
 #include <stdio.h>
 
 #include "cli/command.h"
@@ -19,18 +18,9 @@ const struct weir_command weir_cli_version = {
 
 static int run(const struct weir_command *self, int argc, char **argv)
 {
-    int code;
+    int code = weir_command_parse(self, argc, argv, NULL, 0);
 
-    switch (weir_command_next_option(self, argc, argv)) {
-    case WEIR_OPTIONS_HELPED:
-        return WEIR_EXIT_DONE;
-    case WEIR_OPTIONS_MISUSED:
-        return WEIR_EXIT_MISUSE;
-    default:
-        break;
-    }
-    code = weir_command_no_operands(self, argc, argv);
-    if (code != WEIR_EXIT_DONE)
+    if (code >= 0)
         return code;
     printf("weir %s\n", weir_version_string());
     return WEIR_EXIT_DONE;

@@ -3,12 +3,10 @@
  */
 #include "cli/message/enqueue.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/count.h"
 #include "base/noun.h"
 #include "cli/content.h"
 #include "cli/output.h"
@@ -16,17 +14,6 @@
 #include "outbox/queue/catalog.h"
 #include "weir/heap.h"
 
-enum {
-    OPTION_BATCH = 256,
-    OPTION_BINARY,
-    OPTION_FILE,
-    OPTION_HEADER,
-    OPTION_KEY_FIELD,
-    OPTION_LINES,
-    OPTION_PAYLOAD_FIELD,
-    OPTION_SIZE_MAX,
-    OPTION_TYPE_FIELD,
-};
 enum { BATCH_DEFAULT = 1000, BATCH_MAX = 10000, JSON_SIZE_MAX = 64 << 10 };
 
 #define TYPE_DEFAULT "message"
@@ -34,18 +21,41 @@ enum { BATCH_DEFAULT = 1000, BATCH_MAX = 10000, JSON_SIZE_MAX = 64 << 10 };
 static int run(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option OPTIONS[] = {
-    {'k', "key", "K", "messages of one key keep their order"},
-    {'p', "partition", "N", "instead of a key: this partition"},
-    {'t', "type", "T", "what it is; default " TYPE_DEFAULT},
-    {OPTION_HEADER, "header", "NAME=VALUE", "a header; may be given 64 times"},
-    {OPTION_FILE, "file", "FILE", "the payload is in this file"},
-    {OPTION_LINES, "lines", NULL, "one message per line of standard input"},
-    {OPTION_BATCH, "batch", "N", "lines per transaction, 1 to 10000; default 1000"},
-    {OPTION_KEY_FIELD, "key-field", "F", "lines are JSON objects; this field is the key"},
-    {OPTION_TYPE_FIELD, "type-field", "F", "... the type"},
-    {OPTION_PAYLOAD_FIELD, "payload-field", "F", "... the payload; else the whole line"},
-    {OPTION_BINARY, "binary", NULL, "lines may hold any bytes, not only UTF-8"},
-    {OPTION_SIZE_MAX, "size-max", "BYTES", "of a payload; default 65536, up to 16777216"},
+    WEIR_OPTION('k', "key", "K", "messages of one key keep their order",
+                WEIR_AS_TEXT(struct weir_enqueue_plan, draft.key)),
+    WEIR_OPTION('p', "partition", "N", "instead of a key: this partition",
+                WEIR_AS_NUMBER(struct weir_enqueue_plan, draft.route.partition, 0,
+                               WEIR_PARTITIONS_MAX - 1),
+                WEIR_ALSO_SET(struct weir_enqueue_plan, draft.route.pinned)),
+    WEIR_OPTION('t', "type", "T", "what it is; default " TYPE_DEFAULT,
+                WEIR_AS_TEXT(struct weir_enqueue_plan, draft.type),
+                WEIR_ALSO_SET(struct weir_enqueue_plan, type_given)),
+    WEIR_OPTION(
+        0, "header", "NAME=VALUE", "a header; may be given 64 times",
+        WEIR_AS_PAIR(struct weir_enqueue_plan, headers[0].name, headers[0].value, NULL),
+        WEIR_IN_LIST(struct weir_enqueue_plan, headers, draft.header_count, "headers")),
+    WEIR_OPTION(0, "file", "FILE", "the payload is in this file",
+                WEIR_AS_TEXT(struct weir_enqueue_plan, file)),
+    WEIR_OPTION(0, "lines", NULL, "one message per line of standard input",
+                WEIR_AS_FLAG(struct weir_enqueue_plan, lines)),
+    WEIR_OPTION(0, "batch", "N", "lines per transaction, 1 to 10000; default 1000",
+                WEIR_AS_NUMBER(struct weir_enqueue_plan, batch, 1, BATCH_MAX)),
+    WEIR_OPTION(0, "key-field", "F", "lines are JSON objects; this field is the key",
+                WEIR_AS_TEXT(struct weir_enqueue_plan, key_field)),
+    WEIR_OPTION(0, "type-field", "F", "... the type",
+                WEIR_AS_TEXT(struct weir_enqueue_plan, type_field)),
+    WEIR_OPTION(0, "payload-field", "F", "... the payload; else the whole line",
+                WEIR_AS_TEXT(struct weir_enqueue_plan, payload_field)),
+    WEIR_OPTION(0, "binary", NULL, "lines may hold any bytes, not only UTF-8",
+                WEIR_AS_FLAG(struct weir_enqueue_plan, binary)),
+    WEIR_OPTION(
+        0, "size-max", "BYTES", "of a payload; default 65536, up to 16777216",
+        WEIR_AS_NUMBER(struct weir_enqueue_plan, size_max, 1, WEIR_PAYLOAD_SIZE_MAX)),
+};
+static const struct weir_command_option OPERANDS[] = {
+    WEIR_OPERAND("QUEUE", WEIR_AS_TEXT(struct weir_enqueue_plan, queue)),
+    WEIR_OPERAND("PAYLOAD", WEIR_AS_TEXT(struct weir_enqueue_plan, payload),
+                 .optional = true),
 };
 
 const struct weir_command weir_cli_enqueue = {
@@ -65,108 +75,30 @@ const struct weir_command weir_cli_enqueue = {
         "\n"
         "  weir enqueue orders --key c42 '{\"total\": 5}'\n"
         "  tail -f orders.jsonl | weir enqueue orders --lines --key-field customer\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
+    WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
     .run = run,
 };
 
 /* ---- options ----------------------------------------------------------------------- */
 
-/* `text` is a word of the command line, and may be cut in two. */
-static int add_header(const struct weir_command *self, struct weir_enqueue_plan *plan,
-                      char *text)
-{
-    char *equals = strchr(text, '=');
-
-    if (equals == NULL)
-        return weir_command_misuse(self, "--header is '%s', must be NAME=VALUE", text);
-    if (plan->draft.header_count == WEIR_HEADERS_MAX)
-        return weir_command_misuse(self, "more than %d headers", WEIR_HEADERS_MAX);
-    *equals = '\0';
-    plan->headers[plan->draft.header_count++] = (struct weir_header){text, equals + 1};
-    return WEIR_EXIT_DONE;
-}
-
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct weir_enqueue_plan *plan = state;
-    int64_t number = 0;
-    int code = WEIR_EXIT_DONE;
-
-    switch (id) {
-    case 'k':
-        plan->draft.key = value;
-        break;
-    case 'p':
-        code = weir_command_number(self, "partition", value, 0, WEIR_PARTITIONS_MAX - 1,
-                                   &number);
-        plan->draft.route = weir_route_to_partition((int32_t)number);
-        break;
-    case 't':
-        plan->draft.type = value;
-        plan->type_given = true;
-        break;
-    case OPTION_HEADER:
-        return add_header(self, plan, value);
-    case OPTION_FILE:
-        plan->file = value;
-        break;
-    case OPTION_LINES:
-        plan->lines = true;
-        break;
-    case OPTION_BATCH:
-        code = weir_command_number(self, "batch", value, 1, BATCH_MAX, &number);
-        plan->batch = (size_t)number;
-        break;
-    case OPTION_KEY_FIELD:
-        plan->key_field = value;
-        break;
-    case OPTION_TYPE_FIELD:
-        plan->type_field = value;
-        break;
-    case OPTION_PAYLOAD_FIELD:
-        plan->payload_field = value;
-        break;
-    case OPTION_BINARY:
-        plan->binary = true;
-        break;
-    case OPTION_SIZE_MAX:
-        code = weir_command_number(self, "size-max", value, 1, WEIR_PAYLOAD_SIZE_MAX,
-                                   &number);
-        plan->size_max = (size_t)number;
-        break;
-    default:
-        code = WEIR_EXIT_MISUSE;
-        break;
-    }
-    return code;
-}
-
 /* Which payload, and only one. */
-static int take_operands(const struct weir_command *self, struct weir_enqueue_plan *plan,
-                         int argc, char **argv)
+static int check_payload(const struct weir_command *self, struct weir_enqueue_plan *plan)
 {
-    int sources = plan->lines + (plan->file != NULL);
+    int sources = plan->lines + (plan->file != NULL) + (plan->payload != NULL);
 
-    if (optind >= argc)
-        return weir_command_misuse(self, "no QUEUE given");
-    plan->queue = argv[optind++];
-    if (optind < argc) {
-        sources++;
-        if (strcmp(argv[optind], "-") == 0)
-            plan->file = "-";
-        else
-            plan->payload = argv[optind];
-        optind++;
-    }
     if (sources == 0)
         return weir_command_misuse(
             self, "no payload: give PAYLOAD, --file FILE, '-' or --lines");
     if (sources > 1)
         return weir_command_misuse(
             self, "one of PAYLOAD, --file FILE, '-' and --lines is enough");
-    return weir_command_no_operands(self, argc, argv);
+    if (plan->payload != NULL && strcmp(plan->payload, "-") == 0) {
+        plan->file = "-";
+        plan->payload = NULL;
+    }
+    return WEIR_EXIT_DONE;
 }
 
 static int check_together(const struct weir_command *self,
@@ -187,11 +119,11 @@ static int check_together(const struct weir_command *self,
 static int parse(const struct weir_command *self, int argc, char **argv,
                  struct weir_enqueue_plan *plan)
 {
-    int code = weir_command_take_options(self, argc, argv, take_option, plan);
+    int code = weir_command_parse(self, argc, argv, plan, sizeof *plan);
 
     if (code >= 0)
         return code;
-    code = take_operands(self, plan, argc, argv);
+    code = check_payload(self, plan);
     if (code == WEIR_EXIT_DONE)
         code = check_together(self, plan);
     if (plan->batch == 0)

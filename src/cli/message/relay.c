@@ -6,13 +6,11 @@
  */
 #include "cli/message/relay.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/count.h"
 #include "base/noun.h"
 #include "base/permissions.h"
 #include "base/text.h"
@@ -23,14 +21,6 @@
 #include "weir/heap.h"
 #include "weir/time.h"
 
-enum {
-    OPTION_BATCH = 256,
-    OPTION_FROM,
-    OPTION_GRACE,
-    OPTION_HANDLERS,
-    OPTION_LEASE,
-    OPTION_PERMISSIONS,
-};
 enum { BATCH_MAX = 10000, HANDLERS_MAX = 512, JSON_SIZE_MAX = 1 << 20 };
 
 /* Below the ten seconds that supervisors commonly wait before they kill. */
@@ -43,17 +33,53 @@ enum { BATCH_MAX = 10000, HANDLERS_MAX = 512, JSON_SIZE_MAX = 1 << 20 };
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
+static const char *start_at(size_t index)
+{
+    return index == WEIR_START_NOW ? "now" : "beginning";
+}
+
+static const struct weir_option_words STARTS = {
+    .at = start_at,
+    .count = WEIR_START_NOW + 1,
+};
+
+static int parse_permissions(const struct weir_command *self,
+                             const struct weir_command_option *option, char *word,
+                             void *out)
+{
+    uint32_t permissions = 0;
+
+    if (!weir_permissions_parse(weir_str(word), &permissions))
+        return weir_command_misuse(self, "--%s is '%s', " WEIR_PERMISSIONS_RULE,
+                                   option->name, word);
+    *(uint32_t *)out = permissions;
+    return WEIR_EXIT_DONE;
+}
+
 static const struct weir_command_option OPTIONS[] = {
-    {'Q', "queue", "QUEUE", "whose messages; may be given 64 times"},
-    {'t', "to", "SINK", "where to, see above"},
-    {'a', "as", "NAME", "of the subscription; default 'default'"},
-    {'d', "drain", NULL, "end when nothing is left"},
-    {OPTION_FROM, "from", "beginning|now", "where a new subscription begins"},
-    {OPTION_BATCH, "batch", "N", "messages at once, 1 to 10000; default 100, exec 1"},
-    {OPTION_HANDLERS, "handlers", "N", "partitions at once, 1 to 512; default 4"},
-    {OPTION_LEASE, "lease", "D", "100ms to 1h; default 30s"},
-    {OPTION_PERMISSIONS, "permissions", "MODE", "of a file that is made; default 0600"},
-    {OPTION_GRACE, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h"},
+    WEIR_OPTION('Q', "queue", "QUEUE", "whose messages; may be given 64 times",
+                WEIR_AS_TEXT(struct weir_relay_plan, lines[0].queue),
+                WEIR_IN_SET(struct weir_relay_plan, lines, count, "queues")),
+    WEIR_OPTION('t', "to", "SINK", "where to, see above",
+                WEIR_AS_TEXT(struct weir_relay_plan, options.sink)),
+    WEIR_OPTION('a', "as", "NAME", "of the subscription; default 'default'",
+                WEIR_AS_TEXT(struct weir_relay_plan, options.as)),
+    WEIR_OPTION('d', "drain", NULL, "end when nothing is left",
+                WEIR_AS_FLAG(struct weir_relay_plan, drain)),
+    WEIR_OPTION(0, "from", "beginning|now", "where a new subscription begins",
+                WEIR_AS_CHOICE(struct weir_relay_plan, options.start, STARTS)),
+    WEIR_OPTION(0, "batch", "N", "messages at once, 1 to 10000; default 100, exec 1",
+                WEIR_AS_NUMBER(struct weir_relay_plan, options.batch, 1, BATCH_MAX)),
+    WEIR_OPTION(0, "handlers", "N", "partitions at once, 1 to 512; default 4",
+                WEIR_AS_NUMBER(struct weir_relay_plan, handlers, 1, HANDLERS_MAX)),
+    WEIR_OPTION(0, "lease", "D", "100ms to 1h; default 30s",
+                WEIR_AS_NS(struct weir_relay_plan, options.lease.duration_ns,
+                           WEIR_LEASE_DURATION_MIN, WEIR_LEASE_DURATION_MAX)),
+    WEIR_OPTION(0, "permissions", "MODE", "of a file that is made; default 0600",
+                WEIR_AS_PARSED(struct weir_relay_plan, options.permissions, uint32_t,
+                               parse_permissions)),
+    WEIR_OPTION(0, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h",
+                WEIR_AS_NS(struct weir_relay_plan, grace_ns, 0, GRACE_MAX)),
 };
 
 const struct weir_command weir_cli_relay = {
@@ -90,117 +116,33 @@ const struct weir_command weir_cli_relay = {
         "  weir relay --queue orders --to stdout: | jq .payload\n"
         "  weir relay --queue orders --as archive --to file:orders.jsonl --drain\n"
         "  weir relay --queue orders --as mail --to 'exec:./send-mail'\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
     .uses_db = true,
     .run = run,
 };
 
 /* ---- options ----------------------------------------------------------------------- */
 
-static int add_queue(const struct weir_command *self, struct weir_relay_plan *plan,
-                     const char *name)
-{
-    for (size_t i = 0; i < plan->count; i++) {
-        if (strcmp(plan->lines[i].queue, name) == 0)
-            return weir_command_misuse(self, "--queue '%s' is given twice", name);
-    }
-    if (plan->count == WEIR_RELAY_QUEUES_MAX)
-        return weir_command_misuse(self, "more than %d queues", WEIR_RELAY_QUEUES_MAX);
-    plan->lines[plan->count++].queue = name;
-    return WEIR_EXIT_DONE;
-}
-
-static int take_from(const struct weir_command *self, struct weir_relay_plan *plan,
-                     const char *value)
-{
-    bool now = strcmp(value, "now") == 0;
-
-    if (!now && strcmp(value, "beginning") != 0)
-        return weir_command_misuse(self, "--from is '%s', must be beginning or now",
-                                   value);
-    plan->options.start = now ? WEIR_START_NOW : WEIR_START_BEGINNING;
-    return WEIR_EXIT_DONE;
-}
-
 /* A short lease has less headroom than the library would give to a long one. */
-static int take_lease(const struct weir_command *self, struct weir_relay_plan *plan,
-                      const char *value)
+static void fit_headroom(struct weir_lease_options *lease)
 {
-    struct weir_lease_options *lease = &plan->options.lease;
-    int code = weir_command_duration(self, "lease", value, WEIR_LEASE_DURATION_MIN,
-                                     WEIR_LEASE_DURATION_MAX, &lease->duration_ns);
-
     if (lease->headroom_ns > lease->duration_ns / 4)
         lease->headroom_ns = lease->duration_ns / 4;
-    return code;
-}
-
-static int take_permissions(const struct weir_command *self, struct weir_relay_plan *plan,
-                            const char *value)
-{
-    if (weir_permissions_parse(weir_str(value), &plan->options.permissions))
-        return WEIR_EXIT_DONE;
-    return weir_command_misuse(self, "--permissions is '%s', " WEIR_PERMISSIONS_RULE,
-                               value);
-}
-
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct weir_relay_plan *plan = state;
-    int64_t number = 0;
-    int code = WEIR_EXIT_DONE;
-
-    switch (id) {
-    case 'Q':
-        return add_queue(self, plan, value);
-    case 't':
-        plan->options.sink = value;
-        break;
-    case 'a':
-        plan->options.as = value;
-        break;
-    case 'd':
-        plan->drain = true;
-        break;
-    case OPTION_FROM:
-        return take_from(self, plan, value);
-    case OPTION_BATCH:
-        code = weir_command_number(self, "batch", value, 1, BATCH_MAX, &number);
-        plan->options.batch = (uint32_t)number;
-        break;
-    case OPTION_HANDLERS:
-        code = weir_command_number(self, "handlers", value, 1, HANDLERS_MAX, &number);
-        plan->handlers = (uint32_t)number;
-        break;
-    case OPTION_LEASE:
-        return take_lease(self, plan, value);
-    case OPTION_PERMISSIONS:
-        return take_permissions(self, plan, value);
-    case OPTION_GRACE:
-        return weir_command_duration(self, "grace", value, 0, GRACE_MAX, &plan->grace_ns);
-    default:
-        code = WEIR_EXIT_MISUSE;
-        break;
-    }
-    return code;
 }
 
 /* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
                  struct weir_relay_plan *plan)
 {
-    int code = weir_command_take_options(self, argc, argv, take_option, plan);
+    int code = weir_command_parse(self, argc, argv, plan, sizeof *plan);
 
-    if (code >= 0)
-        return code;
-    code = weir_command_no_operands(self, argc, argv);
-    if (code == WEIR_EXIT_DONE && plan->count == 0)
+    if (code < 0 && plan->count == 0)
         code = weir_command_misuse(self, "which queue? --queue QUEUE is needed");
-    if (code == WEIR_EXIT_DONE && plan->options.sink == NULL)
+    if (code < 0 && plan->options.sink == NULL)
         code = weir_command_misuse(self, "where to? --to SINK is needed, as in --to "
                                          "stdout:");
-    return code == WEIR_EXIT_DONE ? -1 : code;
+    fit_headroom(&plan->options.lease);
+    return code;
 }
 
 /* ---- opening ----------------------------------------------------------------------- */

@@ -1,11 +1,9 @@
 /*
  * migrate.c - `weir migrate`: make the tables, or bring them up to date.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/count.h"
 #include "cli/migrate/restored.h"
 #include "cli/migrate/roles.h"
 #include "cli/output.h"
@@ -20,7 +18,6 @@
 #include "weir/message.h"
 
 enum { TEXT_SIZE_MAX = 4 << 20 };
-enum { OPTION_PAYLOAD_MAX = 256, OPTION_RESTORED, OPTION_WITH_HOLES };
 
 struct wishes {
     bool dry_run;
@@ -33,15 +30,21 @@ struct wishes {
 static int run(const struct weir_command *self, int argc, char **argv);
 
 static const struct weir_command_option OPTIONS[] = {
-    {'n', "dry-run", NULL, "print the SQL that would be run, and run nothing"},
-    {OPTION_PAYLOAD_MAX, "payload-max", "BYTES",
-     "of messages enqueued in SQL; first 65536"},
-    {OPTION_RESTORED, "restored", NULL,
-     "the database was restored elsewhere, and is to deliver"},
-    {OPTION_WITH_HOLES, "with-holes", NULL,
-     "with --restored: also if the dump misses something"},
-    {'y', "yes", NULL, "do not ask, with --restored"},
-    {'r', "roles", NULL, "then make the roles, and mend what they may do"},
+    WEIR_OPTION('n', "dry-run", NULL, "print the SQL that would be run, and run nothing",
+                WEIR_AS_FLAG(struct wishes, dry_run),
+                WEIR_ALSO_SET(struct wishes, then.dry_run)),
+    WEIR_OPTION(0, "payload-max", "BYTES", "of messages enqueued in SQL; first 65536",
+                WEIR_AS_NUMBER(struct wishes, payload_max, 1, WEIR_PAYLOAD_SIZE_MAX)),
+    WEIR_OPTION(0, "restored", NULL,
+                "the database was restored elsewhere, and is to deliver",
+                WEIR_AS_FLAG(struct wishes, restored)),
+    WEIR_OPTION(0, "with-holes", NULL,
+                "with --restored: also if the dump misses something",
+                WEIR_AS_FLAG(struct wishes, then.with_holes)),
+    WEIR_OPTION('y', "yes", NULL, "do not ask, with --restored",
+                WEIR_AS_FLAG(struct wishes, then.yes)),
+    WEIR_OPTION('r', "roles", NULL, "then make the roles, and mend what they may do",
+                WEIR_AS_FLAG(struct wishes, roles)),
 };
 
 const struct weir_command weir_cli_migrate = {
@@ -80,8 +83,7 @@ const struct weir_command weir_cli_migrate = {
         "A dump that took longer to lock its tables than the sweep waits for it may\n"
         "miss messages and positions. --restored refuses it; with --with-holes it\n"
         "delivers what is there, and says what is not known.\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
     .uses_db = true,
     .run = run,
 };
@@ -379,43 +381,13 @@ static int migrate(const struct weir_session *session, const struct wishes *wish
 static int parse(const struct weir_command *self, int argc, char **argv,
                  struct wishes *out)
 {
-    int code, id;
+    int code = weir_command_parse(self, argc, argv, out, sizeof *out);
 
-    while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
-        switch (id) {
-        case 'n':
-            out->dry_run = out->then.dry_run = true;
-            break;
-        case 'r':
-            out->roles = true;
-            break;
-        case OPTION_WITH_HOLES:
-            out->then.with_holes = true;
-            break;
-        case OPTION_RESTORED:
-            out->restored = true;
-            break;
-        case 'y':
-            out->then.yes = true;
-            break;
-        case OPTION_PAYLOAD_MAX:
-            code = weir_command_number(self, "payload-max", optarg, 1,
-                                       WEIR_PAYLOAD_SIZE_MAX, &out->payload_max);
-            if (code != WEIR_EXIT_DONE)
-                return code;
-            break;
-        case WEIR_OPTIONS_HELPED:
-            return WEIR_EXIT_DONE;
-        default:
-            return WEIR_EXIT_MISUSE;
-        }
-    }
-    if (out->then.yes && !out->restored)
-        return weir_command_misuse(self, "--yes answers what only --restored asks");
-    if (out->then.with_holes && !out->restored)
-        return weir_command_misuse(self, "--with-holes is for --restored");
-    code = weir_command_no_operands(self, argc, argv);
-    return code == WEIR_EXIT_DONE ? -1 : code;
+    if (code < 0 && out->then.yes && !out->restored)
+        code = weir_command_misuse(self, "--yes answers what only --restored asks");
+    if (code < 0 && out->then.with_holes && !out->restored)
+        code = weir_command_misuse(self, "--with-holes is for --restored");
+    return code;
 }
 
 /* A dump may be older than this program: its tables come first. */

@@ -1,10 +1,8 @@
 /*
  * status.c - `weir status [QUEUE]`: what waits, who delivers, what fails; once or live.
  */
-#include <getopt.h>
 #include <inttypes.h>
 
-#include "base/count.h"
 #include "base/duration.h"
 #include "base/noun.h"
 #include "cli/console.h"
@@ -20,9 +18,26 @@ enum { JSON_SIZE_MAX = 64 << 20, MEBIBYTE = 1 << 20 };
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
+struct status {
+    struct weir_session session;
+    const char *queue; /* NULL: all */
+    bool all;
+    int64_t watch_ns; /* 0: once */
+    struct weir_status_view view;
+    size_t hidden_count;            /* partitions with nothing to tell */
+    struct weir_buf retained;       /* lines about queues that keep what was delivered */
+    struct weir_sqlite_space space; /* of all queues only; no pages: not SQLite */
+};
+
 static const struct weir_command_option OPTIONS[] = {
-    {'a', "all", NULL, "also queues and partitions with nothing to tell"},
-    {'w', "watch", "D", "show it again every D (2s, 500ms), until Ctrl-C"},
+    WEIR_OPTION('a', "all", NULL, "also queues and partitions with nothing to tell",
+                WEIR_AS_FLAG(struct status, all)),
+    WEIR_OPTION(
+        'w', "watch", "D", "show it again every D (2s, 500ms), until Ctrl-C",
+        WEIR_AS_NS(struct status, watch_ns, WEIR_MILLISECONDS(100), WEIR_SECONDS(3600))),
+};
+static const struct weir_command_option OPERANDS[] = {
+    WEIR_OPERAND("QUEUE", WEIR_AS_TEXT(struct status, queue), .optional = true),
 };
 
 const struct weir_command weir_cli_status = {
@@ -41,21 +56,10 @@ const struct weir_command weir_cli_status = {
         "Without QUEUE also the lanes of the execution engine that have work: what is\n"
         "ready, counted up to 1000, delayed and active, up to 10000; and how much of a\n"
         "file of SQLite is free, if that is much.\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
+    WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
     .run = run,
-};
-
-struct status {
-    struct weir_session session;
-    const char *queue; /* NULL: all */
-    bool all;
-    int64_t watch_ns; /* 0: once */
-    struct weir_status_view view;
-    size_t hidden_count;            /* partitions with nothing to tell */
-    struct weir_buf retained;       /* lines about queues that keep what was delivered */
-    struct weir_sqlite_space space; /* of all queues only; no pages: not SQLite */
 };
 
 /* ---- queues ------------------------------------------------------------------------ */
@@ -305,36 +309,10 @@ static int show_or_watch(void *state)
     return code;
 }
 
-static bool take_watch(const struct weir_command *self, struct status *out)
-{
-    return weir_command_duration(self, "watch", optarg, WEIR_MILLISECONDS(100),
-                                 WEIR_SECONDS(3600), &out->watch_ns) == WEIR_EXIT_DONE;
-}
-
-/* The exit code, or -1 to go on. */
-static int parse(const struct weir_command *self, int argc, char **argv,
-                 struct status *out)
-{
-    int id;
-
-    while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
-        if (id == WEIR_OPTIONS_HELPED)
-            return WEIR_EXIT_DONE;
-        if (id == 'a')
-            out->all = true;
-        else if (id != 'w' || !take_watch(self, out))
-            return WEIR_EXIT_MISUSE;
-    }
-    if (optind < argc)
-        out->queue = argv[optind++];
-    id = weir_command_no_operands(self, argc, argv);
-    return id == WEIR_EXIT_DONE ? -1 : id;
-}
-
 static int run(const struct weir_command *self, int argc, char **argv)
 {
     struct status status = {.queue = NULL};
-    int code = parse(self, argc, argv, &status);
+    int code = weir_command_parse(self, argc, argv, &status, sizeof status);
 
     if (code >= 0)
         return code;
