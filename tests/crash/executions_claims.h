@@ -12,40 +12,29 @@
 
 #include "crash/executions/flow_crash.h"
 #include "db/clock.h"
+#include "kit/choice.h"
 #include "kit/execution/flow_engines.h"
 #include "kit/outbox/outbox_engines.h"
 #include "weir/execution.h"
 
 enum {
-    EXECUTIONS = 10000,
+    EXECUTIONS = 4000,
     EXECUTIONS_LONG = 100000,
-    EXECUTIONS_FAULTS = 44,
+    EXECUTIONS_FAULTS = 20,
     EXECUTIONS_FAULTS_LONG = 400,
     EXECUTIONS_FEW = 150,
     EXECUTIONS_TRIES_MAX = 6
 };
 
-static inline uint64_t executions_seed(void)
-{
-    const char *text = getenv("WEIR_SEED");
-    uint64_t seed =
-        text != NULL ? strtoull(text, NULL, 10) : weir_clock_random() % 1000000;
-
-    printf("# WEIR_SEED=%" PRIu64 "\n", seed);
-    (void)fflush(stdout);
-    return seed;
-}
-
 /* ---- everything at once ------------------------------------------------------------ */
 
 static inline void end_exactly_once(struct fixture *fixture)
 {
-    const char *wish = getenv("WEIR_LONG");
-    bool is_long = wish != NULL && strcmp(wish, "1") == 0;
+    bool is_long = choice_is_long();
     struct flow_crash_options options;
     struct flow_crash_result result;
 
-    flow_crash_options_init(&options, executions_seed(), fixture->engine,
+    flow_crash_options_init(&options, choice_seed(), fixture->engine,
                             is_long ? EXECUTIONS_LONG : EXECUTIONS,
                             is_long ? EXECUTIONS_FAULTS_LONG : EXECUTIONS_FAULTS);
     flow_crash_run(fixture, &options, &result);
@@ -80,7 +69,7 @@ static inline void run_planted(struct fixture *fixture)
 static inline void check_planted(enum weir_engine engine, enum flow_crash_rule rule,
                                  const enum flow_crash_plant *plants)
 {
-    uint64_t seed = executions_seed();
+    uint64_t seed = choice_seed();
 
     for (uint64_t i = 0; i < EXECUTIONS_TRIES_MAX; i++) {
         flow_crash_options_init(&executions_options, seed + i, engine, EXECUTIONS_FEW, 0);

@@ -12,41 +12,30 @@
 
 #include "crash/flows/flows_crash.h"
 #include "db/clock.h"
+#include "kit/choice.h"
 #include "kit/execution/flow_engines.h"
 #include "kit/outbox/outbox_engines.h"
 #include "weir/suspension.h"
 
 enum {
-    FLOWS = 240,
+    FLOWS = 140,
     FLOWS_LONG = 2400,
-    FLOWS_FAULTS = 60,
+    FLOWS_FAULTS = 30,
     FLOWS_FAULTS_LONG = 600,
     FLOWS_FEW = 60,
     FLOWS_TRIES_MAX = 6
 };
-
-static inline uint64_t flows_seed(void)
-{
-    const char *text = getenv("WEIR_SEED");
-    uint64_t seed =
-        text != NULL ? strtoull(text, NULL, 10) : weir_clock_random() % 1000000;
-
-    printf("# WEIR_SEED=%" PRIu64 "\n", seed);
-    (void)fflush(stdout);
-    return seed;
-}
 
 /* ---- everything at once ------------------------------------------------------------ */
 
 /* And there was something of everything, or no fault has hit anything. */
 static inline void come_to_their_end(struct fixture *fixture)
 {
-    const char *wish = getenv("WEIR_LONG");
-    bool is_long = wish != NULL && strcmp(wish, "1") == 0;
+    bool is_long = choice_is_long();
     struct flows_crash_options options;
     struct flows_crash_result result;
 
-    flows_crash_options_init(&options, flows_seed(), fixture->engine,
+    flows_crash_options_init(&options, choice_seed(), fixture->engine,
                              is_long ? FLOWS_LONG : FLOWS,
                              is_long ? FLOWS_FAULTS_LONG : FLOWS_FAULTS);
     flows_crash_run(fixture, &options, &result);
@@ -82,7 +71,7 @@ static inline void run_planted(struct fixture *fixture)
 /* What is to be spoilt may be missing in one run, not in many. */
 static inline void check_planted(enum weir_engine engine)
 {
-    uint64_t seed = flows_seed();
+    uint64_t seed = choice_seed();
     uint64_t found = 0;
     uint32_t first = 0;
 

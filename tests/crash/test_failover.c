@@ -12,6 +12,7 @@
 #include "contract/outbox/lease/lease_fixture.h"
 #include "crash/order/order_run.h"
 #include "db/clock.h"
+#include "kit/choice.h"
 #include "kit/outbox/outbox_fixture.h"
 #include "kit/server/standby.h"
 
@@ -157,18 +158,9 @@ static void make_loss(void *argument)
     pair_rebuild(pair);
 }
 
-static uint64_t choose_seed(void)
-{
-    const char *text = getenv("WEIR_SEED");
-
-    return text != NULL ? strtoull(text, NULL, 10) : weir_clock_random() % 1000000;
-}
-
 static uint32_t choose_failovers(void)
 {
-    const char *wish = getenv("WEIR_LONG");
-
-    return wish != NULL && strcmp(wish, "1") == 0 ? FAILOVERS_LONG : FAILOVERS;
+    return choice_is_long() ? FAILOVERS_LONG : FAILOVERS;
 }
 
 WEIR_TEST(failover, loses_nothing_and_keeps_the_order_under_load)
@@ -179,7 +171,7 @@ WEIR_TEST(failover, loses_nothing_and_keeps_the_order_under_load)
     uint32_t failovers = choose_failovers();
 
     outbox_small_segments(fixture, SEGMENT_BITS);
-    order_options_init(&options, choose_seed(), BETWEEN * (failovers + 1));
+    order_options_init(&options, choice_seed(), BETWEEN * (failovers + 1));
     options.outages = failovers;
     options.outage = make_outage;
     options.outage_argument = fixture;
@@ -206,7 +198,7 @@ WEIR_TEST(failover, to_a_standby_that_is_behind_is_seen_to_lose_messages)
     struct order_result result;
     struct weir_outbox *auditor;
 
-    order_options_init(&options, choose_seed(), BETWEEN);
+    order_options_init(&options, choice_seed(), BETWEEN);
     options.outages = 1;
     options.outage = make_loss;
     options.outage_argument = fixture;

@@ -11,6 +11,7 @@
 #include "contract/outbox/lease/lease_fixture.h"
 #include "crash/order/order_run.h"
 #include "db/clock.h"
+#include "kit/choice.h"
 #include "kit/outbox/outbox_engines.h"
 
 /* Segments that a few seconds fill and the sweep can empty meanwhile. A bug is seen in
@@ -18,27 +19,20 @@
 enum { SEGMENT_BITS = 12, PLANTED = 8000, TRIES_MAX = 12 };
 
 /* An outage after each so many messages. */
-enum { OUTAGES = 10, OUTAGES_ON_POSTGRESQL = 3, BETWEEN_OUTAGES = 3000 };
+enum { OUTAGES = 3, OUTAGES_LONG = 10, BETWEEN_OUTAGES = 3000 };
 
-static uint64_t choose_seed(void)
-{
-    const char *text = getenv("WEIR_SEED");
-
-    return text != NULL ? strtoull(text, NULL, 10) : weir_clock_random() % 1000000;
-}
+enum { MESSAGES_LONG = 2000000 };
 
 /* A sanitizer makes everything many times slower. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { MESSAGES = 40000 };
+enum { MESSAGES = 30000 };
 #else
-enum { MESSAGES = 200000 };
+enum { MESSAGES = 60000 };
 #endif
 
 static int64_t choose_messages(void)
 {
-    const char *wish = getenv("WEIR_LONG");
-
-    return wish != NULL && strcmp(wish, "1") == 0 ? 10 * MESSAGES : MESSAGES;
+    return choice_is_long() ? MESSAGES_LONG : MESSAGES;
 }
 
 OUTBOX_TEST(order, holds_while_everything_happens_at_once)
@@ -47,7 +41,7 @@ OUTBOX_TEST(order, holds_while_everything_happens_at_once)
     struct order_result result;
 
     outbox_small_segments(fixture, SEGMENT_BITS);
-    order_options_init(&options, choose_seed(), choose_messages());
+    order_options_init(&options, choice_seed(), choose_messages());
     printf("# WEIR_SEED=%" PRIu64 "\n", options.seed);
 
     order_run(fixture, &options, &result);
@@ -63,13 +57,12 @@ OUTBOX_TEST(order, holds_while_everything_happens_at_once)
 
 static void outlive_the_server(struct fixture *fixture)
 {
-    uint32_t outages =
-        fixture->engine == WEIR_POSTGRESQL ? OUTAGES_ON_POSTGRESQL : OUTAGES;
+    uint32_t outages = choice_is_long() ? OUTAGES_LONG : OUTAGES;
     struct order_options options;
     struct order_result result;
 
     outbox_small_segments(fixture, SEGMENT_BITS);
-    order_options_init(&options, choose_seed(), BETWEEN_OUTAGES * (outages + 1));
+    order_options_init(&options, choice_seed(), BETWEEN_OUTAGES * (outages + 1));
     options.outages = outages;
     options.large = 500;
     options.calm = true;
@@ -137,7 +130,7 @@ static void check_caught(const struct plant *plant)
 {
     planted = plant;
     for (int i = 0; i < TRIES_MAX; i++) {
-        planted_seed = choose_seed() + (uint64_t)i;
+        planted_seed = choice_seed() + (uint64_t)i;
         outbox_fixture_run(plant->engine, run_planted);
         if (found.verdict.violations > 0)
             return;
@@ -165,7 +158,7 @@ OUTBOX_SERVER_TEST(order, check_sees_nothing_where_nothing_is_wrong)
                               .linger = "move.pick",
                               .cutters = 4,
                               .sound = true};
-    planted_seed = choose_seed();
+    planted_seed = choice_seed();
     run_planted(fixture);
 
     check_int(found.verdict.violations, 0);

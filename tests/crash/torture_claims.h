@@ -13,26 +13,16 @@
 
 #include "crash/torture/torture.h"
 #include "db/clock.h"
+#include "kit/choice.h"
 #include "kit/outbox/outbox_engines.h"
 
 enum {
-    FAULTS = 60,
+    FAULTS = 24,
     FAULTS_LONG = 1000,
-    STANDS = 4,
+    STANDS = 3,
     STANDS_LONG = 120,
     TRIES_MAX = 6,
 };
-
-static inline uint64_t choose_seed(void)
-{
-    const char *text = getenv("WEIR_SEED");
-    uint64_t seed =
-        text != NULL ? strtoull(text, NULL, 10) : weir_clock_random() % 1000000;
-
-    printf("# WEIR_SEED=%" PRIu64 "\n", seed);
-    (void)fflush(stdout);
-    return seed;
-}
 
 /* SQLite has no server; the others get one of their own, to be killed. */
 static inline void on_own_server(enum weir_engine engine, fixture_fn body)
@@ -45,20 +35,13 @@ static inline void on_own_server(enum weir_engine engine, fixture_fn body)
 
 /* ---- everything at once ------------------------------------------------------------ */
 
-static inline bool is_long(void)
-{
-    const char *wish = getenv("WEIR_LONG");
-
-    return wish != NULL && strcmp(wish, "1") == 0;
-}
-
 static inline void hold_through_everything(struct fixture *fixture)
 {
     struct torture_options options;
     struct torture_result result;
 
-    torture_options_init(&options, choose_seed(), fixture->engine,
-                         is_long() ? FAULTS_LONG : FAULTS);
+    torture_options_init(&options, choice_seed(), fixture->engine,
+                         choice_is_long() ? FAULTS_LONG : FAULTS);
     torture_run(fixture, &options, &result);
     torture_print(fixture, &options, &result);
 
@@ -78,7 +61,7 @@ static inline void restart_in_turn(struct fixture *fixture)
     struct torture_options options;
     struct torture_result result;
 
-    torture_options_init(&options, choose_seed(), fixture->engine, 0);
+    torture_options_init(&options, choice_seed(), fixture->engine, 0);
     options.rig.ends = 6;
     options.rig.lease_ms = 30000;
     torture_run(fixture, &options, &result);
@@ -96,8 +79,8 @@ static inline void go_on_beside_one(struct fixture *fixture)
     struct torture_options options;
     struct torture_result result;
 
-    torture_options_init(&options, choose_seed(), fixture->engine, 0);
-    options.stands = is_long() ? STANDS_LONG : STANDS;
+    torture_options_init(&options, choice_seed(), fixture->engine, 0);
+    options.stands = choice_is_long() ? STANDS_LONG : STANDS;
     torture_run(fixture, &options, &result);
     torture_print(fixture, &options, &result);
 
@@ -142,7 +125,7 @@ static inline void run_bug(struct fixture *fixture)
  * ever. */
 static inline void check_found(enum weir_engine engine, const struct torture_bug *bug)
 {
-    uint64_t seed = choose_seed();
+    uint64_t seed = choice_seed();
 
     torture_bug = bug;
     for (int i = 0; i < TRIES_MAX; i++) {

@@ -1,7 +1,7 @@
 /*
  * test_flow.c - random worlds of executions from a seed; see lib/flow_sim.h.
  *
- * WEIR_SEEDS=n runs so many worlds instead of 2,000 (20,000 with WEIR_LONG);
+ * WEIR_SEEDS=n runs so many worlds instead of 600 (20,000 with WEIR_LONG);
  * WEIR_PLAN="seed=7 ..." runs only that world and prints what happens in it.
  */
 #include <dirent.h>
@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kit/choice.h"
 #include "kit/sim/flow_sim.h"
 #include "kit/test.h"
 
 enum {
-    SEEDS = 2000,
+    SEEDS = 600,
     SEEDS_LONG = 20000,
 
     SHRINK_RUNS = 60,
@@ -24,22 +25,6 @@ enum {
 #define SMALL_SIM                                                                        \
     "seed=1 submitters=1 operators=1 workers=1 supervisors=1 together=1 drafts=3 "       \
     "retention=0 signallers=1 budget=3 crash_call=0 faults=none"
-
-static bool is_long(void)
-{
-    const char *longer = getenv("WEIR_LONG");
-
-    return longer != NULL && strcmp(longer, "1") == 0;
-}
-
-static uint64_t seeds(void)
-{
-    const char *number = getenv("WEIR_SEEDS");
-
-    if (number != NULL)
-        return strtoull(number, NULL, 10);
-    return is_long() ? SEEDS_LONG : SEEDS;
-}
 
 static size_t open_files(void)
 {
@@ -103,7 +88,7 @@ WEIR_TEST(flow_world, keeps_its_promises_for_every_seed)
 
     if (getenv("WEIR_PLAN") != NULL)
         return; /* the next test runs it */
-    for (uint64_t seed = 1; seed <= seeds(); seed++) {
+    for (uint64_t seed = 1; seed <= choice_seeds(SEEDS, SEEDS_LONG); seed++) {
         struct flow_plan plan = flow_plan_of_seed(seed);
         struct flow_outcome outcome;
 
@@ -119,7 +104,7 @@ WEIR_TEST(flow_world, keeps_its_promises_for_every_seed)
             files = open_files();
     }
     check_int(open_files(), files);
-    print(seeds(), &totals, virtual_hours);
+    print(choice_seeds(SEEDS, SEEDS_LONG), &totals, virtual_hours);
     check(totals.executions > 0);
 }
 
@@ -163,14 +148,14 @@ WEIR_TEST(flow_world, is_punctual_when_only_workers_fail)
 }
 
 /* A world in which nothing else goes wrong, as often as it has calls of the database
- * and replies: each time the process that makes the next one of them ends there. Who
- * wants fewer worlds gets every third. */
+ * and replies: each time the process that makes the next one of them ends there. The
+ * short form has every third. */
 WEIR_TEST(flow_world, survives_a_crash_at_every_call_of_the_database)
 {
     struct flow_stats totals = {0};
     struct flow_outcome outcome;
     struct flow_plan plan;
-    uint32_t stride = seeds() < SEEDS ? 3 : 1;
+    uint32_t stride = choice_is_long() ? 1 : 3;
     uint32_t calls = 0;
 
     check(flow_plan_parse(&plan, SMALL_SIM));

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kit/choice.h"
 #include "kit/db/sqlite_file.h"
 #include "kit/execution/graph_run.h"
 #include "kit/sim/sim_process.h"
@@ -111,16 +112,6 @@ static void run_quietly(const struct graph_plan *plan, struct graph_outcome *out
 
 /* ---- many -------------------------------------------------------------------------- */
 
-static uint64_t seeds(void)
-{
-    const char *number = getenv("WEIR_SEEDS");
-    const char *longer = getenv("WEIR_LONG");
-
-    if (number != NULL)
-        return strtoull(number, NULL, 10);
-    return longer != NULL && strcmp(longer, "1") == 0 ? SEEDS_LONG : SEEDS;
-}
-
 /* What repeats it, as small as can be found quickly. */
 static void report(const struct graph_plan *plan, const struct graph_outcome *outcome)
 {
@@ -141,7 +132,7 @@ WEIR_TEST(random_flow, comes_out_as_the_model_says_for_every_seed)
 
     if (getenv("WEIR_PLAN") != NULL)
         return; /* the next test runs it */
-    for (uint64_t seed = 1; seed <= seeds(); seed++) {
+    for (uint64_t seed = 1; seed <= choice_seeds(SEEDS, SEEDS_LONG); seed++) {
         struct graph_plan plan = graph_plan_of_seed(seed);
         struct graph_outcome outcome;
 
@@ -160,8 +151,8 @@ WEIR_TEST(random_flow, comes_out_as_the_model_says_for_every_seed)
     }
     printf("# %" PRIu64 " flows, %u members, %u edges, %u steps, %u joins decided, %u"
            " siblings not needed, %u crashes\n",
-           seeds(), sum.members, sum.edges, sum.steps, sum.joins, sum.siblings,
-           sum.crashes);
+           choice_seeds(SEEDS, SEEDS_LONG), sum.members, sum.edges, sum.steps, sum.joins,
+           sum.siblings, sum.crashes);
     check(sum.joins > 0 && sum.siblings > 0 && sum.crashes > 0);
 }
 

@@ -11,20 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kit/choice.h"
 #include "kit/sim/sim.h"
 #include "kit/test.h"
 
 enum { SEEDS = 2000, SEEDS_LONG = 100000, SEEDS_FOR_A_BUG = 1000, SHRINK_RUNS = 60 };
-
-static uint64_t seeds(void)
-{
-    const char *number = getenv("WEIR_SEEDS");
-    const char *longer = getenv("WEIR_LONG");
-
-    if (number != NULL)
-        return strtoull(number, NULL, 10);
-    return longer != NULL && strcmp(longer, "1") == 0 ? SEEDS_LONG : SEEDS;
-}
 
 static size_t open_files(void)
 {
@@ -76,7 +67,7 @@ WEIR_TEST(outbox_world, keeps_its_promises_for_every_seed)
 
     if (text != NULL)
         return; /* the next test runs it */
-    for (uint64_t seed = 1; seed <= seeds(); seed++) {
+    for (uint64_t seed = 1; seed <= choice_seeds(SEEDS, SEEDS_LONG); seed++) {
         struct plan plan = plan_of_seed(seed);
         struct sim_outcome outcome;
 
@@ -93,8 +84,8 @@ WEIR_TEST(outbox_world, keeps_its_promises_for_every_seed)
     check_int(open_files(), files);
     printf("# %" PRIu64 " worlds, %" PRIu64 " messages, %" PRIu64 " deliveries, %" PRIu64
            " again, %" PRIu64 " disturbances, %.1f virtual hours\n",
-           seeds(), totals.messages, totals.delivered, totals.again, totals.disturbances,
-           totals.virtual_hours);
+           choice_seeds(SEEDS, SEEDS_LONG), totals.messages, totals.delivered,
+           totals.again, totals.disturbances, totals.virtual_hours);
     check(totals.messages > 0);
 }
 

@@ -23,6 +23,7 @@
 #include <weir/ward.h>
 
 #include "db/transact.h"
+#include "kit/choice.h"
 #include "kit/db/engines.h"
 
 enum { WORKERS = 8, THREADS = 4, CHILDREN = 3, ENTRIES = 5 };
@@ -339,9 +340,7 @@ WEIR_TEST(child, toils_until_it_is_killed)
  * fewer. */
 static int rounds(void)
 {
-    const char *wish = getenv("WEIR_LONG");
-
-    if (wish != NULL && strcmp(wish, "1") == 0)
+    if (choice_is_long())
         return 100;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     return 3;

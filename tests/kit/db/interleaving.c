@@ -16,6 +16,7 @@
 
 #include "base/assert.h"
 #include "base/random.h"
+#include "kit/choice.h"
 #include "kit/db/engines.h"
 #include "kit/test.h"
 
@@ -225,13 +226,6 @@ void interleaving_run(struct interleaved_session *interleaved_sessions, size_t c
 
 /* ---- orders ------------------------------------------------------------------------ */
 
-static bool want_long(void)
-{
-    const char *wish = getenv("WEIR_LONG");
-
-    return wish != NULL && strcmp(wish, "1") == 0;
-}
-
 /* All turns of the first strand, then all of the second, ... */
 static size_t first_order(const struct interleaved_session *interleaved_sessions,
                           size_t count, uint8_t *order)
@@ -328,8 +322,8 @@ static size_t run_orders(const struct interleaved_session *interleaved_sessions,
 size_t interleaving_all(const struct interleaved_session *interleaved_sessions,
                         size_t count, interleaving_fn run, void *state)
 {
-    return run_orders(interleaved_sessions, count, want_long() ? EVERY_ORDER : EVERY_KIND,
-                      run, state);
+    return run_orders(interleaved_sessions, count,
+                      choice_is_long() ? EVERY_ORDER : EVERY_KIND, run, state);
 }
 
 size_t interleaving_some(const struct interleaved_session *interleaved_sessions,
@@ -342,7 +336,7 @@ size_t interleaving_some(const struct interleaved_session *interleaved_sessions,
     bool more = true;
     size_t n = 0;
 
-    if (want_long())
+    if (choice_is_long())
         return run_orders(interleaved_sessions, count, EVERY_KIND, run, state);
     weir_random_init(&random, seed);
     for (; n < samples && more; n++) {

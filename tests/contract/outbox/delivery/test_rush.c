@@ -14,6 +14,7 @@
 
 #include "db/clock.h"
 #include "db/db.h"
+#include "kit/choice.h"
 #include "kit/outbox/dead_letter_fixture.h"
 #include "kit/outbox/effects.h"
 #include "weir/stats.h"
@@ -47,13 +48,6 @@ struct rush {
     pthread_mutex_t lock;       /* guards what follows */
     char trouble[600];          /* the first; "": none */
 };
-
-static bool is_long(void)
-{
-    const char *wish = getenv("WEIR_LONG");
-
-    return wish != NULL && strcmp(wish, "1") == 0;
-}
 
 static void complain(struct rush *self, const char *what, const char *text)
 {
@@ -357,7 +351,7 @@ static void rush_body(struct fixture *fixture)
         dbs[i] = open_db(&rush);
         consumers[i] = start_consumer(&rush, dbs[i]);
     }
-    rush_for(&rush, outbox, db, is_long() ? SECONDS_LONG : SECONDS);
+    rush_for(&rush, outbox, db, choice_is_long() ? SECONDS_LONG : SECONDS);
     wait_until(is_drained(fixture, outbox, LEASED) &&
                is_drained(fixture, outbox, BOOKED));
     all = rush.sent + rush.requeued;
@@ -373,7 +367,7 @@ static void rush_body(struct fixture *fixture)
     check_int(sum_of_positions(fixture, outbox, BOOKED), all);
     check_int(effects_repeated(fixture), 0);
     check_int(ask_status(fixture, "Innodb_deadlocks"), 0);
-    if (is_long()) /* of a machine that has nothing else to do */
+    if (choice_is_long()) /* of a machine that has nothing else to do */
         check_in_range(ask_status(fixture, "Innodb_row_lock_time_max"), 0, WAIT_MS_MAX);
     for (int i = 0; i < CONSUMERS; i++) {
         outbox_fixture_close(consumers[i]);

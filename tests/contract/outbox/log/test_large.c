@@ -18,12 +18,12 @@
 
 enum {
     PARTITIONS = 64,
-    MANY = 200000,
+    MANY = 80000,
     TOO_MANY_TO_COUNT = WEIR_LAG_EXACT_MAX + 30000,
     FEW = 2000,
     TOGETHER = 1000,
     STUCK = 7,
-    PAYLOAD_SIZE = 400 /* all of them are twice of what is allowed */
+    PAYLOAD_SIZE = 1600 /* all of them are twice of what is allowed */
 };
 
 #define MEMORY_MAX ((size_t)64 * 1024 * 1024)

@@ -15,6 +15,7 @@
 #include "base/fault_point.h"
 #include "contract/outbox/log/log_fixture.h"
 #include "db/clock.h"
+#include "kit/choice.h"
 #include "kit/outbox/outbox_application.h"
 #include "weir/outbox.h"
 #include "weir/time.h"
@@ -117,13 +118,6 @@ enum {
     PAIRS_LONG = 5
 };
 
-static bool is_long(void)
-{
-    const char *wish = getenv("WEIR_LONG");
-
-    return wish != NULL && strcmp(wish, "1") == 0;
-}
-
 static enum weir_outcome count(struct weir_context *context, void *state,
                                struct weir_batch *batch, struct weir_reason *reason)
 {
@@ -187,8 +181,8 @@ static int64_t deliver(struct fixture *fixture, struct weir_outbox *outbox,
 static void compare_deliveries(struct fixture *fixture)
 {
     static _Atomic int64_t delivered; /* outlives a failed test */
-    int64_t messages = is_long() ? MESSAGES_LONG : MESSAGES;
-    int pairs = is_long() ? PAIRS_LONG : 1;
+    int64_t messages = choice_is_long() ? MESSAGES_LONG : MESSAGES;
+    int pairs = choice_is_long() ? PAIRS_LONG : 1;
     struct weir_outbox *outbox = start(fixture, &delivered);
     int64_t sums_ns[2] = {0, 0}; /* without a view, with one */
 

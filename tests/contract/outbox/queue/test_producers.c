@@ -11,18 +11,12 @@
 
 #include "crash/order/order_run.h"
 #include "db/clock.h"
+#include "kit/choice.h"
 #include "kit/outbox/outbox_fixture.h"
 #include "kit/outbox/pg_outbox.h"
 #include "kit/outbox/sql_producer.h"
 
 enum { MESSAGES = 20000, SEGMENT_BITS = 12 };
-
-static uint64_t choose_seed(void)
-{
-    const char *text = getenv("WEIR_SEED");
-
-    return text != NULL ? strtoull(text, NULL, 10) : weir_clock_random() % 1000000;
-}
 
 /* Half of the writers are of one kind, half of the other. */
 OUTBOX_TEST(producers, keep_the_order_beside_those_of_the_library)
@@ -31,7 +25,7 @@ OUTBOX_TEST(producers, keep_the_order_beside_those_of_the_library)
     struct order_result result;
 
     outbox_small_segments(fixture, SEGMENT_BITS);
-    order_options_init(&options, choose_seed(), MESSAGES);
+    order_options_init(&options, choice_seed(), MESSAGES);
     options.large = 500;
     options.in_sql = true;
 
