@@ -183,7 +183,7 @@ static enum weir_status store_lists(struct weir_executions *executions,
                               error);
 }
 
-/* Whoever resumes after a timeout finds out by a signal, at no waitpoint. */
+/* A worker that resumes after a timeout learns of it by a signal, at no waitpoint. */
 static enum weir_status tell_timeout(struct weir_connection *connection, int64_t no,
                                      int64_t now_us, struct weir_error *error)
 {

@@ -1,17 +1,17 @@
 /*
  * change_set.h - storing what rules have changed, with all that follows from it.
  *
- * Everybody who changes executions ends here: what a worker calls, an operator, a
- * reconciler.
+ * Every change of executions ends here: a worker's call, an operator's, a
+ * reconciler's.
  *
  *   transaction:  load or pick (store.h)  ->  a rule for each (rules.h)  ->
  *                 weir_change_set_store()
- *   afterwards:   weir_pending_wakeups_send(): whoever waits for work or for a time is
- *                 woken
+ *   afterwards:   weir_pending_wakeups_send(): waiters for work or for a
+ *                 time are woken
  *
  * In one transaction go the rows, the attempts that ended, results, and the events for
- * the outbox's queues. Nothing is told before the commit, and nothing is lost when
- * telling fails: waiting claims and reconcilers look by themselves, at their intervals.
+ * the outbox's queues. Nothing is announced before the commit, and nothing is lost
+ * when that fails: waiting claims and reconcilers look by themselves, at their intervals.
  *
  * Threads  The holder of the connection.
  */
@@ -31,10 +31,10 @@ struct weir_change {
 };
 
 /*
- * What a transaction leaves to be told. All zeros to begin with; collects over several
- * stores. Times are those that a reconciler has to keep. What was committed elsewhere
- * has no names: which times it has set is not known, only of which kinds some of them
- * may be.
+ * What a transaction leaves to be announced. All zeros to begin with; collects over
+ * several stores. Times are those that a reconciler has to keep. What was committed
+ * elsewhere has no names: which times it has set is not known, only of which kinds some
+ * of them may be.
  */
 struct weir_pending_wakeups {
     bool ready;                     /* something can be claimed */
@@ -42,8 +42,8 @@ struct weir_pending_wakeups {
     bool events;                    /* something was enqueued to the outbox */
     int64_t due_us[WEIR_DUE_KINDS]; /* the earliest time of each kind; 0: none */
 
-    uint32_t announced; /* 1 << kind: other processes are told of such times */
-    bool adopted; /* in a transaction of the caller's, so nobody tells this process */
+    uint32_t announced; /* 1 << kind: other processes are notified of such times */
+    bool adopted; /* in a transaction of the caller's, so this process is not notified */
 
     uint32_t nameless;  /* 1 << kind: there may be such times */
     int64_t silence_ns; /* for so long more of them may come, without a word; 0: not so */
@@ -55,8 +55,8 @@ struct weir_pending_wakeups {
      1U << WEIR_DUE_WAIT | 1U << WEIR_DUE_DEADLINE | 1U << WEIR_DUE_SIBLINGS |           \
      1U << WEIR_DUE_EDGES | 1U << WEIR_DUE_BUDGET)
 
-/* The intervals of the specification. What is due later than that is told to nobody in
- * another process: its reconciler looks before. */
+/* The intervals of the specification. What is due later than that is not announced to
+ * other processes: its reconciler looks before. */
 enum {
     WEIR_DELAYED_LOOK_MS = 750,
     WEIR_LEASE_LOOK_MS = 1500,
@@ -75,7 +75,7 @@ WEIR_CHECKED enum weir_status weir_change_set_store(
     struct weir_change *changes, size_t count, int64_t now_us,
     struct weir_pending_wakeups *pending_wakeups, struct weir_error *error);
 
-/* The same for callers who do nothing more: what can be goes with the commit, so that
+/* The same for callers that do nothing more: what can be goes with the commit, so that
  * it is the commit that fails. Texts and results of the changes are borrowed until
  * then. */
 WEIR_CHECKED enum weir_status weir_change_set_store_at_commit(
@@ -101,7 +101,7 @@ void weir_pending_wakeups_note(struct weir_pending_wakeups *pending_wakeups,
 void weir_pending_wakeups_note_due(struct weir_pending_wakeups *pending_wakeups,
                                    enum weir_due_kind kind, int64_t due_us);
 
-/* Inside the transaction: those who wait in other processes hear of it when it commits.
+/* Inside the transaction: waiters in other processes are notified when it commits.
  * store() does this by itself. */
 void weir_pending_wakeups_announce(struct weir_executions *executions,
                                    struct weir_connection *connection,

@@ -7,7 +7,7 @@
  *
  * An execution past its deadline would stay at the head of its lane until the
  * reconciler comes, so it is ended on the spot; so is a member of a flow whose results
- * are too large to be given to anybody. When all that was picked had to be ended, the
+ * are too large to be given to a worker. When all that was picked had to be ended, the
  * next pick takes more.
  */
 #include "execution/claim.h"
@@ -51,7 +51,7 @@ struct claim_call {
     size_t wanted;
     size_t limit; /* of the next pick, at least `wanted` */
     uint64_t question;
-    int64_t lanes[LANES_MAX]; /* those that anybody has heard of */
+    int64_t lanes[LANES_MAX]; /* those that exist */
     size_t lane_count;
     int64_t *capability_sets; /* owned */
     size_t capability_set_count;
@@ -181,8 +181,8 @@ static void put_first(struct claim_call *self, const struct weir_change *change)
     self->changes[self->claimed++] = *change;
 }
 
-/* The budget that holds it back; 0: none. It is asked again under its lock: whoever
- * resets it then sees who waits. One that was reset meanwhile holds nobody back, but
+/* The budget that holds it back; 0: none. It is asked again under its lock: a reset
+ * then sees the waiting execution. One that was reset meanwhile holds nothing back, but
  * another one may. */
 static enum weir_status find_exceeded(struct weir_connection *connection, int64_t no,
                                       int64_t *budget, struct weir_error *error)
@@ -218,7 +218,7 @@ static enum weir_status admit(struct claim_call *self, struct weir_connection *c
     return weir_budget_wait(connection, row->no, budget, true, error);
 }
 
-/* Who has several at once locks their budgets at once. */
+/* A claim of several at once locks their budgets at once. */
 static enum weir_status lock_budgets(struct claim_call *self,
                                      struct weir_connection *connection,
                                      struct weir_error *error)
@@ -247,7 +247,7 @@ static enum weir_status lock_budgets(struct claim_call *self,
 }
 
 /* It is not claimed, and ends: past its deadline, or with more than can be given to
- * anybody. */
+ * a worker. */
 static void end_unclaimed(struct claim_call *self, struct weir_change *change,
                           int64_t now_us)
 {
@@ -520,7 +520,7 @@ static bool is_slow_on_purpose(const struct claim_call *self)
     return WEIR_POINT(weir_db_config(self->executions->db)->points, "claim.slow");
 }
 
-/* Whoever looks for long lets the next ones begin where it found something. */
+/* A long search lets the next ones begin where it found something. */
 static void note_look(struct claim_call *self, int64_t begun_ns)
 {
     struct weir_floors *floors = &self->executions->floors;
@@ -601,8 +601,10 @@ static enum weir_status claim_ready(struct claim_call *self, struct weir_error *
     return status;
 }
 
-/* *there: it is worth a transaction. Who looked in vain before and was woken, perhaps
- * by a poll, asks first: that locks nothing and is one statement. */
+/*
+ * *there: it is worth a transaction. A claim that looked in vain before and was woken,
+ * perhaps by a poll, asks first: that locks nothing and is one statement.
+ */
 static enum weir_status peek(struct claim_call *self, struct weir_connection *connection,
                              bool again, bool *there, struct weir_error *error)
 {
@@ -635,7 +637,7 @@ static enum weir_status look(struct claim_call *self, bool again,
 
 /* ---- waiting ----------------------------------------------------------------------- */
 
-/* Equal for those who would find the same. */
+/* Equal for claims that would find the same. */
 static uint64_t question_of(const struct weir_claim_options *options)
 {
     char text[WEIR_CAPABILITY_SET_TEXT_SIZE];
@@ -648,7 +650,7 @@ static uint64_t question_of(const struct weir_claim_options *options)
     return hash;
 }
 
-/* Say that somebody waits; *again: for the first time in a while, so look once more. */
+/* Say that a claim waits; *again: for the first time in a while, so look once more. */
 static enum weir_status say(struct claim_call *self, bool *again,
                             struct weir_error *error)
 {
@@ -744,7 +746,7 @@ enum weir_status weir_execution_claim(struct weir_executions *self,
         claim_call.claim_result = NULL;
     }
     claim_call_fini(&claim_call);
-    /* There may be more; and one who failed had perhaps been rung for. */
+    /* There may be more; and one that failed had perhaps been woken. */
     if (status != WEIR_OK || *claimed > 0)
         weir_claim_waiters_wake_next(&self->claim_waiters, claim_call.question);
     return status;

@@ -1,9 +1,9 @@
 /*
  * claim_waiters.c - see claim_waiters.h.
  *
- *   I1  who is in line has not been rung for
- *   I2  who was rung for looks again, whatever else ended his wait: no ring is lost
- *       with him
+ *   I1  a waiter in line has not been woken
+ *   I2  a woken waiter looks again, whatever else ended its wait: no wake-up
+ *       is lost with it
  */
 #include "execution/claim_waiters.h"
 
@@ -13,7 +13,7 @@
 #include "ward/context.h"
 #include "weir/notifier.h"
 
-/* On the stack of whoever waits. */
+/* On the stack of the waiting call. */
 struct sleeper {
     struct weir_list link;
     uint64_t question;
@@ -64,7 +64,7 @@ static void wake(struct sleeper *sleeper)
         weir_cond_signal(&sleeper->cond);
 }
 
-/* The oldest who asks this; NULL: nobody does. */
+/* The oldest with this query; NULL: none has. */
 static struct sleeper *find_first(struct weir_claim_waiters *self, uint64_t question)
     WEIR_REQUIRES(self->lock)
 {
@@ -89,8 +89,8 @@ void weir_claim_waiters_wake(struct weir_claim_waiters *self)
     weir_list_init(&kept);
     weir_lock_acquire(&self->lock);
     self->wakes++;
-    /* From the youngest to the oldest: who has an older one of his kind before him
-     * stays. */
+    /* From the youngest to the oldest: a waiter with an older one of its kind before
+     * it stays. */
     while (!weir_list_empty(&self->line)) {
         struct sleeper *sleeper = sleeper_of(self->line.previous);
 

@@ -1,10 +1,10 @@
 /*
- * claim_waiters.h - those who wait for work, and the signal that wakes them.
+ * claim_waiters.h - claims that wait for work, and the signal that wakes them.
  *
- * Whoever found nothing stands in line. What they asked for is a number, their question
- * (lanes and capabilities): if one of those who ask the same finds nothing, the others
- * would not either. So a ring wakes the oldest of each question, and one who then finds
- * something wakes the next of his own kind, since there may be more.
+ * A claim that found nothing stands in line. What they asked for is a number, their
+ * question (lanes and capabilities): if one claim with the same query finds nothing, the
+ * others would not either. So a wake-up wakes the oldest of each query, and one that then
+ * finds something wakes the next of its own kind, since there may be more.
  *
  *   rings = weir_claim_waiters_count_wakes(bell)          before the look
  *   look; nothing there
@@ -15,7 +15,7 @@
  * Threads  Any thread, and actions: there the wait is the executor's, in virtual time
  *          too, and ends when the worker is cancelled. The bell's lock is held while an
  *          executor's is taken.
- * Memory   Those who wait are on their own stacks.
+ * Memory   Waiters are on their own stacks.
  */
 #ifndef WEIR_EXECUTION_CLAIM_WAITERS_H
 #define WEIR_EXECUTION_CLAIM_WAITERS_H
@@ -31,7 +31,7 @@ struct weir_claim_waiters {
     uint64_t wakes;
 };
 
-/* Fails with WEIR_SYSTEM. fini() needs it to itself, and nobody in line. */
+/* Fails with WEIR_SYSTEM. fini() needs it to itself, and an empty line. */
 WEIR_CHECKED enum weir_status weir_claim_waiters_init(struct weir_claim_waiters *self);
 void weir_claim_waiters_fini(struct weir_claim_waiters *self);
 
@@ -41,8 +41,8 @@ uint64_t weir_claim_waiters_count_wakes(struct weir_claim_waiters *self);
 void weir_claim_waiters_wake(struct weir_claim_waiters *self);
 void weir_claim_waiters_wake_next(struct weir_claim_waiters *self, uint64_t question);
 
-/* Until somebody rings, or has rung since `wakes` was read: WEIR_OK, look again.
- * WEIR_TIMEOUT: until `deadline_ns` of weir_clock_now_ns() nobody did. WEIR_CANCELLED;
+/* Until a wake-up, or one since `wakes` was read: WEIR_OK, look again.
+ * WEIR_TIMEOUT: none until `deadline_ns` of weir_clock_now_ns(). WEIR_CANCELLED;
  * WEIR_NO_MEMORY, WEIR_SYSTEM. */
 WEIR_CHECKED enum weir_status weir_claim_waiters_wait(struct weir_claim_waiters *self,
                                                       uint64_t question, uint64_t wakes,

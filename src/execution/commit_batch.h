@@ -2,12 +2,11 @@
  * commit_batch.h - what a transaction writes at its end.
  *
  * It needs no answer, so on PostgreSQL all of it is one round trip, with the commit:
- * rows, attempts, results, and the word to those who wait. On SQLite, where a statement
+ * rows, attempts, results, and the notification of waiters. On SQLite, where a statement
  * is a call, it stays empty.
  *
- *   add ... add  ->  leave(connection)   with the commit, which fails with what they
- *                fail with ->  send(connection)    now: the transaction is somebody
- *                else's, or reads it
+ *   add ... add  ->  leave(connection)   with the commit, which fails as they fail
+ *                ->  send(connection)    now: it is the caller's, or reads them
  *
  * Threads  The owner's; after leave() the connection's.
  * Memory   Owns tables and texts; what the cells of a table refer to is borrowed until
@@ -32,7 +31,7 @@ struct weir_commit_batch {
     size_t step_count;
     struct weir_value values[WEIR_COMMIT_BATCH_VALUES_MAX];
     size_t value_count;
-    char text[WEIR_COMMIT_BATCH_TEXT_SIZE]; /* of one value, for whoever needs it */
+    char text[WEIR_COMMIT_BATCH_TEXT_SIZE]; /* of one value, for callers that need it */
     void *kept;                             /* what cells refer to; NULL: nothing */
     void (*release)(void *kept);
 };

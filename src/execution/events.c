@@ -421,7 +421,7 @@ enum weir_status weir_events_send(struct weir_executions *executions,
 
 /* ---- signals ----------------------------------------------------------------------- */
 
-/* Its payload is not told: whoever resumes reads it, and others need not know. */
+/* Its payload is not sent: the worker that resumes reads it, and others need not know. */
 static void write_signal(struct weir_buf *out, const struct weir_signal_row *signal,
                          struct weir_str waitpoint_key)
 {

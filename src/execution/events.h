@@ -1,15 +1,12 @@
 /*
- * events.h - what happens to executions, told in queues of the outbox.
+ * events.h - what happens to executions, announced in queues of the outbox.
  *
- *   queue             type of the message                       about
- *   execution.completion   success failed cancelled expired skipped  an execution has
- *                          ended
- *   execution.lease        acquired reclaimed expired revoked        a worker has got
- *                          it, or lost it
- *   execution.signal       resumed kept buffered ignored             a signal has come
- *   execution.operator     priority_changed replayed resumed         somebody has
- *                          intervened
- *                     flow_cancel_requested                     and ends a flow
+ *   queue                 types of the message, and what it is about
+ *   execution.completion  success failed cancelled expired skipped: an execution ended
+ *   execution.lease       acquired reclaimed expired revoked: a worker has got or lost it
+ *   execution.signal      resumed kept buffered ignored: a signal has come
+ *   execution.operator    priority_changed replayed resumed flow_cancel_requested: an
+ *                         operator has intervened, or ends a flow
  *
  * The key is the execution's id, so that the events of one come in order within a
  * queue. The payload is JSON, with the same first fields for all:
@@ -36,8 +33,10 @@ struct weir_outbox;
 
 enum { WEIR_EVENT_SIZE_MIN = 8192, WEIR_EVENT_PARTITIONS = 16 };
 
-/* Make the queues, which drop what nobody reads. *size_max gets the largest payload.
- * WEIR_INVALID: it is below WEIR_EVENT_SIZE_MIN. */
+/*
+ * Make the queues, which drop messages without a subscription. *size_max gets the largest
+ * payload. WEIR_INVALID: it is below WEIR_EVENT_SIZE_MIN.
+ */
 WEIR_CHECKED enum weir_status
 weir_events_open(struct weir_outbox *outbox, size_t *size_max, struct weir_error *error);
 
@@ -50,7 +49,7 @@ bool weir_events_is_queue(const char *name);
 WEIR_CHECKED enum weir_status weir_events_make_queues(struct weir_db *db,
                                                       struct weir_error *error);
 
-/* Enqueue what follows from the changes. *told: something was. Nothing without an
+/* Enqueue what follows from the changes. `told`: something was sent. Nothing without an
  * outbox. */
 WEIR_CHECKED enum weir_status weir_events_send(struct weir_executions *executions,
                                                struct weir_connection *connection,

@@ -1,9 +1,10 @@
 /*
- * executions.c - the life of an execution engine, and who is woken by what.
+ * executions.c - the life cycle of an execution engine, and which commit wakes which
+ * call.
  *
- * Nothing runs in here until somebody waits: then one thread listens for commits of
- * other processes (db/wake.h). In a simulation there is no such thread, and those who
- * wait look once a second.
+ * Nothing runs in here until a call waits: then one thread listens for commits of
+ * other processes (db/wake.h). In a simulation there is no such thread, and waiting
+ * calls look once a second.
  */
 #include "execution/executions.h"
 
@@ -153,7 +154,7 @@ void weir_executions_flush(struct weir_executions *self)
     weir_pending_wakeups_send(self, &ANYTHING);
 }
 
-/* What is true of those who notify, and did so while nobody listened: more may come in
+/* What is true after notifications that nothing listened to: more may come in
  * silence. */
 static void hear_of_anything(struct weir_executions *self)
 {
@@ -199,7 +200,7 @@ void weir_executions_unlisten(struct weir_executions *self,
     weir_lock_release(&self->lock);
 }
 
-/* When no thread is to be had, those who wait look once a second, and try again. */
+/* When no thread is available, waiting calls look once a second, and try again. */
 void weir_executions_watch(struct weir_executions *self)
 {
     struct weir_wake_options options;

@@ -1,16 +1,16 @@
 /*
  * executions.h - the inside of weir/executions.h: one execution engine of one process.
  *
- *   submit.c     new executions                     executions.c  making it, waiting
- *                and waking
- *   claim.c      giving them to workers             change_set.c      storing what
- *                rules have changed
- *   settle.c     what workers say of theirs         events.c    telling it to the
- *                outbox's queues
- *   operator.c   what operators do to them          claim_waiters.c  those who wait in
- *                this process
- *   read.c       what there is to know              notify_throttle.c   those who wait
- *                in others
+ *   submit.c           new executions
+ *   claim.c            gives them to workers
+ *   settle.c           what workers report of theirs
+ *   operator.c         what operators do to them
+ *   read.c             reads them
+ *   executions.c       creates the engine; waiting and waking
+ *   change_set.c       stores what rules have changed
+ *   events.c           announces it in the outbox's queues
+ *   claim_waiters.c    waiters in this process
+ *   notify_throttle.c  waiters in other processes
  *
  * Threads  Any thread, after create().
  */
@@ -26,11 +26,11 @@
 #include "execution/store/store.h"
 #include "weir/executions.h"
 
-/* How often those who wait look without being told: polling is the truth. */
+/* How often waiters poll without a notification: polling is the truth. */
 #define WEIR_EXECUTION_POLL_NS WEIR_SECONDS(1)
 
 /* Hears of what was committed here, or perhaps elsewhere. Called with a lock held: it
- * wakes somebody and returns. */
+ * wakes a thread and returns. */
 typedef void (*weir_executions_listener_fn)(
     void *state, const struct weir_pending_wakeups *pending_wakeups);
 
@@ -52,7 +52,7 @@ struct weir_executions {
     struct weir_notify_throttle notify_throttle;
     struct weir_claim_waiters claim_waiters;
     struct weir_floors floors; /* of what is ready */
-    _Atomic bool watching;     /* somebody has started the wake, or is about to */
+    _Atomic bool watching;     /* a thread has started the wake, or is about to */
 
     struct weir_lock lock;      /* guards all that follows */
     struct weir_list listeners; /* of struct weir_executions_listener */
@@ -60,12 +60,12 @@ struct weir_executions {
 };
 
 /*
- * For whoever waits for a time: be told when one is set that may be earlier than those
+ * For waiters for a time: called when one is set that may be earlier than those
  * before, and when something has ended or become ready. watch() makes that work across
  * processes: it starts a thread that listens, once, and must not be called in a
- * simulation. Times are told by themselves. Whoever waits for work says so with
- * await(), whenever he has looked (cheap, see notify_throttle.h); when *again is true
- * he looks once more before he sleeps.
+ * simulation. Times are announced by themselves. A waiter for work says so with await(),
+ * whenever it has looked (cheap, see notify_throttle.h); when *again is true it looks
+ * once more before it sleeps.
  */
 void weir_executions_listen(struct weir_executions *self,
                             struct weir_executions_listener *listener);

@@ -20,8 +20,8 @@
  *   others      read, write                                     read
  *
  * A producer submits: it sees that something is there, and for what it was used before,
- * and neither what it is nor how it stands. So it makes flows of new members; who adds
- * edges between old ones has to read them.
+ * and neither what it is nor how it stands. So it makes flows of new members; adding
+ * edges between old ones needs the right to read them.
  */
 #ifndef WEIR_EXECUTION_GRANTS_H
 #define WEIR_EXECUTION_GRANTS_H

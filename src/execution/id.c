@@ -3,7 +3,7 @@
  *
  * One execution has one text, "151-UUID": no sign and no zeros in front of the
  * partition, all of the uuid's digits and its dashes where they belong. Only the case
- * of its digits is free, as RFC 9562 asks of those who read. Ids that were written down
+ * of its digits is free, as RFC 9562 asks of readers. Ids that were written down
  * before weir wrote this form, "{fp:151}:UUID", are read as strictly.
  */
 #include "execution/id.h"

@@ -1,5 +1,6 @@
 /*
- * read.c - what there is to know about executions. Nothing is locked, and nobody waits.
+ * read.c - what there is to know about executions. Nothing is locked, and no transaction
+ * waits.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -101,7 +102,7 @@ static enum weir_status show_all(struct weir_executions *self,
     return status;
 }
 
-/* The connection is given back before anybody is called: a visit may use the engine. */
+/* The connection is given back before any callback: a visit may use the engine. */
 static enum weir_status get(struct weir_executions *self,
                             const struct weir_execution_id *id,
                             struct weir_execution_records *out, struct weir_error *error)
@@ -220,7 +221,7 @@ enum weir_status weir_execution_list(struct weir_executions *self,
 struct attempt_visit {
     weir_attempt_visit_fn visit;
     void *state;
-    int32_t next; /* number of the next one to be told */
+    int32_t next; /* number of the next one to be returned */
 };
 
 static const char *copy_text(struct weir_str text, char *out, size_t size)
@@ -256,7 +257,7 @@ static void tell(void *state, const struct weir_ended_attempt *attempt)
 }
 
 /* The one that runs, or waits to go on, is in the row. It may have ended since the row
- * was read, and was told then. */
+ * was read, and was returned then. */
 static void tell_running(struct attempt_visit *self, const struct weir_execution_row *row)
 {
     const struct weir_ended_attempt running = {

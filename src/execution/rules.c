@@ -74,7 +74,7 @@ static void grow_epoch(struct weir_execution_row *row)
     row->epoch = weir_sat_add_i64(row->epoch, 1);
 }
 
-/* Whoever held it holds it no more. Tells it as `news`, if anybody did. */
+/* Its holder holds it no more. Announces it as `news`, if there was a holder. */
 static void release(struct weir_execution_row *row, enum weir_news news,
                     struct weir_consequence *out)
 {
@@ -460,8 +460,8 @@ enum weir_ruling weir_rule_resume(struct weir_execution_row *row, int64_t due_us
     return WEIR_RULING_DONE;
 }
 
-/* What waits for a budget was to be claimed: it may wait for others first, and whoever
- * claims it then asks for the budget again. */
+/* What waits for a budget was to be claimed: it may wait for others first, and the claim
+ * then asks for the budget again. */
 enum weir_ruling weir_rule_block(struct weir_execution_row *row, enum weir_hold hold,
                                  struct weir_consequence *out)
 {
@@ -594,7 +594,7 @@ static const struct {
                              WEIR_EXEC_EXPIRED},
 };
 
-/* Whoever escalates it looks at it once. */
+/* After an escalation an operator looks at it once. */
 static enum weir_ruling escalate(struct weir_execution_row *row)
 {
     row->hold = WEIR_HOLD_OPERATOR_REVIEW;

@@ -1,8 +1,8 @@
 /*
  * rules.h - what may become of an execution, and what follows from it.
  *
- * Every change of an execution, whoever asks for it, is one of these functions: pure,
- * on a row in memory, with the time given. Whoever calls them has locked the row, and
+ * Every change of an execution, whatever its origin, is one of these functions: pure,
+ * on a row in memory, with the time given. The caller has locked the row, and
  * stores it with all that follows in the same transaction (change_set.h). So the two
  * engines, the workers' calls and the reconcilers cannot differ in what they do.
  *
@@ -21,7 +21,7 @@
  *
  *   * renew, complete, fail, delay, abandon
  *
- * Fence    Whoever acts as a worker shows an epoch. It must be the row's, the state
+ * Fence    A worker's call shows an epoch. It must be the row's, the state
  *          ACTIVE, and the lease not over, asked in this order; the ruling says which
  *          of these it was not. The epoch grows when ownership begins or ends, never
  *          goes back, and is one per execution: an attempt that was timed out cannot
@@ -110,7 +110,7 @@ enum weir_ruling {
     WEIR_RULING_STALE,   /* another epoch */
     WEIR_RULING_LEASE_OVER, /* the right epoch, too late */
     WEIR_RULING_NOT_ACTIVE,
-    WEIR_RULING_OTHER_INSTANCE, /* revoke: somebody else holds it */
+    WEIR_RULING_OTHER_INSTANCE, /* revoke: another worker holds it */
     WEIR_RULING_OVER,           /* it has ended, and this cannot be done to what has */
     WEIR_RULING_NOT_OVER,       /* the opposite */
     WEIR_RULING_WRONG_STATE,
@@ -118,16 +118,16 @@ enum weir_ruling {
     WEIR_RULING_COUNT
 };
 
-/* What is to be told to others, in the same transaction. */
+/* What is to be announced, in the same transaction. */
 enum weir_news {
     WEIR_NEWS_COMPLETION = 1 << 0, /* it is over; the row says how */
     WEIR_NEWS_ACQUIRED = 1 << 1,
-    WEIR_NEWS_RECLAIMED = 1 << 2, /* instead of ACQUIRED, after somebody had lost it */
+    WEIR_NEWS_RECLAIMED = 1 << 2, /* instead of ACQUIRED, after a worker had lost it */
     WEIR_NEWS_EXPIRED = 1 << 3,   /* the lease has ended because a time was over */
     WEIR_NEWS_REVOKED = 1 << 4,   /* the lease has ended in any other way */
     WEIR_NEWS_PRIORITY = 1 << 5,
     WEIR_NEWS_REPLAYED = 1 << 6,
-    WEIR_NEWS_RESUMED = 1 << 7 /* by an operator, who adds it himself */
+    WEIR_NEWS_RESUMED = 1 << 7 /* by an operator's call, which adds it itself */
 };
 
 /* What follows from a change. All zero but on WEIR_RULING_DONE. */
@@ -135,7 +135,7 @@ struct weir_consequence {
     unsigned news;        /* of enum weir_news */
     bool wait_ended;      /* its suspension and waitpoints are to be closed */
     bool was_unlucky;     /* WEIR_NEWS_REPLAYED: see weir_row_is_unlucky() */
-    bool waited_too_long; /* and a signal is to tell whoever resumes it */
+    bool waited_too_long; /* and a signal is to inform the worker that resumes it */
     bool attempt_ended; /* then those below; its number is attempts - 1, its type and its
                            worker are in the row, it began at claimed_us */
     enum weir_attempt_outcome outcome;
@@ -197,20 +197,20 @@ enum weir_ruling weir_rule_suspend(struct weir_execution_row *row, int64_t epoch
                                    const struct weir_suspending *suspending,
                                    int64_t now_us, struct weir_consequence *out);
 
-/* Cancelled by its worker. A rule of its own, so that no epoch means "everybody's". */
+/* Cancelled by its worker. A rule of its own, so that no epoch means "any". */
 enum weir_ruling weir_rule_abandon(struct weir_execution_row *row, int64_t epoch,
                                    struct weir_str reason, int64_t now_us,
                                    struct weir_consequence *out);
 
 /* Of operators. */
 
-/* Whoever holds it. NOTHING: it is cancelled already; OVER: it has ended in another
+/* Any holder. NOTHING: it is cancelled already; OVER: it has ended in another
  * way. */
 enum weir_ruling weir_rule_cancel(struct weir_execution_row *row, struct weir_str reason,
                                   int64_t now_us, struct weir_consequence *out);
 
 /* Take it from its worker; the next attempt is a reclaim that does not count.
- * `instance` "" and `epoch` 0: whoever holds it. NOT_ACTIVE, OTHER_INSTANCE, STALE:
+ * `instance` "" and `epoch` 0: any holder. NOT_ACTIVE, OTHER_INSTANCE, STALE:
  * there is nothing to revoke. */
 enum weir_ruling weir_rule_revoke(struct weir_execution_row *row,
                                   struct weir_str instance, int64_t epoch, int64_t now_us,
@@ -252,7 +252,7 @@ enum weir_ruling weir_rule_lose_lease(struct weir_execution_row *row, int64_t no
                                       struct weir_consequence *out);
 enum weir_ruling weir_rule_expire(struct weir_execution_row *row, int64_t now_us,
                                   struct weir_consequence *out);
-/* Nobody can be given what was passed to it. */
+/* No worker can be given what was passed to it. */
 enum weir_ruling weir_rule_refuse_input(struct weir_execution_row *row, int64_t now_us,
                                         struct weir_consequence *out);
 enum weir_ruling weir_rule_wait_too_long(struct weir_execution_row *row, int64_t now_us,

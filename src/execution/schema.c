@@ -1,10 +1,10 @@
 /*
  * schema.c - the tables of the execution engine.
  *
- *   execution    one row per execution: where it stands, who holds it, all its times
- *   input        what it was given       } rows of their own, written once: a row that
- *                changes at
- *   result       what came of it         } every step of its life should be small
+ *   execution    one row per execution: its state, its holder, all its times
+ *   input        what it was given
+ *   result       what came of it; both are rows of their own, written once: a row that
+ *                changes at every step of its life should be small
  *   passed       results of others that a member of a flow is given, copied
  *   attempt      attempts that have ended (the running one is in the execution's row)
  *   tag          key and value, for filters
@@ -244,14 +244,14 @@ static const char *const PG_1[] = {
     NULL,
 };
 
-/* When somebody last said that he waits: outside of all transactions
+/* When a claim last said that it waits: outside of all transactions
  * (notify_throttle.h). */
 static const char *const PG_2[] = {
     "CREATE SEQUENCE {p}_awaited",
     NULL,
 };
 
-/* Flows and suspensions, whose tables nobody has used before. Of these, the old ones
+/* Flows and suspensions, whose tables were not used before. Of these, the old ones
  * are gone. A flow is in one of its three indexes, none of which knows its counters:
  * these change all the time. */
 #define TABLES_3(ID, INT, BIG, SMALL, BYTES, KEYED)                                      \
@@ -354,7 +354,7 @@ static const char *const PG_4[] = {SETTLED_AS("smallint"), NULL};
  * Names of members, and what was passed to them. Until now a result was written over
  * the input of the member that it was passed to, so of several only the last is left
  * there. Members that have not begun are given all of them from now on; an input that
- * one of these has replaced is lost, and is not told as their own. Those that have
+ * one of these has replaced is lost, and is not returned as their own. Those that have
  * begun keep what they were given: they count no data edges.
  */
 #define PASSED(BIG, INT, BYTES)                                                          \

@@ -105,7 +105,10 @@ static enum weir_status load(struct settle_call *self, struct weir_connection *c
 
     self->change_count = 0;
     self->pending_wakeups = (struct weir_pending_wakeups){.ready = false};
-    /* The clock is read under the locks: whoever waited for them sees how late it is. */
+    /*
+     * The clock is read under the locks: a transaction that waited for them sees the time
+     * after the wait.
+     */
     return status == WEIR_OK ? weir_store_clock(connection, &self->records, now_us, error)
                              : status;
 }

@@ -1,8 +1,8 @@
 /*
  * state.c - what is stored, in the words that people and other systems know.
  *
- * Pure and total: a number that is none of ours gets a word too. Whoever reads rows
- * refuses it before (state.h), so the word is for those who print it in an error.
+ * Pure and total: a number that is none of ours gets a word too. Readers of rows
+ * refuse it before (state.h), so the word is for error texts.
  */
 #include "execution/state.h"
 

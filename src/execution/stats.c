@@ -43,8 +43,8 @@ const struct weir_sql weir_execution_sql_stats = {
 };
 
 /* Of other tables; each has few rows but for what waits. Of a suspension the execution
- * says whether it was escalated, and of who waits for a budget whether it still does:
- * by its primary key, in words that fit no partial index. */
+ * says whether it was escalated, and of an execution that waits for a budget whether
+ * it still does: by its primary key, in words that fit no partial index. */
 #define COUNT_IN(table, condition, order)                                                \
     "(SELECT count(*) FROM (SELECT 1 FROM {p}_" table " WHERE " condition                \
     " ORDER BY " order " LIMIT (SELECT {1})) x)"
@@ -74,7 +74,7 @@ const struct weir_sql weir_execution_sql_waits = {
     .parameters = "i",
 };
 
-/* By the index of those who wait; then few budgets, by their primary key. */
+/* By the index of waiting executions; then few budgets, by their primary key. */
 const struct weir_sql weir_execution_sql_held = {
     .name = "read budgets that hold",
     .text = "SELECT (SELECT b.name FROM {p}_budget b WHERE b.no = w.budget), {now}, w.n,"
@@ -133,7 +133,7 @@ static int64_t since(int64_t now_us, int64_t time_us)
     return time_us > 0 && time_us < now_us ? now_us - time_us : 0;
 }
 
-/* As read: times, of which it is told how long ago they were. */
+/* As read: times, which are returned as ages. */
 struct columns {
     int64_t now_us;
     struct weir_execution_stats stats;

@@ -1,5 +1,5 @@
 /*
- * stats.h - how much work there is, and whether anybody looks after it: for operators.
+ * stats.h - how much work there is, and whether a supervisor serves it: for operators.
  *
  * Asked at any time and of any database, so nothing is counted beyond WEIR_STATS_MAX,
  * and everything is found by the indexes of the engine itself. What waits for other
@@ -41,7 +41,7 @@ struct weir_lane_stats {
     int64_t delayed, active;
 };
 
-/* A budget that somebody waits for. */
+/* A budget that executions wait for. */
 struct weir_held_stats {
     const char *budget;
     int64_t waiting;
@@ -63,8 +63,10 @@ WEIR_CHECKED enum weir_status
 weir_executions_read_stats(struct weir_connection *connection,
                            struct weir_execution_stats *out, struct weir_error *error);
 
-/* Budgets that hold anybody, those that hold most first. What is visited lives for the
- * visit. */
+/*
+ * Budgets that hold executions back, those that hold most first. What is visited lives
+ * for the visit.
+ */
 WEIR_CHECKED enum weir_status
 weir_executions_read_held(struct weir_connection *connection, weir_held_stats_fn visit,
                           void *state, struct weir_error *error);

@@ -170,7 +170,7 @@ static enum weir_status check_duplicates(const struct weir_submit_call *self,
     return WEIR_OK;
 }
 
-/* With our commit; or now, since nobody knows when the caller will. */
+/* With our commit; or now, since it is unknown when the caller will. */
 static enum weir_status dispatch(const struct weir_submit_call *self,
                                  struct weir_connection *connection,
                                  struct weir_commit_batch *commit_batch,
@@ -305,8 +305,8 @@ enum weir_status weir_executions_inside(struct weir_executions *executions,
 }
 
 /* What is new is added outside of the transaction, so that it is remembered, and two
- * who add the same do not wait for each other. When that fails it is tried inside, and
- * told. */
+ * that add the same do not wait for each other. When that fails it is tried inside, and
+ * reported. */
 void weir_submit_call_learn(struct weir_submit_call *self)
 {
     struct weir_connection *connection = NULL;
@@ -328,7 +328,7 @@ static enum weir_status write_alone(struct weir_submit_call *self,
     return status;
 }
 
-/* Nobody would look for it. */
+/* It would never be found. */
 static enum weir_status refuse_names(const struct weir_execution_draft *drafts,
                                      size_t count, struct weir_error *error)
 {

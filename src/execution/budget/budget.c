@@ -209,7 +209,7 @@ static enum weir_status begin(struct budget_call *self,
     return status;
 }
 
-/* Whoever waits for it may come now: the reconciler looks. */
+/* Executions that wait for it may run now: the reconciler looks. */
 static void let_waiters_come(struct budget_call *self)
 {
     weir_pending_wakeups_note_due(&self->pending_wakeups, WEIR_DUE_BUDGET, self->now_us);

@@ -144,7 +144,7 @@ static const struct weir_sql SQL_EXCEEDED = {
     .parameters = "i",
 };
 
-/* By the primary keys. On SQLite there is nobody to meet. */
+/* By the primary keys. On SQLite there is no other writer. */
 static const struct weir_sql SQL_LOCK_ALL_EXCEEDED = {
     .name = "lock exceeded budgets",
     .text = "SELECT k.no FROM (SELECT DISTINCT s.budget FROM unnest({1}) AS t (no)"
@@ -175,13 +175,13 @@ static const struct weir_sql SQL_WAIT = {
     .parameters = "iii",
 };
 
-/* By the partial index of those who wait. */
+/* By the partial index of waiting executions. */
 #define WAITS "s.dimension = '' AND s.amount > 0" /* WEIR_WAITS_FOR_BUDGET */
 /*
  * From budget to budget in that index, each by one look at its next entry, and of those
- * that have room the executions that wait. Whoever waits for a budget that is used up
- * is not read, however many they are. The rows come in the order of the index: to sort
- * them would mean to read all of them.
+ * that have room the executions that wait. Executions that wait for a budget that is used
+ * up are not read, however many they are. The rows come in the order of the index: to
+ * sort them would mean to read all of them.
  */
 #define WAITED_BUDGETS                                                                   \
     "WITH RECURSIVE waited (budget) AS (SELECT (SELECT s.budget FROM {p}_spent s"        \

@@ -7,7 +7,8 @@
  *           with an empty dimension says that the execution is charged to the budget;
  *           its amount is 1 while it waits for it
  *
- * Who writes any of them has the budget's row locked, after executions if there are any.
+ * A transaction that writes any of them has the budget's row locked, after executions if
+ * there are any.
  *
  * Threads  The holder of the connection.
  * Memory   What is read lives in the caller's arena; texts end in a zero.
@@ -33,7 +34,7 @@ struct weir_budget_row {
     int64_t breached_us;
     int64_t created_us;
     struct weir_str breached; /* the dimension */
-    uint16_t hash;            /* of its name, for those who walk by partition */
+    uint16_t hash;            /* of its name, for walks by partition */
 };
 
 struct weir_usage_row {
@@ -169,8 +170,8 @@ WEIR_CHECKED enum weir_status weir_budget_exceeded(struct weir_connection *conne
                                                    int64_t no, int64_t *budget,
                                                    struct weir_error *error);
 
-/* Lock all such budgets of these executions, in the order of their numbers: whoever
- * asks for several one by one would meet others who ask in another order. */
+/* Lock all such budgets of these executions, in the order of their numbers: a transaction
+ * that locks several one by one would meet others that lock in another order. */
 WEIR_CHECKED enum weir_status
 weir_budgets_lock_exceeded(struct weir_connection *connection,
                            const struct weir_heap *heap, const int64_t *nos, size_t count,

@@ -33,7 +33,7 @@ static enum encoding encoding_of(struct weir_str bytes)
     return weir_utf8_valid(bytes) ? AS_TEXT : AS_BASE64;
 }
 
-/* Never shorter than the bytes themselves: whoever reads results up to a limit may
+/* Never shorter than the bytes themselves: code that reads results up to a limit may
  * count these. */
 static void append_value(struct weir_buf *out, struct weir_str bytes,
                          enum encoding encoding)

@@ -96,7 +96,7 @@ static void note_sources(const struct degree_table *self,
     }
 }
 
-/* Whoever goes back as many edges as there are executions has come to a cycle, and goes
+/* A walk back over as many edges as there are executions has come to a cycle, and goes
  * round on it. Its numbers are in `out`, in their order; returns how many. */
 static size_t walk_back(const struct degree_table *self, const int64_t *sources,
                         int64_t from, int64_t *out)

@@ -1,6 +1,6 @@
 /*
- * edge_store.h - edges of flows in their table. Who may write them, and all else:
- * flow_store.h.
+ * edge_store.h - edges of flows in their table. Which transactions may write them, and
+ * all else: flow_store.h.
  */
 #ifndef WEIR_EXECUTION_FLOW_EDGE_STORE_H
 #define WEIR_EXECUTION_FLOW_EDGE_STORE_H

@@ -2,10 +2,10 @@
  * flow_cancel.c - the end of a flow by hand.
  *
  * One transaction, however many members: those that there are, all locked first, then
- * the flow, which nobody can add to any more, then those that were added meanwhile.
- * Members are cancelled like any execution, with all that follows: so part by part from
- * the newest to the oldest, since edges mostly lead to newer ones, and what has been
- * cancelled is not skipped.
+ * the flow, which no transaction can add to any more, then those that were added
+ * meanwhile. Members are cancelled like any execution, with all that follows: so part by
+ * part from the newest to the oldest, since edges mostly lead to newer ones, and what has
+ * been cancelled is not skipped.
  */
 #include "base/heap.h"
 #include "db/query.h"
@@ -30,9 +30,9 @@ static const struct weir_sql SQL_MEMBERS[] = {
                              .parameters = "iii"},
 };
 
-/* All of them, before the first part is cancelled: that needs the flow, which whoever
- * ends a member takes behind the member. By the index of members; on SQLite there is
- * nobody else. */
+/* All of them, before the first part is cancelled: that needs the flow, which the end
+ * of a member takes behind the member. By the index of members; on SQLite there is
+ * no other writer. */
 static const struct weir_sql SQL_LOCK_MEMBERS = {
     .name = "lock members",
     .text = "SELECT count(*) FROM (SELECT no FROM {p}_execution WHERE flow = {1}"

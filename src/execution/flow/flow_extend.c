@@ -59,8 +59,8 @@ static size_t list_old(const struct weir_extending *self, bool joined, int64_t *
     return count;
 }
 
-/* Groups that are to change, then executions, then the flow. Whoever ends one of these
- * executions wants its groups: no more of them are held than has to be. */
+/* Groups that are to change, then executions, then the flow. The end of one of these
+ * executions needs its joins: no more of them are held than has to be. */
 static enum weir_status lock_all(struct weir_extending *self,
                                  struct weir_connection *connection,
                                  struct weir_join_rows *join_rows,
@@ -377,7 +377,7 @@ static enum weir_status add_all(struct weir_extending *self,
     return status;
 }
 
-/* What is left to be written, with our commit; or now, since nobody knows when the
+/* What is left to be written, with our commit; or now, since it is unknown when the
  * caller will. */
 static enum weir_status send_off(struct weir_extending *self,
                                  struct weir_connection *connection,

@@ -93,8 +93,8 @@ static struct weir_join_row *join_of(const struct join_call *self,
 }
 
 /* Of members that are there already, which was not known when groups were locked; and
- * of old ones to which somebody else has brought their first edges, while we waited for
- * their rows. */
+ * of old ones to which another transaction has added their first edges, while we
+ * waited for their rows. */
 static enum weir_status lock_found(struct weir_extending *self,
                                    struct weir_connection *connection,
                                    struct join_call *join_call, struct weir_error *error)

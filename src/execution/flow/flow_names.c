@@ -62,7 +62,9 @@ enum weir_status weir_extending_check_names(const struct weir_extending *self,
     return status;
 }
 
-/* The rows say which of `indexes` they are about (from 1), and who has its name. */
+/*
+ * The rows say which of `indexes` they are about (from 1), and which member has its name.
+ */
 struct owner {
     int64_t nth;
     uint8_t uuid[WEIR_UUID_SIZE];
@@ -156,7 +158,7 @@ enum weir_status weir_extending_check_new_names(struct weir_extending *self,
         if (extension->members[i].name != NULL)
             indexes[count++] = i;
     }
-    if (count == 0 || self->row.members == 0) /* nobody is there to have it */
+    if (count == 0 || self->row.members == 0) /* no member can have it */
         return WEIR_OK;
     return !weir_connection_traits(connection)->takes_arrays
                ? ask_each(self, connection, indexes, count, error)

@@ -250,7 +250,7 @@ static bool leads_to_old(const struct weir_extending *self)
     return false;
 }
 
-/* By somebody whom the caller has named: there are such, since without the new edges
+/* By a member that the caller has named: there are such, since without the new edges
  * there is no circle. */
 static enum weir_status refuse_cycle(const struct weir_extending *self,
                                      const struct weir_cycle *cycle,

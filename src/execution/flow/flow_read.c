@@ -1,8 +1,8 @@
 /*
  * flow_read.c - what there is to know about flows.
  *
- * Members are counted by what is stored and told in the words of weir/execution.h; how
- * a flow stands while it is open follows from them.
+ * Members are counted by what is stored and reported in the words of weir/execution.h;
+ * how a flow stands while it is open follows from them.
  */
 #include <string.h>
 
@@ -236,7 +236,7 @@ enum weir_status weir_flow_list(struct weir_executions *self,
 
 /* ---- edges and joins --------------------------------------------------------------- */
 
-/* Whom to show it to: one of them. */
+/* Under which member to show it: one of them. */
 struct visitor {
     weir_edge_visit_fn edge;
     weir_flow_join_visit_fn join_row;

@@ -4,11 +4,12 @@
  * A member is part of what others wait for, so it stays as long as its flow: flows are
  * removed with all their members, which may be very many, and in this order:
  *
- *   mark     the flow is gone: nobody finds it any more, and nothing of it can begin anew
- *   members  some at a time, by whoever comes, with weir_store_remove()
+ *   mark     the flow is gone: no call finds it any more, and nothing of it can begin
+ *            anew
+ *   members  some at a time, by any process, with weir_store_remove()
  *   forget   the flow's row, when no member is left
  *
- * A crash between two of these leaves what the next one who comes finds by the mark.
+ * A crash between two of these leaves what the next one finds by the mark.
  *
  * Threads  The holder of the connection.
  */

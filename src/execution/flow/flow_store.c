@@ -12,7 +12,7 @@
     "no, uuid, part, state, cancel_policy, members, edges, unfinished, unlucky,"         \
     " revision, created_us, ended_us, namespace, kind, cancel_reason"
 
-/* One that is gone is there for those who remove it (flow_remove.h). */
+/* One that is gone is there for its removal (flow_remove.h). */
 #define FINDABLE " AND state <> 4"
 
 static const struct weir_sql SQL_INSERT_FLOW = {
@@ -94,7 +94,7 @@ enum weir_status weir_flow_unknown(const char *what, int64_t number,
                           what, (long long)number);
 }
 
-/* One that had ended, and that somebody has added to who may not say so. */
+/* One that had ended, and to which a producer has added that may not write its state. */
 static void open_again(struct weir_flow_row *row)
 {
     if (row->unfinished == 0 ||

@@ -3,12 +3,13 @@
  * edges are in edge_store.h, their joins in join_store.h.
  *
  * As store.h these decide nothing. What needs no answer goes into a commit batch, which
- * stays empty on SQLite. Who may write what:
+ * stays empty on SQLite. Which transaction may write what:
  *
- *   flow   whoever has its row locked. Last of all locks: every end of a member needs
- *          it, for a moment
- *   group  whoever has its row locked; taken in the order of `downstream`
- *   edge   its state: whoever ends or replays one of its ends, and has that row locked
+ *   flow   the one that has its row locked. Last of all locks: every end of a member
+ *          needs it, for a moment
+ *   group  the one that has its row locked; taken in the order of `downstream`
+ *   edge   its state: the one that ends or replays one of its ends, and has that row
+ *          locked
  *
  * Threads  The holder of the connection.
  * Memory   Lists are the caller's arena's.
@@ -21,7 +22,7 @@
 #include "execution/store/store.h"
 #include "weir/flow.h"
 
-/* As it is stored; what people are told is in weir/flow.h. */
+/* As it is stored; what users see is in weir/flow.h. */
 enum weir_flow_row_state {
     WEIR_FLOW_ROW_OPEN = 0,
     WEIR_FLOW_ROW_COMPLETED = 1,
@@ -94,7 +95,7 @@ WEIR_CHECKED enum weir_status weir_flow_grow(struct weir_connection *connection,
                                              struct weir_error *error);
 
 /* Of one that had ended, and is open with new members. A producer may write no state:
- * whoever reads such a flow sees by its counter that it is open, and the next end of a
+ * a reader of such a flow sees by its counter that it is open, and the next end of a
  * member writes it down. */
 WEIR_CHECKED enum weir_status weir_flow_reopen(struct weir_connection *connection,
                                                const struct weir_flow_row *row,

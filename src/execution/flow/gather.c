@@ -21,7 +21,7 @@ enum {
     SINGLE_ROWS =
         250,         /* of members with one result, whose results are in memory at once */
     CHUNK_ROWS = 16, /* of members with several, likewise */
-    TOGETHER_SIZE_MAX = 64 * 1024 * 1024 /* whoever wants more than that claims again */
+    TOGETHER_SIZE_MAX = 64 * 1024 * 1024 /* for more than that, claim again */
 };
 
 /* Rows with one data edge, or those with several. */
@@ -150,7 +150,7 @@ static enum weir_status add_result(void *state, const struct weir_passed *passed
                                ? passed->name
                                : weir_str(weir_execution_id_format(&passed->from, id));
 
-    (void)error; /* what fails is told when it is finished */
+    (void)error; /* what fails is reported when it is finished */
     weir_composition_add(&chunk->compositions[passed->index], name, passed->result);
     return WEIR_OK;
 }

@@ -4,7 +4,7 @@
  * Most executions are given their own input, which comes with their rows. To a member
  * of a flow results may have been passed (passed.h): one stands in place of its input,
  * several are composed with it (composition.h). That is read before anything is
- * claimed, since a member whose results are too many to be given to anybody is not
+ * claimed, since a member whose results are too large to be given to a worker is not
  * claimed, but fails.
  *
  * Where no picked row has data edges there is no statement.

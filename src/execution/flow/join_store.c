@@ -68,8 +68,8 @@ static const struct weir_sql SQL_FORGET_SIBLINGS = {
     .parameters = "ii",
 };
 /* One that had ended when it was decided, and was replayed, is none. By the index of
- * edges to one, and then by the primary key: a planner who believes the table to be
- * small would read all of it. */
+ * edges to one, and then by the primary key: a planner that believes the table to
+ * be small would read all of it. */
 const struct weir_sql weir_flow_sql_siblings[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "read siblings",
                      .text =

@@ -1,6 +1,6 @@
 /*
  * join_store.h - groups in their table: all edges that lead to one execution, and its
- * join. Who may write them, and all else: flow_store.h.
+ * join. Which transactions may write them, and all else: flow_store.h.
  */
 #ifndef WEIR_EXECUTION_FLOW_JOIN_STORE_H
 #define WEIR_EXECUTION_FLOW_JOIN_STORE_H

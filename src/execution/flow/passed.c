@@ -2,7 +2,7 @@
  * passed.c - see passed.h.
  *
  * On PostgreSQL what comes of a statement is in memory as a whole, so the statement
- * itself stops at the limit; on SQLite rows are read one by one, and whoever reads them
+ * itself stops at the limit; on SQLite rows are read one by one, and the reader
  * stops.
  */
 #include "execution/flow/passed.h"

@@ -6,7 +6,7 @@
  * and goes with it: whatever becomes of the other one afterwards, each attempt is given
  * the same. weir_edge_pass_data() writes it.
  *
- * Threads  Any; a connection belongs to whoever holds it.
+ * Threads  Any; a connection belongs to its holder.
  */
 #ifndef WEIR_EXECUTION_FLOW_PASSED_H
 #define WEIR_EXECUTION_FLOW_PASSED_H

@@ -1,7 +1,7 @@
 /*
  * resolve.c - see resolve.h.
  *
- * I1  An edge is counted by whoever moves it from OPEN, in the same transaction, so once.
+ * I1  An edge is counted by the transaction that moves it from OPEN, so once.
  * I2  A group is decided once: what ends later is counted, and changes nothing else.
  * I3  Nothing is read that is still in the commit batch. Those that have just ended may
  *     be, so what leads to one of them does not load it: it has ended. What is passed
@@ -122,7 +122,7 @@ static int compare_flows(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* In the order of their numbers, as everybody locks them. */
+/* In the order of their numbers, as every transaction locks them. */
 enum weir_status weir_resolution_finish(struct weir_resolution *self,
                                         struct weir_connection *connection,
                                         int64_t now_us, struct weir_error *error)
@@ -322,7 +322,7 @@ enum weir_status weir_resolution_decide(struct weir_resolution *self,
 
 /* What was not passed on is passed on now: what has succeeded since, when its edge was
  * over; and what had succeeded when nothing could come of it any more. Of the latter
- * nobody knows when it was, so with it comes what was passed on in time. */
+ * it is unknown when it was, so with it comes what was passed on in time. */
 static enum weir_status pass_later(struct weir_connection *connection,
                                    const struct weir_join_row *join_row,
                                    const struct weir_edge_rows *before,

@@ -8,7 +8,7 @@
  * Part of weir_change_set_store(), in its transaction: level by level, since what is
  * skipped has ended too. At most WEIR_RESOLVE_EDGES edges for each level, and
  * WEIR_RESOLVE_DEPTH levels: the rest is left as it is, in the open, for the reconciler
- * `dependency`, which is told.
+ * `dependency`, which is notified.
  *
  * Order    Executions, groups by number, what groups lead to, and flows last of all:
  *          every member that ends needs its flow.
@@ -23,7 +23,7 @@
 
 enum {
     WEIR_RESOLVE_EDGES = 1000,
-    WEIR_RESOLVE_EDGES_LEFT = 5000, /* of the reconciler, for whom no worker waits */
+    WEIR_RESOLVE_EDGES_LEFT = 5000, /* of the reconciler, for which no worker waits */
     WEIR_RESOLVE_DEPTH = 50
 };
 

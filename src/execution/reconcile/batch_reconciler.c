@@ -3,8 +3,8 @@
  *
  *   I1  a candidate that was mended is none any more, or less of one, so working
  *       through them ends
- *   I2  after a portion that had to be done one by one the tick ends: who fails is
- *       tried once in it
+ *   I2  after a portion that had to be done one by one the tick ends: a failing candidate
+ *       is tried once in it
  *   I3  more are found by those that are left alone, so they never are all that is found
  */
 #include "execution/reconcile/batch_reconciler.h"

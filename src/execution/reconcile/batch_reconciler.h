@@ -8,12 +8,12 @@
  *   mend: all of them in one transaction                          |
  *       | it failed because of something in it                    |
  *       v                                                         |
- *     one by one; who fails is remembered, and left alone later --+
+ *     one by one; a failure is remembered, and left alone later --+
  *
- * So it is here as in reconciler.h: one that cannot be put right keeps nobody else
- * waiting.
+ * So it is here as in reconciler.h: one that cannot be repaired delays
+ * no other.
  *
- * Order    Whoever mends looks again at what was found, under the locks it takes:
+ * Order    A repair checks again what was found, under the locks it takes:
  *          others may have been quicker. It counts what it has done.
  * Threads  The tick's.
  * Memory   Names live until the next find.

@@ -2,10 +2,10 @@
  * budget_reset.c - budgets whose period is over, and executions that wait for a budget
  * that is not exceeded any more, for whatever reason: reset, released, raised.
  *
- * Resets come at whole periods after the creation, however late one is. Whoever waits
- * is found by what is stored, so nothing is lost between a reset and the next look.
- * Whose they are does not matter: budgets belong to nobody, and the filter is not
- * asked.
+ * Resets come at whole periods after the creation, however late one is. Waiting
+ * executions are found by what is stored, so nothing is lost between a reset and the next
+ * look. Whose they are does not matter: budgets belong to no namespace, and the filter is
+ * not asked.
  */
 #include "db/db.h"
 #include "execution/budget/budget_store.h"
@@ -48,7 +48,7 @@ static struct weir_str name_of(const struct resets *self, int64_t no)
     return self->due.rows[i].name;
 }
 
-/* Somebody else may have reset it meanwhile. */
+/* Another process may have reset it meanwhile. */
 static enum weir_status reset(struct weir_batch_reconciler *self,
                               struct weir_connection *connection, struct weir_str name,
                               struct weir_error *error)
@@ -91,7 +91,7 @@ static const struct weir_batch_reconciler_kind DUE = {.what = "budget",
                                                       .find = find_due,
                                                       .mend = reset_all};
 
-/* ---- who waits for them ------------------------------------------------------------ */
+/* ---- executions that wait for them ------------------------------------------------- */
 
 static enum weir_status find_waiters(struct weir_batch_reconciler *self,
                                      struct weir_connection *connection, size_t limit,
@@ -122,7 +122,7 @@ static enum weir_status stop_waiting(struct weir_batch_reconciler *self,
     return status;
 }
 
-/* Another of their budgets may be exceeded: whoever claims them finds out. */
+/* Another of their budgets may be exceeded: the next claim finds out. */
 static enum weir_status let_in(struct weir_batch_reconciler *self,
                                struct weir_connection *connection,
                                const struct weir_candidate *candidates, size_t count,
@@ -209,6 +209,6 @@ static enum weir_status tick(struct weir_context *context, void *state,
 
 const struct weir_reconciler_kind weir_budget_reset_kind = {
     .due = WEIR_DUE_BUDGET,
-    .period_ns = WEIR_MILLISECONDS(250), /* nobody waits for it with a watch */
+    .period_ns = WEIR_MILLISECONDS(250), /* it is not urgent */
     .tick = tick,
 };

@@ -1,7 +1,7 @@
 /*
  * delayed_promoter.c - delays that are over: of a submitter, of a retry, of a worker.
  *
- * They become ready. No attempt ends by it and nothing is told but that there is work.
+ * They become ready. No attempt ends by it and only the new work is announced.
  */
 #include "execution/reconcile/reconciler.h"
 

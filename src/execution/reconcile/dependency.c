@@ -1,10 +1,10 @@
 /*
  * dependency.c - edges that are open although what they come from has ended.
  *
- * Whoever ends an execution resolves its edges, so there are none, but for two kinds:
- * more than one transaction should take, whose rest is told and done at once; and what
- * went wrong in a way that nobody knows of, which is found by what is stored, when it
- * is older than the stale threshold.
+ * The end of an execution resolves its edges, so there are none, but for two kinds:
+ * more than one transaction should take, whose rest is announced and done at once; and
+ * what went wrong in an unknown way, which is found by what is stored, when it is older
+ * than the stale threshold.
  */
 #include "db/db.h"
 #include "execution/flow/edge_store.h"

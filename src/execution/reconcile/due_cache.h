@@ -1,17 +1,17 @@
 /*
  * due_cache.h - one look for several reconcilers.
  *
- * Each has to look at its interval, and mostly nothing is due. So whoever does asks for
- * all of them, in one statement; the others find their answer here, and need not ask
- * before it is as old as their own interval. Who was told that there is something asks
- * for himself.
+ * Each has to look at its interval, and mostly nothing is due. So the one that looks asks
+ * for all of them, in one statement; the others find their answer here, and need not ask
+ * before it is as old as their own interval. One that was notified of something asks
+ * for itself.
  *
  *   delayed_promoter   |look      |look      |look       every 750 ms, the shortest
  *   lease_expiry            |known               |known  1.5 s after the look that it
  *                           knows of
  *
- * What is committed after the look is told (weir_reconciler_hears()), or found by the
- * next one, as if everybody had looked himself.
+ * What is committed after the look is announced (weir_reconciler_hears()), or found
+ * by the next one, as if each had looked itself.
  *
  * Threads  Any thread.
  */

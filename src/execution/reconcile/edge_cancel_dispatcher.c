@@ -2,14 +2,14 @@
  * edge_cancel_dispatcher.c - members that are not needed any more: a join that they
  * lead to is decided, and wanted the rest to be cancelled.
  *
- * Nobody else cancels them. They are cancelled like any execution, with all that
+ * No other code cancels them. They are cancelled like any execution, with all that
  * follows. When none is left, the join forgets that they were to be: in a transaction
  * of its own, so a crash between the two leaves what edge_cancel_reconciler finds.
  *
- * Joins are found without a lock: whoever ends a member has locked that member and then
- * wants its joins, so they must not be held while members are waited for. They are
- * locked behind the members, and looked at once more. What somebody else has ended
- * meanwhile is left alone.
+ * Joins are found without a lock: a transaction that ends a member has locked that member
+ * and then needs its joins, so they must not be held while members are waited for. They
+ * are locked behind the members, and looked at once more. What another transaction has
+ * ended meanwhile is left alone.
  */
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@
 
 enum { JOINS = 50, SIBLINGS = 1000 };
 
-/* Somebody who is to be cancelled, and by whose decision. */
+/* A member that is to be cancelled, and by the decision of which join. */
 struct sibling {
     struct weir_member member;
     struct weir_join_row join_row;
@@ -34,7 +34,7 @@ struct dispatch {
     size_t count;
 };
 
-/* ---- who --------------------------------------------------------------------------- */
+/* ---- members to cancel ------------------------------------------------------------- */
 
 static enum weir_status list_siblings(struct weir_batch_reconciler *self,
                                       struct weir_connection *connection,

@@ -2,8 +2,8 @@
  * edge_cancel_reconciler.c - joins that say that members are to be cancelled, and all
  * have ended.
  *
- * The dispatcher forgets that when it is done. What a crash, or somebody's hand, has
- * left is put right here; while a member has not ended, the join is the dispatcher's,
+ * The dispatcher forgets that when it is done. What a crash, or a manual change, has
+ * left is repaired here; while a member has not ended, the join is the dispatcher's,
  * and left alone.
  */
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static int compare_candidates(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* In the order in which everybody locks them. */
+/* In the order in which all transactions lock them. */
 static enum weir_status mend(struct weir_batch_reconciler *self,
                              struct weir_connection *connection,
                              const struct weir_candidate *candidates, size_t count,
@@ -127,6 +127,6 @@ static enum weir_status tick(struct weir_context *context, void *state,
 
 const struct weir_reconciler_kind weir_edge_cancel_reconciler = {
     .due = WEIR_DUE_SIBLINGS,
-    .removes = true, /* nobody waits for it */
+    .removes = true, /* it is not urgent */
     .tick = tick,
 };

@@ -1,13 +1,13 @@
 /*
- * housekeeping.c - what nobody needs any more: executions and flows that ended long
- * ago, with all that is theirs; keys of idempotency, waitpoints and secrets that have
- * run out.
+ * housekeeping.c - removes what is not needed any more: executions and flows that ended
+ * long ago, with all that is theirs; keys of idempotency, waitpoints and secrets that
+ * have run out.
  *
- * Nobody waits for this, so it comes at its interval and not when each of them is old
+ * This is not urgent, so it comes at its interval and not when each of them is old
  * enough. Members go with their flow (flow_remove.h). The filter is about executions,
- * and of flows about their namespace: they have no tags, so whoever looks after a tag
- * leaves them to others. A key that has run out means nothing to anybody, whosever it
- * was.
+ * and of flows about their namespace: they have no tags, so a supervisor of a tag
+ * leaves them to others. A key that has expired has no effect, in any
+ * namespace.
  */
 #include "db/transact.h"
 #include "execution/flow/flow_remove.h"
@@ -51,7 +51,7 @@ static enum weir_status mark_some(struct weir_connection *connection, void *argu
     return status;
 }
 
-/* Somebody else may remove the same ones at this moment: then they do not load. */
+/* Another process may remove the same ones at this moment: then they do not load. */
 static enum weir_status remove_members(struct clear_call *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)

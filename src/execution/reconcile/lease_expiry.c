@@ -3,7 +3,7 @@
  *
  * The epoch grows at once, so a worker that wakes up afterwards can change nothing, and
  * the work is given to others as a reclaim. One that loses its worker more often than
- * its policy allows has failed: a job that kills whoever touches it does not go round
+ * its policy allows has failed: a job that kills its workers does not go round
  * for ever.
  */
 #include "execution/reconcile/reconciler.h"

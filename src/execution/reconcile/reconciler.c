@@ -1,13 +1,13 @@
 /*
  * reconciler.c - see reconciler.h.
  *
- *   I1  what a tick leaves behind although it is due (somebody else has it, or it
- *       fails) is not waited for: the next look is for what comes later, or at the
+ *   I1  what a tick leaves behind although it is due (another process has it,
+ *       or it fails) is not waited for: the next look is for what comes later, or at the
  *       interval. So nothing spins
  *   I2  what becomes due while a tick runs is seen by it, or by another one: until its
  *       last look has been noted, every hint begins another cycle. While it is
- *       attentive it looks so often that a hint has only to make that last; who finds
- *       it asleep wakes it
+ *       attentive it looks so often that a hint has only to make that last; one that
+ *       finds it asleep wakes it
  *   I3  a batch is larger by those that are left alone, so they never fill it
  */
 #include "execution/reconcile/reconciler.h"
@@ -361,7 +361,7 @@ static enum weir_status look_at_all(const struct round *round, struct weir_due_t
     return look(round, round->task->age_us, out, error);
 }
 
-/* For all who share the due cache. */
+/* For all that share the due cache. */
 static enum weir_status look_for_others(struct weir_reconciler_task *task,
                                         const struct weir_store_filter *filter,
                                         struct weir_due_time *out,
@@ -558,7 +558,7 @@ static enum weir_status catch_up(struct round *round, struct weir_error *error)
     return weir_reconciler_is_about_rows(status) ? run_partitions(round, error) : status;
 }
 
-/* Does it still look often? Whoever hears something new from now on wakes it if not. */
+/* Does it still look often? A new announcement from now on wakes it if not. */
 static bool is_attentive(struct weir_reconciler_task *task)
 {
     int64_t now_ns = weir_clock_now_ns();
@@ -600,8 +600,8 @@ static void plan(struct round *round, const struct weir_due_time *next)
     atomic_store(&task->look_us, weir_sat_add_i64(next->now_us, wait_us));
 }
 
-/* Nothing wakes it before its interval: what has failed is not tried whenever somebody
- * commits. */
+/* Nothing wakes it before its interval: what has failed is not tried at every
+ * commit. */
 static void rest(struct weir_reconciler_task *task)
 {
     atomic_store(&task->look_us, 0);
@@ -626,7 +626,7 @@ void weir_reconciler_ends(struct weir_reconciler_task *self, enum weir_status st
                           struct weir_scan_report *report)
 {
     if (status != WEIR_OK) {
-        atomic_store(&self->told, true); /* it was told for nothing */
+        atomic_store(&self->told, true); /* it was woken in vain */
         rest(self);
         return;
     }

@@ -2,22 +2,21 @@
  * reconciler.h - what all reconcilers do alike: look, put right what is due, and say
  * when to look again.
  *
- *   look: one statement ------------------------- nothing is due ---> asleep until
- *   something is
- *     | something is                                                   ^
- *     v                                                                |
- *   batch: pick due rows -> rule for each -> store -> commit -> tell --+
+ *   look: one statement ---------------- nothing is due ------> asleep until it is
+ *     | something is                                              ^
+ *     v                                                           |
+ *   batch: pick due rows -> rule for each -> store -> commit -> announce
  *     | again while it was full
  *     | it failed because of something in it
  *     v
  *   partition by partition, and where that fails row by row
  *
- * So one row that cannot be put right keeps nobody else waiting. Who fails is
- * remembered by its id (weir/failures.h); while it is left alone, batches pass over it
+ * So one row that cannot be repaired delays no other. A row that fails
+ * is remembered by its id (weir/failures.h); while it is left alone, batches pass over it
  * and are whole again.
  *
- * Any number of processes may do the same: rows are locked, a row that somebody else
- * has is passed over, and the rule looks again under the lock.
+ * Any number of processes may do the same: rows are locked, a row that another process
+ * has locked is skipped, and the rule looks again under the lock.
  *
  * Threads  A tick is one thread's; hears() and abort() are any thread's.
  * Memory   Rows of a batch are kept from tick to tick, until fini().
@@ -56,8 +55,8 @@ struct weir_reconciler_kind {
 
     int64_t period_ns; /* how often it looks while it is attentive; 0: as the others */
 
-    /* Rows for which the rule says DONE are removed, and not stored. Nobody waits for
-     * that: it looks at its interval, and is not woken. */
+    /* Rows for which the rule says DONE are removed, and not stored. It is not urgent:
+     * it looks at its interval, and is not woken. */
     bool removes;
 
     weir_scan_tick_fn tick; /* its state is a struct weir_reconciler_task */
@@ -89,7 +88,7 @@ struct weir_reconciler_task {
 
     /* the tick's alone */
     int64_t looked_ns; /* when the last look was that it knows of */
-    bool borrowed;     /* somebody else's */
+    bool borrowed;     /* of other processes */
     struct weir_execution_records records;
     struct weir_change *changes; /* owned, as the next: what the rule has changed */
     int64_t *nos;
@@ -99,8 +98,8 @@ struct weir_reconciler_task {
      * so whatever comes is news; 0: let it rest. */
     _Atomic int64_t look_us;
 
-    /* Until when it looks often, by the executor's clock. 0: it does not, and whoever
-     * wants it to has to wake it; INT64_MAX: let it rest. */
+    /* Until when it looks often, by the executor's clock. 0: it does not,
+     * and has to be woken; INT64_MAX: let it rest. */
     _Atomic int64_t attentive_ns;
 
     _Atomic bool told; /* that something of its kind was left to it */
@@ -114,7 +113,7 @@ WEIR_CHECKED enum weir_status weir_reconciler_init(struct weir_reconciler_task *
                                                    struct weir_error *error);
 void weir_reconciler_fini(struct weir_reconciler_task *self);
 
-/* The tick of all who need no other. The filter of the scan is a struct
+/* The tick of all that need no other. The filter of the scan is a struct
  * weir_store_filter. */
 enum weir_status weir_reconcile(struct weir_context *context, void *task,
                                 const struct weir_scan_tick *tick,
@@ -126,15 +125,15 @@ bool weir_reconciler_hears(struct weir_reconciler_task *self,
                            const struct weir_pending_wakeups *pending_wakeups,
                            int64_t now_ns);
 
-/* For ticks of their own: around what they do. begins() tells whether somebody has said
- * that there is something, or the tick before has failed; from ends() on whoever says
- * so wakes it, unless this one has failed. */
+/* For ticks of their own: around what they do. begins() returns whether there was an
+ * announcement, or the tick before has failed; from ends() on an announcement wakes
+ * it, unless this one has failed. */
 bool weir_reconciler_begins(struct weir_reconciler_task *self);
 void weir_reconciler_ends(struct weir_reconciler_task *self, enum weir_status status,
                           struct weir_scan_report *report);
 
 /* When the first of its kind is due. `told`, from begins(): it has to look itself.
- * Where nobody has told it, what another reconciler has seen within its interval will
+ * Without an announcement, what another reconciler has seen within its interval will
  * do. */
 WEIR_CHECKED enum weir_status weir_reconciler_look(struct weir_reconciler_task *self,
                                                    bool told,

@@ -3,8 +3,8 @@
  *
  * A scanner of weir/scanner.h with one global scan per reconciler: each asks for all
  * partitions at once, and goes through them one by one only when that fails. It hears
- * what is committed: of this process which times have come to be kept, and wakes
- * whoever would look too late; of others of which kinds they are, and has those
+ * what is committed: of this process which times have come to be kept, and wakes the
+ * reconciler that would look too late; of others of which kinds they are, and has those
  * reconcilers look often for a while (notify_throttle.h).
  *
  * Ticks are ours and wait for nothing but the database. So those that have not finished
@@ -216,7 +216,7 @@ copy_filter(struct weir_execution_supervisor *self,
     return WEIR_OK;
 }
 
-/* One thread for each, so that one who waits for the database holds up nobody. */
+/* One thread for each, so that one that waits for the database delays no other. */
 static enum weir_status find_executor(struct weir_execution_supervisor *self,
                                       struct weir_executor *given,
                                       struct weir_error *error)

@@ -53,7 +53,7 @@ static const struct weir_sql SQL_NUMBER = {
     .parameters = "ib",
 };
 
-/* Repeating adds nothing. Waits for another who adds the same. */
+/* Repeating adds nothing. Waits for another transaction that adds the same. */
 static const struct weir_sql SQL_ADD = {
     .name = "add term",
     .text = "INSERT INTO {p}_term (kind, digest, text) VALUES ({1}, {2}, {3})"
@@ -184,8 +184,10 @@ static struct term *make_term(struct weir_dictionary *self, enum weir_term_kind 
     return term;
 }
 
-/* Under the lock. The one that is there already stays, since somebody may be reading
- * it. */
+/*
+ * Under the lock. The one that is there already stays, since another thread may be
+ * reading it.
+ */
 static struct term *keep_number(struct weir_dictionary *self, struct term *term)
     WEIR_REQUIRES(self->lock)
 {
@@ -515,7 +517,8 @@ enum weir_status weir_dictionary_fulfilled(struct weir_dictionary *self,
     *out = NULL;
     *count = 0;
     add_number(&capability_match, 0);
-    if (offered.size > 0) /* who offers nothing fulfils the empty set, and no other */
+    /* a worker that offers nothing fulfils the empty set, and no other */
+    if (offered.size > 0)
         status = consider_known(self, connection, &capability_match, &known, error);
     if (status == WEIR_OK && !known)
         status = consider_all(self, connection, &capability_match, error);

@@ -47,8 +47,8 @@ void weir_dictionary_destroy(struct weir_dictionary *self);
 
 /*
  * The number of a term, which is added if it is new. Inside a transaction it is added
- * there, and two that add the same one wait for each other; so whoever can calls this
- * before it begins. The empty set of capabilities is 0, without asking anybody.
+ * there, and two that add the same one wait for each other; so callers that can call this
+ * before it begins. The empty set of capabilities is 0, without a query.
  */
 WEIR_CHECKED enum weir_status weir_dictionary_number(struct weir_dictionary *self,
                                                      struct weir_connection *connection,

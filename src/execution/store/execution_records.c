@@ -14,8 +14,8 @@
 
 enum {
     ROWS_FIRST = 16,
-    /* Worker, instance, namespace, kind, name, budget, failure, what was told with the
-     * progress, and capabilities. */
+    /* Worker, instance, namespace, kind, name, budget, failure, the text of the progress,
+     * and capabilities. */
     TEXTS_SIZE_MAX = 6 * WEIR_INSTANCE_SIZE_MAX + 2 * WEIR_FAILURE_SIZE_MAX +
                      WEIR_LANE_SIZE_MAX + WEIR_TERM_SIZE_MAX + 256
 };

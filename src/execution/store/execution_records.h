@@ -17,14 +17,14 @@
 #include "db/connection.h"
 #include "execution/rules.h"
 
-/* A row as it is stored: what rules need, and what is told of it. */
+/* A row as it is stored: what rules need, and what is announced of it. */
 struct weir_execution_record {
     struct weir_execution_row row;
     int64_t lane; /* terms, see dictionary.h */
     int64_t capability_set;
     int64_t policy;
     int64_t created_us;
-    int32_t percent;    /* of progress; -1: none told */
+    int32_t percent;    /* of progress; -1: none reported */
     bool budgeted;      /* it is charged to budgets */
     int64_t data_edges; /* that lead to it, and pass data */
     struct weir_str name_space;
@@ -88,7 +88,7 @@ void weir_execution_records_reset(struct weir_execution_records *self);
 #define WEIR_INPUT_COLUMNS WEIR_CLOCK_COLUMN ", i.bytes, t.tagged"
 
 /* Or these: the flow, and the budget that it waits for. By primary keys, and only where
- * there is one: an index of all who wait would be read for each. */
+ * there is one: an index of all waiting executions would be read for each. */
 #define WEIR_BELONGING_COLUMNS                                                           \
     ", CASE WHEN e.flow > 0 THEN (SELECT f.uuid FROM {p}_flow f WHERE f.no = e.flow"     \
     " AND f.state <> 4) END, CASE WHEN e.state = 3 AND e.hold = 5 THEN"                  \

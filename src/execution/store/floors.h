@@ -5,8 +5,8 @@
  * On PostgreSQL an execution that was claimed leaves its entry in the index of the
  * ready ones until vacuum removes it, which it cannot while a snapshot is open that is
  * older (a backup, a report, a forgotten transaction). Every claim would walk all of
- * them again. Places in line grow with time (WEIR_TURN_AGAIN() in rules.h), so whoever
- * has walked them once knows a floor: below it nothing is ready.
+ * them again. Places in line grow with time (WEIR_TURN_AGAIN() in rules.h), so a process
+ * that has walked them once knows a floor: below it nothing is ready.
  *
  *   one lane and set, priority 5          again                           new
  *                              ----------------|=====>  0  ------------------|=====>

@@ -29,11 +29,11 @@
     }
 
 /*
- * First their numbers, by the index: how many are wanted, and of whom, is kept from the
- * planner, who would otherwise sort all that are due whenever it expects fewer than are
- * wanted. Then the rows, by the primary key, as far as they are wanted and nobody else
- * has them. Whether they are still due is asked in words that do not fit the partial
- * indexes: a planner who believes the table to be empty would walk one of them for each
+ * First their numbers, by the index: how many are wanted, and of which filter, is hidden
+ * from the planner, which would otherwise sort all that are due whenever it expects fewer
+ * than are wanted. Then the rows, by the primary key, as far as they are wanted and not
+ * locked. Whether they are still due is asked in words that do not fit the partial
+ * indexes: a planner that believes the table to be empty would walk one of them for each
  * row.
  */
 #define DUE_PG(condition, time, again)                                                   \
@@ -149,7 +149,7 @@ const struct weir_sql weir_store_sql_progress = {
     .parameters = "ibiit",
 };
 
-/* By the index on until_us; keys that somebody is taking anew are left alone. */
+/* By the index on until_us; keys that a transaction is taking anew are left alone. */
 const struct weir_sql weir_store_sql_forget_keys[WEIR_ENGINE_COUNT] = {
     [WEIR_SQLITE] = {.name = "forget keys",
                      .text = "DELETE FROM {p}_idempotency WHERE (scope, key) IN"

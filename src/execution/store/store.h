@@ -8,10 +8,10 @@
  *
  *   pick or load, which locks   ->  rules  ->  write rows, attempts, results  ->  commit
  *
- * Order    Rows are locked in the order of `no`, whoever loads them; a pick passes over
- *          those that somebody else has locked. On SQLite a transaction that writes has
+ * Order    Rows are locked in the order of `no` by every load; a pick skips those
+ *          that another transaction has locked. On SQLite a transaction that writes has
  *          the database to itself.
- * Threads  Any; a connection belongs to whoever holds it.
+ * Threads  Any; a connection belongs to its holder.
  * Memory   What is loaded lives in the caller's struct weir_execution_records.
  * Failure  WEIR_SCHEMA: a stored number is not known here; the text names the
  *          execution. Nothing is repeated in here: see db/transact.h.
@@ -26,8 +26,8 @@
 #include "execution/store/floors.h"
 #include "weir/executions.h"
 
-/* The conditions of the partial indexes, for schema.c and for all who want to use
- * them. */
+/* The conditions of the partial indexes, for schema.c and for all statements that
+ * use them. */
 #define WEIR_IS_READY "state = 1"
 #define WEIR_IS_DELAYED "state = 2"
 #define WEIR_IS_ACTIVE "state = 4"
@@ -98,7 +98,7 @@ struct weir_new_execution {
     uint8_t stored_digest[WEIR_DIGEST_SIZE]; /* out: of that one */
 };
 
-/* Who may be claimed. Terms; the empty set of capabilities is 0. */
+/* Which executions may be claimed. Terms; the empty set of capabilities is 0. */
 struct weir_ready_query {
     const int64_t *lanes; /* at least 1 */
     size_t lane_count;
@@ -118,12 +118,13 @@ enum weir_due_kind {
     WEIR_DUE_DEADLINE,
     WEIR_DUE_SIBLINGS, /* groups that are decided, whose others are to be cancelled */
     WEIR_DUE_EDGES,    /* open edges of what has ended */
-    WEIR_DUE_BUDGET, /* budgets to be reset, and who waits for one that is not exceeded */
-    WEIR_DUE_ENDED,  /* `now_us` is the end of those that are old enough */
+    /* budgets to be reset, and executions that wait for one that is not exceeded */
+    WEIR_DUE_BUDGET,
+    WEIR_DUE_ENDED, /* `now_us` is the end of those that are old enough */
     WEIR_DUE_KINDS
 };
 
-/* Whose; empty is anybody's. */
+/* Of which namespace; empty is any. */
 struct weir_store_filter {
     bool in_partition; /* only in this one */
     uint16_t partition;
@@ -255,8 +256,8 @@ WEIR_CHECKED enum weir_status weir_store_init(struct weir_store *self,
 
 /*
  * Insert those whose key and id are new. A key is taken from `now_us` to its end, by
- * the first who brings it; a duplicate gets what that one was inserted as, also when
- * both are in `items`, and whether it is the same is for the caller to tell by the
+ * the first draft that brings it; a duplicate gets what that one was inserted as, also
+ * when both are in `items`, and whether it is the same is for the caller to tell by the
  * digests.
  */
 WEIR_CHECKED enum weir_status weir_store_insert(const struct weir_store *self,
@@ -357,7 +358,7 @@ WEIR_CHECKED enum weir_status weir_store_is_ready(const struct weir_store *self,
                                                   const struct weir_ready_query *query,
                                                   bool *out, struct weir_error *error);
 
-/* The newest report of whoever holds the lease: *ours is false, and nothing changed,
+/* The newest report of the holder of the lease: *ours is false, and nothing changed,
  * when that is not the caller. */
 WEIR_CHECKED enum weir_status weir_store_set_progress(struct weir_connection *connection,
                                                       const struct weir_claim *claim,

@@ -50,7 +50,7 @@ extern const struct weir_sql weir_store_sql_write_one; /* by the primary key */
 extern const struct weir_sql weir_store_sql_attempt_one;
 extern const struct weir_sql weir_store_sql_result_one;
 
-/* What nobody has used in particular, or somebody who is gone, is under number 0; what
+/* What no execution has used in particular, or one that is gone, is under number 0; what
  * it says of an era that is over does not count. */
 #define WEIR_FOLD_INTO_NOBODYS                                                           \
     " ON CONFLICT (no, budget, dimension) DO UPDATE SET era = excluded.era,"             \

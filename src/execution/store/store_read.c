@@ -1,6 +1,6 @@
 /*
- * store_read.c - what is read of executions without a lock: for people, and for whoever
- * asks.
+ * store_read.c - what is read of executions without a lock: for users, and for callers
+ * in C.
  *
  * A page costs the same whatever the filter: it looks at a bounded number of rows, and
  * says where it stopped. Only tags and flows have an index of their own; else it is a
@@ -326,7 +326,7 @@ static enum weir_status find_next(struct weir_connection *connection,
     return status;
 }
 
-/* -1: of which nobody has heard. */
+/* -1: unknown. */
 static enum weir_status find_lane(const struct weir_store *self,
                                   struct weir_connection *connection,
                                   const struct weir_execution_filter *filter,

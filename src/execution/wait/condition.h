@@ -10,8 +10,8 @@
  *   operator                              no signal suffices: an operator resumes it
  *   timeout                               nothing but its timeout
  *
- * One text for everybody: it is what a worker says, what is stored, and what people are
- * shown. Names and keys have letters, digits and any of "_-.:/". `N of` counts
+ * One text everywhere: it is what a worker passes, what is stored, and what users
+ * see. Names and keys have letters, digits and any of "_-.:/". `N of` counts
  * different waitpoints, signals or sources; a source is a type and a name.
  *
  * Memory   A parsed condition refers to its text, which is borrowed for as long.

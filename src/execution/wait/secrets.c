@@ -1,8 +1,8 @@
 /*
  * secrets.c - see secrets.h.
  *
- * Two who need the first one at once both try to make "k1": one of them does, and both
- * read it. Two who rotate at once come one after the other. Were there no secret
+ * Two processes that need the first one at once both try to make "k1": one of them does,
+ * and both read it. Two rotations at once come one after the other. Were there no secret
  * before, both of theirs are active: tokens of both are good, and the one with the
  * greater name makes new ones.
  */
@@ -41,7 +41,7 @@ static const struct weir_sql SQL_LOCK = {
     .name = "lock secrets",
     .text = "UPDATE {p}_secret SET active = active",
 };
-/* None is good for longer than the last one was given, whoever was generous before. */
+/* None is valid for longer than the last one was given, whatever was granted before. */
 static const struct weir_sql SQL_RETIRE = {
     .name = "retire secrets",
     .text = "UPDATE {p}_secret SET active = 0, until_us = {1} WHERE active = 1"
@@ -174,7 +174,7 @@ enum weir_status weir_secrets_rotate(struct weir_connection *connection,
     if (status == WEIR_OK && there)
         status = ask(connection, secret, &current, error);
     if (status != WEIR_OK || current)
-        return status; /* or somebody repeats it */
+        return status; /* or the call is repeated */
     status = weir_connection_execute(connection, &SQL_RETIRE,
                                      VALUES(weir_integer(until_us)), NULL, error);
     if (status != WEIR_OK || !there)

@@ -2,7 +2,7 @@
  * secrets.h - the secrets of tokens, in the database.
  *
  * One is active: it makes new tokens. Those before it are good until their time is
- * over. The first one is made at random when somebody needs it.
+ * over. The first one is made at random when it is needed.
  *
  * Threads  The holder of the connection.
  */

@@ -1,12 +1,12 @@
 /*
- * signal.c - what the world tells suspended executions, and what they are told of it.
+ * signal.c - receives signals for suspended executions, and answers them.
  *
- * Who shows no good token is answered before anything else is looked at or locked, and
+ * A call without a valid token is answered before anything else is read or locked, and
  * always in the same words. Then the execution's row is locked: signals, timeouts and
  * operators come one after the other, and each finds what the one before has left.
  *
  * A waitpoint that is there knows by its signals which keys it has seen. Of one that is
- * gone, and of operators, who mean whichever waitpoint has that key, signal_keys.h
+ * gone, and of operators, which mean whichever waitpoint has that key, signal_keys.h
  * knows it.
  */
 #include <inttypes.h>
@@ -33,7 +33,7 @@ struct signal_call {
     struct weir_executions *executions;
     const struct weir_execution_id *id;
     const struct weir_signal *signal;
-    const char *waitpoint_key; /* of an operator, who needs no token; else NULL */
+    const char *waitpoint_key; /* of an operator, which needs no token; else NULL */
     struct weir_signal_row row;
     char own_key[UUID_TEXT_SIZE]; /* of one without */
     bool keyed;                   /* it has a key of the caller's */
@@ -97,7 +97,9 @@ static enum weir_status check_signal(const struct weir_signal *signal,
     return status;
 }
 
-/* ---- who may ----------------------------------------------------------------------- */
+/*
+ * ---- authorisation ------------------------------------------------------------------
+ */
 
 static enum weir_status deny(struct weir_error *error)
 {
@@ -188,8 +190,10 @@ static enum weir_status mismatch(struct weir_error *error)
                           "its key was used before for another signal");
 }
 
-/* Has its key been used before, if it has one? Whoever shows a bad token does not learn
- * it. */
+/*
+ * Has its key been used before, if it has one? A call with an invalid token does not
+ * learn it.
+ */
 static enum weir_status recall(struct signal_call *self,
                                struct weir_connection *connection,
                                struct weir_error *error)
@@ -226,8 +230,8 @@ static enum weir_status admit_repeat(struct signal_call *self,
     return status == WEIR_OK && !self->repeated ? deny(error) : status;
 }
 
-/* Without a lock: whoever shows a wrong token keeps nobody waiting, and waits for
- * nobody. */
+/* Without a lock: a call with a wrong token blocks no transaction, and does
+ * not wait. */
 static enum weir_status admit(struct signal_call *self,
                               struct weir_connection *connection,
                               struct weir_error *error)
@@ -422,7 +426,7 @@ static enum weir_status compare(struct signal_call *self,
     return status == WEIR_OK && !is_same(&before, &self->row) ? mismatch(error) : status;
 }
 
-/* The wait is over: what came in time and is repeated is told so all the same. */
+/* The wait is over: what came in time and is repeated is answered so all the same. */
 static enum weir_status come_late(struct signal_call *self,
                                   struct weir_connection *connection,
                                   struct weir_error *error)
@@ -488,7 +492,7 @@ static enum weir_status take(struct signal_call *self, struct weir_connection *c
 /*
  * A repeat of an operator's must not reach the waitpoint of the next suspension, also
  * when it was late or a repeat already. One with a token never reaches another
- * waitpoint: of those that changed nothing nothing is kept, or whoever has a token
+ * waitpoint: of those that changed nothing nothing is kept, or the holder of a token
  * could fill the table.
  */
 static enum weir_status remember(struct signal_call *self,

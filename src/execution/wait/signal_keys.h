@@ -3,10 +3,10 @@
  * again.
  *
  * A signal is removed with its waitpoint when its execution is suspended again, and
- * whoever has lost the reply may repeat it later than that. So its key is kept by
+ * a sender that has lost the reply may repeat it later than that. So its key is kept by
  * itself, for 24 hours, among the keys of executions.
  *
- *   who shows a token   names one waitpoint: the key is one of that waitpoint's
+ *   a call with a token names one waitpoint: the key is one of that waitpoint's
  *   an operator         names a waitpoint by its key, which that of the next suspension
  *                       may have as well: the key is one of that name's, whichever
  *                       waitpoint has it by then

@@ -20,7 +20,7 @@
 
 enum { ARENA_SIZE_MAX = 32 * 1024 * 1024 };
 
-/* What becomes of a waitpoint of the caller's: told when all is done. */
+/* What becomes of a waitpoint of the caller's: returned when all is done. */
 struct waitpoint_slot {
     uint8_t minted[WEIR_UUID_SIZE]; /* or the caller's, of one made before */
     bool made_before;
@@ -180,8 +180,10 @@ static bool is_taken_over(const struct suspend_call *self,
     return false;
 }
 
-/* Only what somebody may signal takes a place: what is dead is swept, and what is taken
- * over is one of the call's. */
+/*
+ * Only what can still be signalled takes a place: what is dead is swept, and what is
+ * taken over is one of the call's.
+ */
 static enum weir_status check_room(const struct suspend_call *self,
                                    struct weir_error *error)
 {
@@ -198,7 +200,7 @@ static enum weir_status check_room(const struct suspend_call *self,
                           others, self->waitpoint_count, WEIR_WAITPOINTS_MAX);
 }
 
-/* Nothing of a try before this one is told. */
+/* Nothing of a try before this one is returned. */
 static void clear_spots(struct suspend_call *self)
 {
     for (size_t i = 0; i < self->waitpoint_count; i++) {
@@ -293,7 +295,7 @@ static enum weir_status add_waitpoint(struct suspend_call *self,
 
 /* ---- a waitpoint alone ------------------------------------------------------------- */
 
-/* Closed ones stay, with what came to them: whoever has been resumed may not have read
+/* Closed ones stay, with what came to them: the resumed worker may not have read
  * it. */
 static enum weir_status make_room(struct suspend_call *self,
                                   struct weir_connection *connection,
@@ -330,7 +332,7 @@ static enum weir_status make_waitpoint(struct weir_connection *connection, void 
 
 /* ---- suspending -------------------------------------------------------------------- */
 
-/* A key that somebody may still signal is taken. */
+/* A key that can still be signalled is taken. */
 static enum weir_status check_free(const struct suspend_call *self,
                                    const struct weir_waitpoint *waitpoint,
                                    struct weir_error *error)
@@ -417,7 +419,7 @@ static enum weir_status take_over(struct suspend_call *self,
         connection, self->claim->no, row->uuid,
         self->satisfied ? WEIR_WAITPOINT_CLOSED : WEIR_WAITPOINT_ACTIVE, &there, error);
     if (status == WEIR_OK && !there && !self->satisfied)
-        return refuse_missing(key, error); /* nobody could signal it */
+        return refuse_missing(key, error); /* it could not be signalled */
     return status == WEIR_OK
                ? give_token(self, connection, row, &self->spots[index], error)
                : status;
@@ -467,7 +469,7 @@ static enum weir_status sweep(struct suspend_call *self,
                : status;
 }
 
-/* Nobody needs new ones when what is there suffices. */
+/* No new ones are needed when what is there suffices. */
 static enum weir_status open_waitpoints(struct suspend_call *self,
                                         struct weir_connection *connection,
                                         struct weir_error *error)

@@ -2,7 +2,7 @@
  * suspension_read.c - what an execution waits for, and how far it is.
  *
  * Nothing is locked: what has come is counted a moment after the suspension was looked
- * at. The connection is given back before anybody is called: a visit may use the
+ * at. The connection is given back before any callback: a visit may use the
  * engine.
  */
 #include <string.h>

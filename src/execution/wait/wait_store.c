@@ -285,7 +285,7 @@ static enum weir_status close_all(const struct weir_store *store,
     return status;
 }
 
-/* With the commit: mostly a signal has ended it, and somebody waits for the answer. */
+/* With the commit: mostly a signal has ended it, and its sender waits for the answer. */
 static enum weir_status close_later(struct weir_commit_batch *commit_batch, int64_t no,
                                     int64_t now_us)
 {

@@ -2,12 +2,12 @@
  * wait_store.h - suspensions in their tables: what is waited for, where it comes in,
  * what has come.
  *
- * As store.h it decides nothing. The execution's row is locked by whoever writes here,
- * so there is one writer for each execution at a time.
+ * As store.h it decides nothing. The execution's row is locked by the transaction that
+ * writes here, so there is one writer for each execution at a time.
  *
  *   suspension  the open one, or the last: the condition
  *   waitpoint   pending -> active -> closed; those of the last suspension stay until
- *               the next one, for whoever resumes to read, also of one that was
+ *               the next one, for the resumed worker to read, also of one that was
  *               satisfied when it began
  *   signal      what came to a waitpoint; removed with it
  *
@@ -105,7 +105,7 @@ WEIR_CHECKED enum weir_status weir_waitpoint_add(struct weir_connection *connect
                                                  int64_t no,
                                                  const struct weir_waitpoint_row *row,
                                                  struct weir_error *error);
-/* *there: false when housekeeping has removed it meanwhile, which asks nobody. */
+/* *there: false when housekeeping has removed it meanwhile, which takes no lock. */
 WEIR_CHECKED enum weir_status weir_waitpoint_set(struct weir_connection *connection,
                                                  int64_t no, const uint8_t *uuid,
                                                  enum weir_waitpoint_state state,

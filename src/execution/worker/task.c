@@ -1,8 +1,8 @@
 /*
  * task.c - what handlers may do with what they were given.
  *
- * An answer is kept in the task until the handler returns; only then does anybody else
- * look at it. Whatever a handler says becomes something that the database takes: one
+ * An answer is kept in the task until the handler returns; only then does another thread
+ * read it. Whatever a handler says becomes something that the database takes: one
  * answer that is refused would keep those that are sent with it waiting.
  */
 #include <stdarg.h>

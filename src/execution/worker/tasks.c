@@ -6,8 +6,8 @@
  *   I3  a haul has a reference for each of its tasks that is not GONE
  *   I4  figures.claimed is the sum of what is held and what has become of the others
  *
- * Nothing is freed under the lock: whoever takes the last reference of a haul frees it
- * afterwards.
+ * Nothing is freed under the lock: the holder of the last reference of a haul frees
+ * it afterwards.
  */
 #include "execution/worker/tasks.h"
 
@@ -197,7 +197,7 @@ static bool end_task(struct weir_tasks *self, struct weir_task *task,
     return leave_claim_batch(task->claim_batch);
 }
 
-/* After something has changed that somebody may wait for. */
+/* After something has changed that a thread may wait for. */
 static void wake_stoppers(struct weir_tasks *self)
 {
     if (atomic_load(&self->awaiting) == 0)
@@ -444,7 +444,7 @@ static void signal_stop(struct weir_task *task, enum weir_task_stop stop)
     weir_worker_cancel(task->runner);
 }
 
-/* Somebody else has it, or it is over. An answer is sent all the same: it may be that
+/* Another worker has it, or it is over. An answer is sent all the same: it may be that
  * which was stored. */
 static bool lose(struct weir_tasks *self, struct weir_task *task)
     WEIR_REQUIRES(self->lock)
@@ -572,8 +572,10 @@ void weir_tasks_wait(struct weir_tasks *self, enum weir_tasks_wanted wanted,
 
         weir_parking_init(&parking, self->executor, self);
         weir_executor_lock(self->executor);
-        /* Whoever makes it so counts first, and wakes us under the lock that we hold
-         * until we are in line. */
+        /*
+         * The thread that makes it so counts first, and wakes us under the lock that we
+         * hold until we are in line.
+         */
         if (atomic_load(&self->left[wanted]) == 0) {
             weir_executor_unlock(self->executor);
             break;

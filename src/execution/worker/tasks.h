@@ -14,7 +14,8 @@
  * and nowhere else. A lease counts from before the call that got it was sent, by our
  * own clock, so it ends here no later than in the database.
  *
- * Threads  Any thread; an answer is written by the one who runs the task, until answer().
+ * Threads  Any thread; an answer is written by the thread that runs the task, until
+ *          answer().
  * Memory   Tasks that were claimed together live and die together, in a haul.
  */
 #ifndef WEIR_EXECUTION_WORKER_TASKS_H
@@ -41,7 +42,7 @@ enum weir_task_state {
 /* Why the stop signal was given. */
 enum weir_task_stop {
     WEIR_TASK_NOT_STOPPED,
-    WEIR_TASK_FENCED,    /* the database says that somebody else has it, or nobody */
+    WEIR_TASK_FENCED,    /* the database says that another worker has it, or none */
     WEIR_TASK_UNLEASED,  /* our own clock says that the lease is nearly over */
     WEIR_TASK_TIMED_OUT, /* the attempt's time limit is over, or the execution's */
     WEIR_TASK_ENDED      /* the worker is being stopped */
@@ -50,7 +51,7 @@ enum weir_task_stop {
 /* Does its handler suspend it? */
 enum weir_task_pause {
     WEIR_TASK_GOES_ON,
-    WEIR_TASK_SUSPENDING, /* the database is being told */
+    WEIR_TASK_SUSPENDING, /* it is being written to the database */
     WEIR_TASK_SUSPENDED,
     WEIR_TASK_DOUBTFUL /* it did not say what it has done */
 };
@@ -96,7 +97,7 @@ struct weir_task {
 struct weir_claim_batch {
     const struct weir_heap *heap; /* borrowed */
     struct weir_claimed *claimed; /* owned */
-    size_t references;            /* tasks that are not gone, and those who look at one */
+    size_t references;            /* tasks that are not gone, and threads that use one */
     size_t count;
     struct weir_task tasks[];
 };
@@ -176,7 +177,7 @@ void weir_tasks_settle(struct weir_tasks *self, struct weir_task *task,
                        enum weir_status status);
 
 /* Up to `max` whose leases are to be renewed. Each is kept until weir_tasks_renewed(),
- * with the status of its renewal (WEIR_OK and the lease as it was: nobody knows). */
+ * with the status of its renewal (WEIR_OK and the lease as it was: unknown). */
 size_t weir_tasks_leases(struct weir_tasks *self, struct weir_task **out, size_t max);
 void weir_tasks_renewed(struct weir_tasks *self, struct weir_task *task,
                         enum weir_status status, int64_t lease_end_ns);
@@ -201,7 +202,7 @@ void weir_tasks_wait(struct weir_tasks *self, enum weir_tasks_wanted wanted,
 size_t weir_tasks_held(struct weir_tasks *self);
 void weir_tasks_read(struct weir_tasks *self, struct weir_execution_worker_stats *out);
 
-/* Its answer is that somebody else may go on, or the same one, after so long. In
+/* Its answer is that another worker may go on, or the same one, after so long. In
  * task.c. */
 void weir_task_give_back(struct weir_task *self, int64_t delay_ms);
 

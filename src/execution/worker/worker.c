@@ -1,12 +1,12 @@
 /*
  * worker.c - see weir/execution_worker.h: the life of a worker.
  *
- * Three wards, since they end one after the other: first whoever claims, then those who
- * call handlers, and last the internal workers, which keeps the leases of the handlers
+ * Three wards, since they end one after the other: first the claimer, then the runners
+ * of handlers, and last the internal workers, which keeps the leases of the handlers
  * and stores their answers until then.
  *
  * A handler that does not listen to its stop signal cannot be ended. It holds what it
- * was given, and whoever is last, the owner or such a handler, frees it.
+ * was given, and the last one, the owner or such a handler, frees it.
  */
 #include "weir/execution_worker.h"
 
@@ -396,7 +396,7 @@ static void wait_for_internal_workers(struct weir_ward *ward)
         ;
 }
 
-/* In a simulation whoever uses it is in the middle of something and cannot go on. */
+/* In a simulation its user is in the middle of something and cannot go on. */
 static void close_engine(struct weir_execution_worker *self)
 {
     weir_lock_acquire(&self->lock);

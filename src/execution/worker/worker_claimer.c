@@ -1,8 +1,8 @@
 /*
  * worker_claimer.c - claims what a worker has room for.
  *
- * A claim that was in doubt, or for which there was no memory afterwards, is nobody's:
- * it comes back when its lease runs out.
+ * A claim that was in doubt, or for which there was no memory afterwards, belongs to no
+ * worker: it comes back when its lease runs out.
  */
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /*
- * worker_private.h - the inside of weir/execution_worker.h: who does what.
+ * worker_private.h - the inside of weir/execution_worker.h: which thread does what.
  *
  *   claimer  claims what there is room for, and waits for more     worker_claimer.c
  *   runners  one per permit: call handlers                         worker_runner.c
  *   settler  stores what they answer                               worker_settler.c
  *   renewer  renews all leases                                     worker_renewer.c
- *   watch    gives the stop signal; waits for nobody, so that      worker_renewer.c
+ *   watch    gives the stop signal; never waits, so that           worker_renewer.c
  *            a database that hangs cannot keep it from that
  *
  * All are workers of the executor, and meet in tasks.h. A runner that was cancelled,
@@ -65,11 +65,11 @@ struct weir_execution_worker {
     size_t lease_max;
 
     _Atomic uint32_t runners_missing; /* for lack of memory; the watch tries again */
-    _Atomic uint32_t holds; /* the owner's, and one per runner: who is last frees it */
+    _Atomic uint32_t holds; /* the owner's, and one per runner: the last one frees it */
 
     struct weir_lock lock; /* guards all that follows */
     struct weir_cond idle; /* no handler uses the engine */
-    size_t borrowers;      /* those who do */
+    size_t borrowers;      /* those that do */
     bool closed;           /* destroyed */
 };
 
@@ -78,7 +78,7 @@ struct weir_execution_worker {
 struct weir_executions *weir_execution_worker_borrow(struct weir_execution_worker *self);
 void weir_execution_worker_give_back(struct weir_execution_worker *self);
 
-/* Whoever is the last to go frees everything. */
+/* The last one frees everything. */
 void weir_execution_worker_hold(struct weir_execution_worker *self);
 void weir_execution_worker_release(struct weir_execution_worker *self);
 

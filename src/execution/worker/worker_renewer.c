@@ -5,12 +5,12 @@
  * third of its time. It may hang in that call; the watch does not talk to the database,
  * and gives the stop signal when a lease is nearly over, whatever the renewer is doing.
  * Both look every third of a lease, since nothing that is claimed meanwhile can be due
- * before that; what can, the watch is told of.
+ * before that; of what can, the watch is notified.
  */
 #include "base/arith.h"
 #include "execution/worker/worker_private.h"
 
-/* Whatever is due, nobody looks more often. */
+/* Whatever is due, it is not looked at more often. */
 #define REST_MIN_NS WEIR_MILLISECONDS(1)
 
 /* Until `time_ns`, and a third of a lease at most. */

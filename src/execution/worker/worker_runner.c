@@ -1,8 +1,8 @@
 /*
  * worker_runner.c - calls handlers.
  *
- * One bell is for all runners, and remembers one ring only. So whoever takes a task and
- * leaves others behind rings again.
+ * One bell is for all runners, and remembers one ring only. So a runner that takes a task
+ * and leaves others behind wakes the next one.
  */
 #include <inttypes.h>
 
@@ -22,7 +22,9 @@ static enum weir_status call(struct weir_context *context, void *argument,
     return WEIR_OK;
 }
 
-/* A handler may return after its worker was destroyed: then there is nobody to tell. */
+/*
+ * A handler may return after its worker was destroyed: then there is no worker to notify.
+ */
 static void log_panic(struct weir_task *task, const char *text)
 {
     const struct weir_claimed *claimed = task->claimed;

@@ -2,7 +2,7 @@
  * worker_settler.c - stores what handlers have answered.
  *
  * While one group is stored the next one gathers, so that under load one transaction
- * carries many answers, and an answer that comes alone waits for nobody. What the
+ * carries many answers, and a single answer does not wait. What the
  * database did not take, or did not say so, is sent again: it tells an answer that it
  * has from one that it refuses.
  */

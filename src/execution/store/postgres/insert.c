@@ -10,8 +10,9 @@
  *   batch
  *
  * Each step is a statement of its own, and so sees what others have committed while it
- * waited for them. A key that is there is locked by who wanted to take it, and so still
- * there when it is read. An id is not: what had it may have been removed in between.
+ * waited for them. A key that is there is locked by the transaction that wanted to take
+ * it, and so still there when it is read. An id is not: what had it may have been removed
+ * in between.
  */
 #include <string.h>
 
@@ -29,8 +30,8 @@ enum {
 
 /*
  * By the primary key: those that are new, or have run out. In the order of the keys, so
- * that two who bring the same ones do not wait for each other; of two in this list the
- * first gets it.
+ * that two transactions with the same ones do not wait for each other; of two in this
+ * list the first gets it.
  */
 const struct weir_sql weir_pg_sql_take_keys = {
     .name = "take keys",
@@ -54,7 +55,7 @@ const struct weir_sql weir_pg_sql_read_keys = {
     .parameters = "TT",
 };
 
-/* Waits for another who inserts the same id. */
+/* Waits for another transaction that inserts the same id. */
 const struct weir_sql weir_pg_sql_insert = {
     .name = "insert executions",
     .text =
@@ -343,7 +344,9 @@ static enum weir_status read_ids(const struct weir_store *store,
     return status;
 }
 
-/* Somebody had the id and was removed before it was read: in another try it is free. */
+/*
+ * An execution had the id and was removed before it was read: in another try it is free.
+ */
 static enum weir_status check_found(const struct weir_new_execution *items, size_t count,
                                     struct weir_error *error)
 {

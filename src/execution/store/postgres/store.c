@@ -53,8 +53,9 @@ const struct weir_sql weir_pg_sql_load_by_id = {
 };
 
 /*
- * By the index of the ready ones, in its order. Rows that somebody else has are passed
- * over. The clock is read outside of the sub-select, and so when the row is locked.
+ * By the index of the ready ones, in its order. Rows that another transaction has locked
+ * are skipped. The clock is read outside of the sub-select, and so when the row is
+ * locked.
  */
 #define READY                                                                            \
     " FROM (SELECT * FROM {p}_execution WHERE " WEIR_IS_READY                            \
@@ -75,8 +76,8 @@ const struct weir_sql weir_pg_sql_ready_with_inputs = {
 /*
  * The heads of all lanes and sets, by the same index; then the best of them are locked,
  * and not one more: locks that are not used would keep others from their work until the
- * transaction ends. Whoever sees only rows that others have locked comes back with less
- * than there is. (Asked for `state = 1` the second time too, a planner who believes the
+ * transaction ends. A pick that sees only rows that others have locked returns less
+ * than there is. (Asked for `state = 1` the second time too, a planner that believes the
  * table to be empty would walk the index of the ready ones for each row.)
  */
 #define HEADS                                                                            \
@@ -101,7 +102,7 @@ const struct weir_sql weir_pg_sql_ready_beyond = {
 
 /*
  * Of rows that are joined with a table by its primary key. It is always so; but of rows
- * in such a range a planner who knows no values expects one or two, and looks them up
+ * in such a range a planner that knows no values expects one or two, and looks them up
  * by the index, also when it believes the table to be empty. Else it would read all of
  * the table, for as long as it keeps that plan.
  */
@@ -152,7 +153,7 @@ const struct weir_sql weir_pg_sql_tags = {
 };
 
 /* By the primary keys; repeating finds nothing. The execution comes last: until then
- * somebody who is killed leaves behind what can be found again. */
+ * a process that is killed leaves behind what can be found again. */
 #define REMOVE_BY(table, column)                                                         \
     {                                                                                    \
         .name = "remove " table,                                                         \
@@ -163,8 +164,11 @@ const struct weir_sql weir_pg_sql_tags = {
 #define REMOVE(table) REMOVE_BY(table, "no")
 enum { REMOVES = WEIR_PG_REMOVES };
 const struct weir_sql weir_pg_sql_remove[REMOVES] = {
-    /* What they have used stays used: it is nobody's from now on (budget_store.h).
-     * First the budgets are locked, so that what is read then is all of it. */
+    /*
+     * What they have used stays used: it belongs to no execution from now on
+     * (budget_store.h). First the budgets are locked, so that what is read then is all of
+     * it.
+     */
     {
         .name = "lock budgets",
         .text = "SELECT k.no FROM (SELECT DISTINCT s.budget FROM unnest({1}) AS u (no)"

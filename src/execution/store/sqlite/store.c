@@ -107,7 +107,10 @@ const struct weir_sql weir_sqlite_sql_read_tags = {
 #define REMOVE(table) REMOVE_BY(table, "no")
 enum { REMOVES = WEIR_SQLITE_REMOVES };
 const struct weir_sql weir_sqlite_sql_remove[REMOVES] = {
-    /* What they have used stays used: it is nobody's from now on (budget_store.h). */
+    /*
+     * What they have used stays used: it belongs to no execution from now on
+     * (budget_store.h).
+     */
     {
         .name = "fold spent",
         .text = "INSERT INTO {p}_spent (no, budget, dimension, amount, era)"
