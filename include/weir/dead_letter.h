@@ -6,8 +6,8 @@
  * of one subscription: others have their own opinion of the same message.
  *
  *   pending --claim--> reprocessing --resolve--> resolved --.
- *      ^                |    |                              |-- cleanup, retention -->
- *                       gone
+ *      ^                |    |                              |-- cleanup,
+ *      |                |    |                              |   retention --> gone
  *      |<----reject-----'    |      .--------> discarded ---'
  *      |<--deadline passed---'      |
  *      |-------discard--------------'

@@ -16,8 +16,7 @@
  *
  *   claim --> waiting --permit--> running --answer--> settled
  *                |                   |  |               ^
- *                |                   |  +-- suspend(): it waits for the world, not for
- *                                    this worker
+ *                |                   |  +-- suspend(): it waits outside of the worker
  *                +---- stop(): given back --------------+
  *
  * Stop signal   weir_context_cancelled() becomes true, and what the handler waits for

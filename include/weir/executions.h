@@ -5,8 +5,8 @@
  * truth is in the database (SQLite or PostgreSQL), all times are its clock's; a process
  * may die at any moment.
  *
- *   submit(draft) ... claim(lanes) -> run -> renew, renew -> complete | fail | delay |
- *   abandon
+ *   submit(draft) ... claim(lanes) -> run -> renew, renew -> complete | fail | delay
+ *                                                         | abandon
  *
  * Every call of a worker shows its claim. One whose claim is not current any more gets
  * WEIR_FENCED and the truth, and changes nothing; one that repeats a call whose reply

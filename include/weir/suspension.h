@@ -6,8 +6,8 @@
  * expected source gets it. When the condition holds the execution can be claimed, and the
  * same attempt goes on.
  *
- *   suspend(claim, waitpoints, condition) -> tokens ... signal(token) ... claim ->
- *   signals()
+ *   suspend(claim, waitpoints, condition) -> tokens
+ *   ... signal(token) ... claim -> signals()
  *
  *   until                                 it waits for
  *   approved@review                       a signal "approved" at the waitpoint "review"

@@ -8,8 +8,7 @@
  *            open()            look()              look()
  *   (none) ---------> connecting ------> ready ------------> ready, perhaps with a hint
  *              |           |               |
- *              +-----------+---------------+---> WEIR_LOST and the like: close(), open
- *              again
+ *              +-----------+---------------+---> WEIR_LOST etc.: close(), open again
  *
  * Threads  The thread of the wake, all of it. Memory   From the database's heap.
  */

@@ -2,10 +2,9 @@
  * bench.c - `weir bench`: how fast this database is with the library, and how fast it
  * answers.
  *
- *   add queue --> enqueue, nobody delivers --> subscribe, start --> end to end --> one
- *   by one
- *                                                                                      |
- *   report <-- sweep <-- remove queue <-- stop <---------------------------------------+
+ *   add queue --> enqueue without delivery --> subscribe, start --> end to end --+
+ *                                                                                |
+ *   report <-- sweep <-- remove queue <-- stop <-- one by one <------------------+
  *
  * The queue is the bench's own and is removed whatever happens in between; only a
  * program that is killed leaves it behind, and the next bench names it. The

@@ -15,8 +15,8 @@
  *
  *   shop      begin ---> stamp ---> end(COMMITTED, ROLLED_BACK or IN_DOUBT)
  *                          |
- *   handler                +---> arrive ---> settle(RETRY) ---> arrive ---> settle(DONE
- *                          or REJECT)
+ *   handler                +---> arrive ---> settle(RETRY) ---> arrive ---> settle(DONE)
+ *                                                                       or (REJECT)
  *
  * A message may arrive before its transaction's COMMIT has returned to the shop.
  *

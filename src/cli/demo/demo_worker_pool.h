@@ -2,11 +2,10 @@
  * demo_worker_pool.h - the workers of `weir demo --flow`: processes, and a foreman who
  * kills one of them now and then.
  *
- *   main --fork--> foreman --fork--> worker 1, 2, 3     SIGKILL every second or so, and
- *                                                       a new one
+ *   main --fork--> foreman --fork--> worker 1, 2, 3     SIGKILL about every second,
+ *     |               |                 |               then a new one
  *     |               |                 |
- *     +---- pipe -----+-----------------+               ends when main ends, however it
- *                                                       does
+ *     +---- pipe -----+-----------------+               ends when main ends, in any way
  *
  * They are killed in the middle of whatever they do: that is what the demo is about.
  * The foreman has no threads and no database, so that it can fork at any time.

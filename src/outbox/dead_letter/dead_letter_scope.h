@@ -1,10 +1,10 @@
 /*
  * dead_letter_scope.h - which dead letters an operator means, as statements ask for it.
  *
- *   struct weir_dead_letter_scope  --check-->  --resolve-->  struct weir_letter_filter
- *                                  --bind-->
- *   names, as given                            limits        numbers
- *                                              {1} to {7}
+ *   struct weir_dead_letter_scope    names, as given
+ *     --check-->                     within the limits
+ *     --resolve-->                   struct weir_letter_filter: numbers
+ *     --bind-->                      parameters {1} to {7}
  *
  * Threads  The holder of the connection.
  * Memory   A filter borrows the texts of its scope.

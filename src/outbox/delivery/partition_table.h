@@ -6,12 +6,10 @@
  * *subscriber* is one handler: all its leased partitions share options and permits.
  *
  *                 read        take              finish              settle
- *     log ---> [waiting] ---> [running] ------> [acking] ---------> idle, ready or
- *     retrying
- *              readers        handler threads   acker            ^  lost: the leased
- *                             partition is gone
- *                                  |                             |
- *                                  +-- describe, commit, passed -+  transactional
+ *     log ---> [waiting] ---> [running] ------> [acking] ------> idle, ready, retrying,
+ *              readers        handler threads   acker         ^  or gone (lease lost)
+ *                                  |                          |
+ *                                  +- describe, commit, passed (transactional)
  *
  *   idle      nothing waits in memory
  *   ready     something waits; ready leased partitions run in the order in which they

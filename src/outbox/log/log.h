@@ -7,8 +7,7 @@
  *
  *   append() ... commit        advance(): makes what is committed readable, up to *head
  *        |                        |
- *   [ passed by all | read by some | readable | committed | running ]  ->  the log's
- *                                                                      order
+ *   [ passed by all | read by some | readable | committed | running ]  ->  order
  *     ^ sweep()                             ^ head
  *
  * On PostgreSQL ids are taken before commit, so the order of ids is not the order of
