@@ -4,13 +4,13 @@
  * A command is a row: name, words about it, options, and the function that runs it. The
  * help, the manual page, the completion, the checking of options and the suggestions
  * for mistyped names are all made from these rows, so a command that exists is
- * explained, and one that is explained exists. A new command is a file of its own and
+ * explained, and one that is explained exists. To add a command, add a file and
  * one line in command.c; one of a group (`weir queue add`) is a line in the group's
  * list of members.
  *
  *   argv --> find --> run --> next_option, next_option, ... --> exit code
  *                              |
- *                              +--> --help, or a mistake: told here, run() returns
+ *                              +--> --help, or a mistake: reported here, run() returns
  *
  * Commands that work on a database share options (--db, --prefix, --json, --quiet).
  * These may stand in front of the command too, and are never seen by its run():
@@ -42,7 +42,7 @@ enum weir_exit {
 enum {
     WEIR_OPTIONS_END = -1,     /* the operands begin at argv[optind] */
     WEIR_OPTIONS_HELPED = -2,  /* help was printed: return WEIR_EXIT_DONE */
-    WEIR_OPTIONS_MISUSED = -3, /* the mistake was told: return WEIR_EXIT_MISUSE */
+    WEIR_OPTIONS_MISUSED = -3, /* the mistake was reported: return WEIR_EXIT_MISUSE */
 };
 
 struct weir_command {

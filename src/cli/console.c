@@ -251,5 +251,5 @@ static void write_if_room(const char *text)
 
     if (poll(&file, 1, CURSOR_WAIT_LIMIT_MS) > 0 &&
         write(STDOUT_FILENO, text, strlen(text)) < 0)
-        return; /* nobody sees it, then */
+        return; /* it is not visible, then */
 }

@@ -7,7 +7,7 @@
  *
  *   open -> draw, wait, draw, wait ... -> release -> write -> close
  *                       |
- *                       +--> false: asked to stop, or nobody reads any more
+ *                       +--> false: asked to stop, or no reader any more
  *                            go_on() listens for a second request
  *
  * On a terminal draw() replaces what it drew before and the cursor is hidden; elsewhere

@@ -7,7 +7,7 @@
  *
  * The first SIGINT, SIGTERM or SIGHUP (unless that is ignored, as under nohup) only
  * asks. From then on they do what they do to any program, whatever the main thread is
- * waiting for: a statement that hangs does not keep anybody from ending the program.
+ * waiting for: a statement that hangs does not keep the user from ending the program.
  *
  * Threads  The main thread. Those started between listen() or withhold() and admit()
  *          leave the signals to it.

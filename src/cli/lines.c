@@ -200,7 +200,7 @@ static int parse_block(struct lines *self)
 
 /* ---- one line ---------------------------------------------------------------------- */
 
-/* What came before the line is sent; the line itself is told and ends it all. */
+/* What came before the line is sent; the line itself is reported and ends it all. */
 static int stop_at_line(struct lines *self, const char *why)
 {
     int64_t line = self->line;

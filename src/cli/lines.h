@@ -5,7 +5,7 @@
  *
  * A batch is sent when it is full, and when a pipe pauses: what it brought is not held
  * back. A line that cannot be taken ends it all: what came before is sent, and the
- * line's number told. So after a failure the user knows with which line to go on.
+ * line's number reported. So after a failure the user knows with which line to go on.
  *
  * Threads  The main thread.
  */
@@ -45,8 +45,10 @@ struct weir_lines_result {
     int64_t failed_line; /* 0: none */
 };
 
-/* Until the end of standard input, SIGINT or SIGTERM. What went wrong is told; *result
- * is filled either way. Returns an exit code. */
+/*
+ * Until the end of standard input, SIGINT or SIGTERM. What went wrong is reported;
+ * *result is filled either way. Returns an exit code.
+ */
 WEIR_CHECKED int weir_lines_run(const struct weir_lines_options *options,
                                 struct weir_lines_result *result);
 

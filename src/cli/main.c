@@ -52,7 +52,7 @@ static void report_bug(const char *condition, const char *file, int line)
 }
 
 /* What could not be written did not happen. A reader that has gone away knows that
- * already and is told nothing. */
+ * already and gets no message. */
 static int finish(int code)
 {
     errno = 0;

@@ -194,7 +194,7 @@ static const char *remedy_of(const struct weir_session *self,
     case WEIR_LOST:
         return "; is the server running, and --db right?";
     case WEIR_DENIED:
-        if (strncmp(error->sqlstate, "28", 2) == 0) /* who are you? */
+        if (strncmp(error->sqlstate, "28", 2) == 0) /* authentication failed */
             return "; check user and password in --db";
         return self->db != NULL && weir_db_traits(self->db)->in_process
                    ? "; see who owns the file and its folder"

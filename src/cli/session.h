@@ -4,7 +4,7 @@
  *   open(DATABASE)   a database that can be reached                migrate, doctor
  *   open(OUTBOX)     with tables that this program can work on     everything else
  *
- * What does not work is told here, in one line that ends in the next step, and the
+ * What does not work is reported here, in one line that ends in the next step, and the
  * command only returns the exit code. Nothing is made on the way: a SQLite file that is
  * not there stays so.
  *
@@ -29,7 +29,7 @@ struct weir_session {
 /* What a command may want of its outbox; 0: the library's default. */
 struct weir_session_wishes {
     /* The database is away: whether to try again, after a while; NULL: it is not waited
-     * for. On false open() returns WEIR_EXIT_FAILED and has told nothing. */
+     * for. On false open() returns WEIR_EXIT_FAILED and has reported nothing. */
     bool (*away)(void *state, const struct weir_error *error);
     void *state;
     size_t payload_size_max;

@@ -1,9 +1,9 @@
 /*
- * trouble.h - something that fails for a while, told when it changes and not again and
- * again.
+ * trouble.h - something that fails for a while, reported when it changes and not again
+ * and again.
  *
  * What fails is looked at many times a second, and several partitions may fail for
- * different reasons while others work. So a new reason is told at once, but not more
+ * different reasons while others work. So a new reason is reported at once, but not more
  * often than every few seconds, and the end of it when it has not been seen for as
  * long.
  *
@@ -20,7 +20,7 @@
 /* All zero: there is none. */
 struct weir_trouble {
     bool told;
-    char text[WEIR_ERROR_TEXT_SIZE]; /* as it was told */
+    char text[WEIR_ERROR_TEXT_SIZE]; /* as it was reported */
     int64_t told_ns;
     int64_t seen_ns; /* last */
 };

@@ -1,7 +1,7 @@
 /*
  * tone.h - how something is meant, for terminals that can show it.
  *
- * Callers name the meaning; the colour is chosen here, once. Nothing is told by colour
+ * Callers name the meaning; the colour is chosen here, once. Nothing is shown by colour
  * alone.
  */
 #ifndef WEIR_VIEW_TONE_H

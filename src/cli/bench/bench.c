@@ -8,7 +8,7 @@
  *
  * The queue is the bench's own and is removed whatever happens in between; only a
  * program that is killed leaves it behind, and the next bench names it. The
- * subscription begins behind what was enqueued while nobody delivered, so each
+ * subscription begins behind what was enqueued without delivery, so each
  * measurement has its own messages.
  */
 #include "cli/bench/bench.h"
@@ -140,7 +140,7 @@ static enum weir_status make_queue(struct bench *self, struct weir_error *error)
     return status;
 }
 
-/* What is left in the log is nobody's by now: leave it to no other process. */
+/* What is left in the log has no reader by now: leave it to no other process. */
 static void sweep(struct bench *self)
 {
     const struct weir_outbox_log *log = &self->session.outbox->log;

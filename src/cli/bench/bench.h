@@ -1,5 +1,5 @@
 /*
- * bench.h - what `weir bench` was told, what it measures, and who does what.
+ * bench.h - the options of `weir bench`, what it measures, and its parts.
  *
  *   bench.c            options; a queue of its own, the measurements one after the other
  *   bench_load.c       producers: threads that enqueue as fast as they can
@@ -127,7 +127,7 @@ struct weir_bench_rate {
 };
 
 struct weir_bench_stats {
-    struct weir_bench_rate enqueue; /* while nobody delivers */
+    struct weir_bench_rate enqueue; /* while nothing delivers */
     struct weir_bench_rate through; /* from the first enqueue to the last call */
     int64_t latencies_ns[WEIR_BENCH_LATENCIES_MAX]; /* commit to handler, sorted */
     size_t latency_count;

@@ -203,7 +203,7 @@ static bool nobody_reads(const struct demo *self)
 
 /* ---- the run ----------------------------------------------------------------------- */
 
-/* Look again and again until it is time to end, or until nobody looks any more. */
+/* Look again and again until it is time to end, or until there is no reader any more. */
 static void play(struct demo *self)
 {
     int64_t period_ns = self->form == FORM_LIVE ? PERIOD_LIVE : PERIOD_PLAIN;
@@ -445,7 +445,9 @@ static enum weir_status perform(struct demo *self, struct weir_error *error)
     return judge(self, error);
 }
 
-/* What became of the output decides as well: a verdict that nobody could read is none. */
+/*
+ * What became of the output decides as well: a verdict that could not be printed is none.
+ */
 static int conclude(struct demo *self)
 {
     int failed = self->console.write_errno;

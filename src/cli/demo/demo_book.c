@@ -231,7 +231,7 @@ static void read_line(struct weir_book *self, struct weir_rows *rows, struct pag
                         .reclaims = weir_rows_integer(rows, 8)};
 
     if (line.step == WEIR_STEP_COUNT)
-        return; /* somebody else's */
+        return; /* of another one */
     if (self->first == 0)
         self->first = line.no;
     if (page->count > 0 && page->lines[0].flow != line.flow)

@@ -3,7 +3,7 @@
  *
  *   play            orders are placed, workers are killed
  *     | time is over, or Ctrl-C
- *   close           no more orders, nobody is killed
+ *   close           no more orders, no more kills
  *   drain           until all have ended, or nothing moves any more
  *     |             a second Ctrl-C ends the program here
  *   stop, audit     what is in the database, and what must not be
@@ -173,7 +173,7 @@ static void end_at_once(struct demo *self)
     raise(SIGINT);
 }
 
-/* Whoever works has ended. WEIR_OK when the verdict is known, whatever it is. */
+/* All workers have ended. WEIR_OK when the verdict is known, whatever it is. */
 static enum weir_status audit(struct demo *self, struct weir_error *error)
 {
     int64_t placed = weir_orders_placed(self->orders);
@@ -325,7 +325,7 @@ static enum weir_status open_shop(struct demo *self, struct weir_error *error)
     return status;
 }
 
-/* Whoever works ends; what is left is what they have left. */
+/* All workers end; what is left is what they have left. */
 static void stop(struct demo *self)
 {
     if (self->worker_pool != NULL) {
@@ -359,7 +359,9 @@ static enum weir_status perform(struct demo *self, struct weir_error *error)
     return audit(self, error);
 }
 
-/* What became of the output decides as well: a verdict that nobody could read is none. */
+/*
+ * What became of the output decides as well: a verdict that could not be printed is none.
+ */
 static int conclude(struct demo *self)
 {
     int failed = self->console.write_errno;

@@ -23,7 +23,7 @@
 
 /* One order. */
 struct entry {
-    int64_t order; /* 0: nobody's yet */
+    int64_t order; /* 0: of no customer yet */
     int64_t commit_ns;
     int64_t seq; /* under which it arrived; 0: not yet */
     int32_t customer;

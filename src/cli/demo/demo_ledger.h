@@ -7,9 +7,9 @@
  * ledger knows, from outside of weir, what weir should have done:
  *
  *   - every order that was committed arrives, and is settled: delivered, or a dead letter
- *   - an order that was rolled back is never seen, nor one that nobody placed
+ *   - an order that was rolled back is never seen, nor one that was never placed
  *   - each partition is numbered 1, 2, 3, ... without a gap
- *   - the orders of a customer, who places one after the other, arrive in that order
+ *   - the orders of a customer, placed one after the other, arrive in that order
  *   - an order comes again only under the number it had before: weir may deliver it
  *     again when an acknowledgement was lost, and receivers know it by that
  *
@@ -55,7 +55,7 @@ enum weir_ledger_fate {
 /* What the handler knows of a message. */
 struct weir_ledger_arrival {
     int64_t order;    /* 0: it names none */
-    int32_t customer; /* -1: nobody we know */
+    int32_t customer; /* -1: unknown */
     int32_t partition;
     int64_t seq;
     uint32_t attempts;
@@ -65,7 +65,7 @@ struct weir_ledger_arrival {
 enum weir_ledger_breach {
     WEIR_BREACH_LOST,       /* committed, and never arrived */
     WEIR_BREACH_GHOST,      /* rolled back, and arrived */
-    WEIR_BREACH_STRANGER,   /* arrived, and nobody placed it */
+    WEIR_BREACH_STRANGER,   /* arrived, and was never placed */
     WEIR_BREACH_TWICE,      /* arrived again under another number */
     WEIR_BREACH_GAP,        /* a number was left out */
     WEIR_BREACH_OVERTAKEN,  /* arrived after a later order of the same customer */

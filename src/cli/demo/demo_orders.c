@@ -1,9 +1,11 @@
 /*
- * demo_orders.c - see demo_orders.h: the clerk, who places orders and answers letters.
+ * demo_orders.c - see demo_orders.h: the clerk thread, which places orders and answers
+ * letters.
  *
- * A letter is what a worker would send by mail: who asks, and the token with which to
- * answer. Here it is a row in a table of the application's. It is removed after it was
- * answered; so one may be answered twice, with the same key, which counts once.
+ * A letter is what a worker would send by mail: the id of the execution, and the token
+ * with which to answer. Here it is a row in a table of the application's. It is removed
+ * after it was answered; so one may be answered twice, with the same key, which counts
+ * once.
  */
 #include "cli/demo/demo_orders.h"
 
@@ -108,7 +110,7 @@ struct weir_orders {
 
     struct weir_lock lock;    /* guards all that follows */
     struct weir_cond changed; /* for the clerk */
-    struct weir_cond settled; /* for who closes */
+    struct weir_cond settled; /* for close() */
     bool closed;
     bool quiet; /* the clerk has seen that, and is in the middle of nothing */
     bool home;

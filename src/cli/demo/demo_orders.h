@@ -6,7 +6,7 @@
  *   reserve --> charge --> approve ----------+          +--> ship
  *                  |          |              +-> south -+
  *            a budget of   suspended until     the first carrier that is there takes it,
- *            calls to the  somebody has        the other one is cancelled
+ *            calls to the  a signal has        the other one is cancelled
  *            bank          said yes or no
  *
  * A clerk in the main process places orders, each a flow of six executions, and answers
@@ -80,7 +80,7 @@ WEIR_CHECKED enum weir_status weir_orders_open(struct weir_orders *self,
  * same. */
 void weir_orders_close(struct weir_orders *self);
 
-/* How many were placed; and be told how many have ended, so that not too many are on
+/* How many were placed; and takes how many have ended, so that not too many are on
  * the way. */
 int64_t weir_orders_placed(struct weir_orders *self);
 void weir_orders_note_ended(struct weir_orders *self, int64_t ended);

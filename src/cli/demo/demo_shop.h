@@ -4,7 +4,7 @@
  * This is how an application uses weir. Producers place orders, each in a transaction
  * of its own: a row in the shop's table, and a message about it. Some customers change
  * their mind in the middle, and the transaction is rolled back. A handler gives each
- * order to the carrier, who is sometimes busy (the handler answers retry) and never
+ * order to the carrier, which is sometimes busy (the handler answers retry) and never
  * goes to Atlantis (reject: a dead letter).
  *
  *   producer 1..4                          carrier

@@ -167,7 +167,7 @@ static enum weir_status create_outbox(struct weir_demo_site *self,
 
 struct leftover {
     bool exists;
-    bool alive; /* somebody delivers */
+    bool alive; /* a process delivers */
     int64_t waiting;
     int64_t dead_letters;
 };
@@ -306,7 +306,7 @@ enum weir_status weir_demo_site_count(struct weir_demo_site *self, int64_t *orde
     return status;
 }
 
-/* Out of a database of somebody else's. */
+/* Out of a database with other data. */
 static int remove_traces(struct weir_demo_site *self)
 {
     struct weir_error error = {0};

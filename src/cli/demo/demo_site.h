@@ -7,13 +7,13 @@
  *   --db URL          a database that is there                    queue and table are
  *                     removed
  *
- * In a database of somebody else's the demo touches only its own: the queue
+ * In a database with other data the demo touches only its own: the queue
  * WEIR_SHOP_QUEUE and the table of orders. Tables of weir are made if there are none,
  * and stay. What a demo that was killed has left is cleared away, unless messages or
  * dead letters are in it: then it refuses, and says how to remove them. WEIR_DB is not
  * looked at: a demo must be asked for by name to run in a database that matters.
  *
- * What does not work is told here, and the command only returns the exit code.
+ * What does not work is reported here, and the command only returns the exit code.
  *
  * Threads  The main thread.
  */
@@ -42,11 +42,11 @@ WEIR_CHECKED int weir_demo_site_found(struct weir_demo_site *self,
 WEIR_CHECKED int weir_demo_site_open(struct weir_demo_site *self,
                                      const struct weir_command *command, const char *dir);
 
-/* Remove what is to be removed, and close. Whoever delivers must be stopped. Returns
+/* Remove what is to be removed, and close. Delivering processes must be stopped. Returns
  * WEIR_EXIT_FAILED after telling what could not be removed. */
 WEIR_CHECKED int weir_demo_site_close(struct weir_demo_site *self);
 
-/* Remove the temporary folder, if it is one, with no regard for who works in it: for
+/* Remove the temporary folder, if it is one, even while processes work in it: for
  * the end at once. */
 void weir_demo_site_remove_folder(struct weir_demo_site *self);
 

@@ -23,7 +23,7 @@
 
 enum {
     PERMITS = 16,    /* they sleep most of the time */
-    LEASE_MS = 1000, /* so soon somebody else takes over */
+    LEASE_MS = 1000, /* so soon another worker takes over */
     RESERVE_MS = 60,
     CALL_MS = 20,
     CARRIER_MS = 100, /* and up to so much more: */
@@ -125,8 +125,8 @@ static enum weir_status write_letter(struct step_context *step_context,
     return status;
 }
 
-/* First the letter, then the suspension: whoever is killed in between has the same
- * token again. */
+/* First the letter, then the suspension: a worker that is killed in between gets the
+ * same token again. */
 static enum weir_status ask(struct step_context *step_context, struct weir_task *task,
                             bool *satisfied, struct weir_error *error)
 {

@@ -1,8 +1,8 @@
 /*
  * demo_worker_pool.c - see demo_worker_pool.h.
  *
- * The pipe carries one byte, which begins the work; after that it only says that
- * somebody holds its other end. That is main alone, so whatever ends main ends all of
+ * The pipe carries one byte, which begins the work; after that it only shows
+ * that its other end is open. That is main alone, so whatever ends main ends all of
  * them.
  */
 #include "cli/demo/demo_worker_pool.h"
@@ -90,8 +90,8 @@ static void hire(struct pool_process *self, pid_t *worker)
     *worker = pid > 0 ? pid : 0;
 }
 
-/* Whoever was killed, by the foreman or by somebody at another terminal, is nobody's
- * fault. */
+/* A worker that was killed, by the foreman or from another terminal, is no
+ * failure. */
 static void note_end(struct pool_process *self, pid_t *worker, int how)
 {
     bool killed = WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL;

@@ -1,6 +1,6 @@
 /*
- * demo_worker_pool.h - the workers of `weir demo --flow`: processes, and a foreman who
- * kills one of them now and then.
+ * demo_worker_pool.h - the workers of `weir demo --flow`: processes, and a foreman
+ * process that kills one of them now and then.
  *
  *   main --fork--> foreman --fork--> worker 1, 2, 3     SIGKILL about every second,
  *     |               |                 |               then a new one
@@ -32,12 +32,12 @@ enum weir_worker_pool_end {
     WEIR_WORKER_POOL_BROKEN
 };
 
-/* What a worker does, in a process of its own, until somebody closes the other end of
- * `life`. `number` differs between workers, and between those that follow each other. */
+/* What a worker does, in a process of its own, until the other end of `life` is
+ * closed. `number` differs between workers, and between those that follow each other. */
 typedef enum weir_worker_pool_end (*weir_worker_pool_fn)(const char *url, uint32_t number,
                                                          int life);
 
-/* Make the foreman, who waits for begin(). Fails with WEIR_SYSTEM or WEIR_NO_MEMORY;
+/* Make the foreman, which waits for begin(). Fails with WEIR_SYSTEM or WEIR_NO_MEMORY;
  * *out is then NULL. */
 WEIR_CHECKED enum weir_status weir_worker_pool_create(weir_worker_pool_fn work,
                                                       struct weir_worker_pool **out,
@@ -48,7 +48,7 @@ WEIR_CHECKED enum weir_status weir_worker_pool_begin(struct weir_worker_pool *se
                                                      const char *url,
                                                      struct weir_error *error);
 
-/* From now on nobody is killed. */
+/* From now on no worker is killed. */
 void weir_worker_pool_spare(struct weir_worker_pool *self);
 
 /* How many were killed so far; and how many ended in another way that they must not. */

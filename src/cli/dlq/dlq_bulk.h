@@ -1,5 +1,5 @@
 /*
- * dlq_bulk.h - all dead letters of a scope: counted, asked for, done, told.
+ * dlq_bulk.h - all dead letters of a scope: count, confirm, decide, report.
  *
  * Whatever ends it in the middle, what was done stays done, and the same command does
  * the rest.

@@ -199,7 +199,7 @@ static int tell(const struct decide_call *self, const char *done)
     return code;
 }
 
-/* What was refused is told in one line; what was done stays done. */
+/* What was refused is reported in one line; what was done stays done. */
 static int decide(struct decide_call *self, decide_fn call, const char *done)
 {
     const struct weir_dead_letter_choice choice = {

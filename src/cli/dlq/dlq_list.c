@@ -139,7 +139,7 @@ static int print_page(const struct list_call *self)
     return code;
 }
 
-/* Who may not see payloads still sees the letters. */
+/* A role without the right to read payloads still sees the letters. */
 static enum weir_status read_page(struct list_call *self, weir_dead_letter_fn visit,
                                   struct weir_error *error)
 {

@@ -7,7 +7,7 @@
  *                     transactions
  *   doctor_roles.c    the roles of `weir migrate --roles`: what they have too much
  *   doctor_heads.c    messages that fail for ever, subscriptions that no process serves
- *   doctor_executions.c     the execution engine: tables, what nobody looks after
+ *   doctor_executions.c     the execution engine: tables, work without a supervisor
  *   doctor_sqlite.c   SQLite: version of the library, file, write-ahead log
  */
 #ifndef WEIR_CLI_DOCTOR_DOCTOR_H

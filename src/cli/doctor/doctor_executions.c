@@ -79,8 +79,10 @@ static void judge_suspensions(struct weir_doctor *self,
                       "were escalated: they wait"));
 }
 
-/* Who waits for a budget that is not exceeded is let in by a supervisor, within
- * seconds. */
+/*
+ * Executions that wait for a budget that is not exceeded are admitted by a supervisor,
+ * within seconds.
+ */
 static void judge_budget(void *state, const struct weir_held_stats *held)
 {
     struct weir_doctor *self = state;

@@ -312,7 +312,8 @@ struct rights {
 
 /* What this user may do with each column, by itself, its roles, and the database's and
  * global grants; a table that it may nothing with is left out. Of deleting it says
- * nothing. Who may read some columns may read: of messages not everybody sees all. */
+ * nothing. A role that may read some columns may read: not every role sees all of a
+ * message. */
 static const struct weir_sql SQL_RIGHTS = {
     .name = "read rights",
     .text = "SELECT table_name, CAST(max(find_in_set('select', privileges) > 0)"
@@ -417,7 +418,10 @@ static bool tell_missing(struct weir_doctor *self, const struct rights *rights,
     return told;
 }
 
-/* Who may change or delete something is meant to deliver, who may insert to enqueue. */
+/*
+ * A role that may change or delete something is meant to deliver, one that may insert to
+ * enqueue.
+ */
 static void judge_rights(struct weir_doctor *self, const struct rights *rights)
 {
     unsigned any = 0, all = MAY_ALL;
@@ -533,7 +537,7 @@ static void judge_transactions(struct weir_doctor *self, int64_t oldest_s,
             "%" PRId64 " prepared: messages in them wait for the commit", prepared);
 }
 
-/* Others' transactions are shown to who has the right PROCESS. */
+/* Others' transactions are shown to users with the right PROCESS. */
 static void check_transactions(struct weir_doctor *self)
 {
     struct weir_error error = {0};

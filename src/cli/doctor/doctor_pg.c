@@ -139,7 +139,10 @@ void weir_doctor_check_pg_server(struct weir_doctor *self)
 
 /* ---- the dump that it comes from --------------------------------------------------- */
 
-/* Who may not see the table cannot deliver either: that is told by the rights. */
+/*
+ * A role that may not see the table cannot deliver either: the check of rights reports
+ * that.
+ */
 void weir_doctor_check_pg_hole(struct weir_doctor *self)
 {
     struct weir_pg_hole hole;

@@ -7,7 +7,7 @@
 
 enum { NAMED_MAX = 8 };
 
-/* Somebody has made them for this database, and not only for another one of the same
+/* They were made for this database, and not only for another one of the same
  * server. */
 static bool are_in_use(const struct weir_role_plan *plan)
 {

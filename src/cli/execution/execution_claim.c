@@ -1,9 +1,9 @@
 /*
- * execution_claim.c - `weir execution claim`: work for whoever calls, as plain data.
+ * execution_claim.c - `weir execution claim`: work for its caller, as plain data.
  *
  * The token of a claim is all that the other commands want to see, so a worker may be a
- * script in any language. What was claimed and could not be told comes back when its
- * lease runs out.
+ * script in any language. What was claimed and could not be printed comes back when
+ * its lease expires.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -271,7 +271,7 @@ static int run(const struct weir_command *self, int argc, char **argv)
     int code;
 
     weir_execution_claimant_init(&claim_call.claimant,
-                                 getppid()); /* who asked, and works on it */
+                                 getppid()); /* the claimant, which works on it */
     code = parse(self, argc, argv, &claim_call);
     if (code >= 0)
         return code;

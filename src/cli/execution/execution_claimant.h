@@ -1,5 +1,5 @@
 /*
- * execution_claimant.h - who claims: the options that `weir execution claim` and `weir
+ * execution_claimant.h - the claimant: the options that `weir execution claim` and `weir
  * work` share.
  *
  *   static const struct weir_command_option OPTIONS[] = {

@@ -4,7 +4,7 @@
  *
  *   init -> take, take, ... -> finish -> draft
  *
- * A mistake is told here.
+ * A mistake is reported here.
  *
  * Memory   Texts are borrowed; the draft points into the struct, which stays where it is.
  */

@@ -151,7 +151,7 @@ static enum weir_answer judge(const struct run *self, struct weir_task *task)
     if (code == EX_DATAERR)
         return weir_task_fail_for_good(task, "%s", words[0] != '\0' ? words : told);
     if (child->asked)
-        return WEIR_NOT_ANSWERED; /* it was we who ended it */
+        return WEIR_NOT_ANSWERED; /* we ended it */
     if (code == EXIT_SUCCESS)
         return weir_task_complete(task, weir_buf_text(&self->output), self->output.size);
     return weir_task_fail(task, "%s", told);

@@ -2,8 +2,8 @@
  * execution_operate.c - what operators do to executions: `weir execution cancel`,
  * `revoke`, `prioritise`, `replay` and `resume`.
  *
- * Ids one after the other, each in a transaction of its own. What is refused is told in
- * a line, and the others are done all the same; a database that fails ends it.
+ * Ids one after the other, each in a transaction of its own. What is refused is reported
+ * in a line, and the others are done all the same; a database that fails ends it.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -190,7 +190,7 @@ static void note_done(struct operate_call *self, const struct weir_execution_id 
         printf("%s %s\n", weir_execution_id_format(id, text), self->done);
 }
 
-/* Nobody had it, or not the one that was meant: which is what the operator wants. */
+/* No worker had it, or not the one that was meant: which is what the operator wants. */
 static void note_unchanged(struct operate_call *self, const struct weir_execution_id *id)
 {
     const struct weir_execution_status *current = &self->revocation.current;

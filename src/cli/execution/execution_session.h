@@ -6,8 +6,8 @@
  *                   that
  *   open(TELLING)   changes them, and tells so in the queues of events
  *
- * As session.h: what does not work is told here, and the command only returns the exit
- * code.
+ * As session.h: what does not work is reported here, and the command only returns the
+ * exit code.
  *
  * Threads  The main thread.
  */

@@ -1,7 +1,7 @@
 /*
  * execution_submit.c - `weir submit`: one execution, or one per line of standard input.
  *
- * What is wrong with a draft is told before the database is opened: nothing is
+ * What is wrong with a draft is reported before the database is opened: nothing is
  * half-created.
  */
 #include <inttypes.h>

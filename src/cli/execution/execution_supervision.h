@@ -4,7 +4,7 @@
  *
  *   init -> take options -> start -> watch, watch, ... -> stop -> report -> close
  *
- * What fails is told when it changes and not at every tick.
+ * What fails is reported when it changes and not at every tick.
  *
  * Threads  The main thread; start() between weir_interrupt_listen() and admit().
  */

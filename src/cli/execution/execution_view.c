@@ -113,7 +113,9 @@ static void spell_block(const struct weir_execution_info *info, char *out)
         *at = *at == '_' ? ' ' : *at;
 }
 
-/* A suspension that takes too long ends in a way of its own, if somebody notices. */
+/*
+ * A suspension that takes too long ends in a way of its own, once a supervisor notices.
+ */
 static void spell_suspension(const struct weir_execution_info *info, int64_t now_us,
                              char *out)
 {

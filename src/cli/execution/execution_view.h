@@ -1,8 +1,8 @@
 /*
  * execution_view.h - executions as rows of a table, as JSON objects, or in full.
  *
- * Why one does not move is said in words: what it waits for, until when, who holds it.
- * What is overdue by seconds names the supervisor, since nobody else puts it right.
+ * Why one does not move is said in words: what it waits for, until when, which worker
+ * holds it. What is overdue by seconds names the supervisor, since only that repairs it.
  *
  * Failure  Adding never fails at the spot: print() tells.
  */
@@ -36,7 +36,7 @@ void weir_execution_view_append_json(const struct weir_execution_view *self,
 const char *weir_execution_spell_why(const struct weir_execution_info *info,
                                      int64_t now_us, char *out);
 
-/* How it stands, for who has lost the claim: "it is active, held for another 12.0 s
+/* Its state, for a worker that has lost the claim: "it is active, held for another 12.0 s
  * (epoch 3)". Returns `out`, of WEIR_EXECUTION_STATUS_SIZE bytes. */
 const char *weir_execution_spell_status(const struct weir_execution_status *current,
                                         int64_t now_us, char *out);
@@ -44,7 +44,7 @@ const char *weir_execution_spell_status(const struct weir_execution_status *curr
 /* How a state is shown. */
 enum weir_tone weir_execution_state_tone(enum weir_public_state state);
 
-/* The members of its JSON object; with `why` from somebody who knows better. */
+/* The members of its JSON object; with `why` from a caller that knows better. */
 void weir_flow_append_members(struct weir_buf *json,
                               const struct weir_execution_info *info, int64_t now_us);
 void weir_flow_append_members_why(struct weir_buf *json,

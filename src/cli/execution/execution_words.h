@@ -6,7 +6,7 @@
  *            epoch
  *   tag      tenant.plan=gold
  *
- * A mistake is told here.
+ * A mistake is reported here.
  *
  * Memory   The caller's; `tag` points into the word.
  */
@@ -43,7 +43,7 @@ WEIR_CHECKED int weir_execution_take_amount(const struct weir_command *command,
                                             const char *option, char *word,
                                             const char **name, int64_t *out);
 
-/* One of `names`, by its place; a mistake is told with the nearest. */
+/* One of `names`, by its place; a mistake is reported with the nearest. */
 WEIR_CHECKED int weir_execution_take_name(const struct weir_command *command,
                                           const char *option, const char *value,
                                           const char *const *names, size_t count,

@@ -120,7 +120,7 @@ struct work_call {
     int64_t ask_ns; /* when to ask the database again */
     bool drained;
     struct weir_execution_left left; /* with --drain: what is left */
-    bool told_left;                  /* and that was told */
+    bool told_left;                  /* and that was reported */
     int64_t done_before, done_ns;    /* how much was done, and since when it is no more */
     size_t unfinished;
     int64_t elapsed_ns;

@@ -2,7 +2,7 @@
  * wait.h - suspensions as commands show them: waitpoints with their tokens, and what is
  * waited for. The commands are in flow_wait_*.c.
  *
- * Tokens are printed to standard output, to whoever asked for them, and nowhere else:
+ * Tokens are printed to standard output, on request, and nowhere else:
  * no error text has one.
  */
 #ifndef WEIR_CLI_EXECUTION_WAIT_H

@@ -2,7 +2,7 @@
  * wait_signal.c - what the world tells suspended executions: `weir execution signal`, and
  * `weir execution approve` for operators.
  *
- * The token is a secret: it is told to nobody again, not even to who gave it.
+ * The token is a secret: it is never printed again, not even to its owner.
  */
 #include <getopt.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * wait_suspend.c - a worker that waits for the world: `weir execution suspend` and
  * `weir execution waitpoint`.
  *
- * What is wrong with a condition is told before the database is opened.
+ * What is wrong with a condition is reported before the database is opened.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -290,7 +290,7 @@ static int print_json(const struct suspend_call *self, const struct weir_command
     return code;
 }
 
-/* Where nothing waits, nobody has to be told a token. */
+/* Where nothing waits, no token has to be printed. */
 static int tell(struct suspend_call *self)
 {
     const struct weir_session *session = &self->session.session;

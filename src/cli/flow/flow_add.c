@@ -1,7 +1,7 @@
 /*
  * flow_add.c - `weir flow add` and `weir flow edge`.
  *
- * What is wrong with members, names and joins is told before the database is opened.
+ * What is wrong with members, names and joins is reported before the database is opened.
  * What is added comes in one call, all or nothing, and a lost answer is asked for
  * again: the ids are the same.
  */
@@ -192,8 +192,10 @@ static int tell_refused(struct add_call *self, struct weir_error *error)
     return weir_flow_fail(&self->session, error);
 }
 
-/* Members are of the namespace of their flow. Whoever may add to it need not be allowed
- * to see how its members stand, which weir_flow_get() tells. */
+/*
+ * Members are of the namespace of their flow. A role that may add to it need not have the
+ * right to read the state of its members, which weir_flow_get() returns.
+ */
 static enum weir_status read_name_space(struct add_call *self, struct weir_error *error)
 {
     struct weir_db *db = self->session.session.db;

@@ -8,7 +8,8 @@
  *   3  its first way out goes on in its column; the others join a column that leads
  *      there already, or begin one
  *
- * So there are never more columns than items that somebody has led to and as many again.
+ * So there are never more columns than items that have an incoming edge and as many
+ * again.
  */
 #include "cli/flow/flow_draw.h"
 
@@ -55,7 +56,7 @@ struct flow_painter {
     const struct weir_draw_layers *layers;
     enum weir_draw_style style;
     size_t columns_max;
-    uint32_t columns[WEIR_DRAW_COLUMNS_MAX]; /* what each leads to, or NOBODY */
+    uint32_t columns[WEIR_DRAW_COLUMNS_MAX]; /* what each leads to, or `NOBODY` */
     size_t column_count;                     /* the last of them is in use */
     size_t last_column;                      /* of the item in the line above */
     bool below_item;                         /* the line above has one */
@@ -236,7 +237,7 @@ static enum weir_status split(struct flow_painter *self,
     return status;
 }
 
-/* The one that nobody leads to yet, if there is one: it needs a column of its own
+/* The one that no edge leads to yet, if there is one: it needs a column of its own
  * anyway. */
 static uint32_t choose_way(const struct flow_painter *self,
                            const struct weir_draw_edge *edges, size_t count)

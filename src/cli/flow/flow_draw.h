@@ -30,7 +30,7 @@ enum weir_draw_style { WEIR_DRAW_ASCII, WEIR_DRAW_BOXES };
 
 enum weir_draw_mark {
     WEIR_DRAW_OPEN,   /* it has not begun, or rests */
-    WEIR_DRAW_ACTIVE, /* somebody works on it */
+    WEIR_DRAW_ACTIVE, /* a worker runs it */
     WEIR_DRAW_DONE,   /* it has ended well */
     WEIR_DRAW_BAD,    /* and not so */
     WEIR_DRAW_NEVER,  /* it will not be done */

@@ -17,7 +17,7 @@
  * a '-', and lists where an option may be repeated: "tags": {"tenant.plan": "gold"},
  * "capabilities": [], "budgets": [].
  *
- * A mistake is told here, with its line.
+ * A mistake is reported here, with its line.
  *
  * Memory   Copies all that is read from JSON; what is added by hand is borrowed until
  *          fini().
@@ -31,7 +31,7 @@
 #include "cli/execution/execution_drafting.h"
 #include "cli/flow/flow_words.h"
 
-/* Who an edge or a join is about: a member of the plan, or an id. */
+/* What an edge or a join is about: a member of the plan, or an id. */
 struct weir_plan_end {
     const char *word; /* a name or an id; NULL: the member */
     size_t member;    /* its index */

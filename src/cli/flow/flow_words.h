@@ -4,7 +4,7 @@
  *   flow     0193...                   as `weir flow create` printed it
  *   join     all, any, quorum:2        how the edges to one execution are joined
  *
- * A mistake is told here.
+ * A mistake is reported here.
  */
 #ifndef WEIR_CLI_FLOW_FLOW_WORDS_H
 #define WEIR_CLI_FLOW_FLOW_WORDS_H

@@ -1,5 +1,5 @@
 /*
- * help.c - `weir help [COMMAND]`, for those who do not think of --help; and what else
+ * help.c - `weir help [COMMAND]`, besides --help; and what else
  * is made of the table of commands.
  */
 #include <getopt.h>

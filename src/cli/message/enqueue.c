@@ -238,7 +238,7 @@ static int tell(const struct weir_enqueue_plan *plan,
     return WEIR_EXIT_DONE;
 }
 
-/* Before anything is read: what is wrong for every message is told at once. */
+/* Before anything is read: what is wrong for every message is reported at once. */
 static int check_queue(const struct weir_enqueue_plan *plan)
 {
     struct weir_connection *connection = NULL;

@@ -1,5 +1,5 @@
 /*
- * enqueue.h - what `weir enqueue` was told, and its two ways to work.
+ * enqueue.h - the options of `weir enqueue`, and its two ways to work.
  *
  *   enqueue.c         options; one message
  *   enqueue_lines.c   one message per line of standard input
@@ -46,7 +46,7 @@ WEIR_CHECKED enum weir_status
 weir_enqueue_send(const struct weir_enqueue_plan *plan, const struct weir_draft *drafts,
                   size_t count, struct weir_receipt *receipts, struct weir_error *error);
 
-/* Lines until the end of standard input. What went wrong is told; *result is filled
+/* Lines until the end of standard input. What went wrong is reported; *result is filled
  * either way. Returns an exit code. */
 WEIR_CHECKED int weir_enqueue_lines(const struct weir_enqueue_plan *plan,
                                     struct weir_enqueue_result *result);

@@ -270,7 +270,7 @@ static void tell_text(const struct weir_relay_plan *plan, const struct result *r
                                                : ENDINGS[plan->ending]);
 }
 
-/* With --drain somebody waits for all of it to arrive: not all of it has. */
+/* With --drain the caller waits for all of it to arrive: not all of it has. */
 static int tell_given_up(const struct weir_relay_plan *plan, const struct result *result)
 {
     bool one = result->given_up == 1;

@@ -115,7 +115,7 @@ static void ask_database(struct weir_relay_plan *plan)
         plan->ending = WEIR_RELAY_DRAINED;
 }
 
-/* For the time left, which is nobody's business without a terminal. */
+/* For the time left, which is shown on a terminal only. */
 static void count_waiting(struct weir_relay_plan *plan)
 {
     int64_t sum = 0;
@@ -126,7 +126,7 @@ static void count_waiting(struct weir_relay_plan *plan)
 
         if (weir_relay_read_waiting(plan->lines[i].relay, &waiting, &exact, NULL) !=
             WEIR_OK)
-            return; /* whoever asks the database tells */
+            return; /* the query of the database reports it */
         sum += waiting;
     }
     plan->waiting = sum;

@@ -43,7 +43,7 @@ static struct weir_roles_tally tally(const struct weir_role_plan *plan)
     return counts;
 }
 
-/* What somebody must have who may do that. */
+/* The rights that this needs. */
 static const char *right_for(enum weir_engine engine, enum weir_role_step step)
 {
     if (engine == WEIR_POSTGRESQL)

@@ -1,7 +1,7 @@
 /*
  * roles.h - `weir migrate --roles`: the four roles of a prefix, made and kept in order.
  *
- * What they may do is outbox/roles.h's; here it is run, shown and told.
+ * What they may do is outbox/roles.h's; here it is run, shown and reported.
  */
 #ifndef WEIR_CLI_MIGRATE_ROLES_H
 #define WEIR_CLI_MIGRATE_ROLES_H

@@ -1,7 +1,7 @@
 /*
  * queue_remove.c - `weir queue remove`.
  *
- * Without --force the library refuses to remove what somebody may still want, so there is
+ * Without --force the library refuses to remove what may still be needed, so there is
  * nothing to ask. With it, the user says --yes or is asked.
  */
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /*
- * status.c - `weir status [QUEUE]`: what waits, who delivers, what fails; once or live.
+ * status.c - `weir status [QUEUE]`: what waits, which processes deliver, what fails; once
+ * or live.
  */
 #include <inttypes.h>
 
