@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "base/codec/hex.h"
 #include "base/utf8.h"
 
 static bool is_plain(char c)
@@ -54,15 +55,15 @@ static size_t plain_run(const char *text, size_t size)
 
 static void append_escaped(struct weir_buf *out, unsigned char byte)
 {
-    static const char DIGITS[] = "0123456789abcdef";
-    char control[] = {'\\', 'u', '0', '0', DIGITS[byte >> 4], DIGITS[byte & 15]};
+    char control[] = "\\u0000";
 
     if (byte == '"' || byte == '\\')
         weir_buf_append(out, (const char[]){'\\', (char)byte}, 2);
     else if (byte == '\n')
         weir_buf_append_text(out, "\\n");
     else if (byte < ' ')
-        weir_buf_append(out, control, sizeof control);
+        weir_buf_append(out, control,
+                        (size_t)(weir_hex_write(&byte, 1, control + 4) - control));
     else
         weir_buf_append_text(out, "\\ufffd");
 }

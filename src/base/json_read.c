@@ -17,6 +17,7 @@
 #include "base/arith.h"
 #include "base/assert.h"
 #include "base/buf.h"
+#include "base/codec/hex.h"
 #include "base/utf8.h"
 
 #define REPLACEMENT 0xfffdu /* U+FFFD */
@@ -104,14 +105,11 @@ static bool read_hex(const char **at, const char *end, uint32_t *out)
     if (end - *at < 4)
         return false;
     for (size_t i = 0; i < 4; i++) {
-        char c = (*at)[i];
+        int digit = weir_hex_digit((*at)[i]);
 
-        if (c >= '0' && c <= '9')
-            code = code * 16 + (uint32_t)(c - '0');
-        else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-            code = code * 16 + (uint32_t)((c | 0x20) - 'a' + 10);
-        else
+        if (digit < 0)
             return false;
+        code = code * 16 + (uint32_t)digit;
     }
     *at += 4;
     *out = code;

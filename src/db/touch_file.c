@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/codec/hex.h"
 #include "base/md5.h"
 #include "base/noun.h"
 
@@ -44,7 +45,6 @@ enum weir_status weir_touch_file_check(const char *folder, struct weir_error *er
 void weir_touch_file_path(const char *folder, const char *database, const char *channel,
                           char out[WEIR_TOUCH_FILE_PATH_SIZE])
 {
-    static const char DIGITS[] = "0123456789abcdef";
     uint8_t digest[WEIR_MD5_SIZE];
     char name[512];
     int size = snprintf(name, sizeof name, "%s/%s", database, channel);
@@ -55,11 +55,7 @@ void weir_touch_file_path(const char *folder, const char *database, const char *
     weir_md5(name, strlen(name), digest);
     size = snprintf(out, WEIR_TOUCH_FILE_PATH_SIZE, "%.*s/weir-",
                     WEIR_TOUCH_FILE_FOLDER_MAX, folder);
-    for (size_t i = 0; i < WEIR_MD5_SIZE; i++) {
-        out[size++] = DIGITS[digest[i] >> 4];
-        out[size++] = DIGITS[digest[i] & 15];
-    }
-    out[size] = '\0';
+    *weir_hex_write(digest, sizeof digest, out + size) = '\0';
 }
 
 /*

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/codec/hex.h"
 #include "base/count.h"
 #include "base/heap.h"
 #include "base/no_memory.h"
@@ -114,15 +115,6 @@ static struct weir_str cut_at(struct weir_str *rest, char mark, bool *found)
     return before;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-        return (c | 0x20) - 'a' + 10;
-    return -1;
-}
-
 /* Copy a part with its percent escapes resolved. The part itself is never in the error:
  * it may be a password. */
 static enum weir_status decode(struct parser *parser, const char *part,
@@ -141,8 +133,8 @@ static enum weir_status decode(struct parser *parser, const char *part,
             decoded[size++] = text.data[i];
             continue;
         }
-        high = i + 1 < text.size ? hex_digit(text.data[i + 1]) : -1;
-        low = i + 2 < text.size ? hex_digit(text.data[i + 2]) : -1;
+        high = i + 1 < text.size ? weir_hex_digit(text.data[i + 1]) : -1;
+        low = i + 2 < text.size ? weir_hex_digit(text.data[i + 2]) : -1;
         if (high < 0 || low < 0 || high + low == 0) {
             weir_heap_free(parser->heap, decoded);
             return refuse(parser, part, "has a bad percent escape");

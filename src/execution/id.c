@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/codec/hex.h"
 #include "base/quote.h"
 #include "weir/flow.h"
 
@@ -19,8 +20,6 @@
 static const char OLD_PREFIX[] = "{fp:";
 static const char OLD_SEPARATOR[] = "}:";
 static const char SEPARATOR[] = "-";
-
-static const char DIGITS[] = "0123456789abcdef";
 
 enum { PARTITION_MAX = UINT16_MAX };
 
@@ -74,7 +73,7 @@ static char *put_number(char *out, uint16_t number)
     size_t count = 0;
 
     do {
-        digits[count++] = DIGITS[number % 10];
+        digits[count++] = (char)('0' + number % 10);
         number = (uint16_t)(number / 10);
     } while (number > 0);
     while (count > 0)
@@ -87,8 +86,7 @@ static char *put_uuid(char *out, const uint8_t *uuid)
     for (size_t i = 0; i < WEIR_UUID_SIZE; i++) {
         if (has_dash_before(i))
             *out++ = '-';
-        *out++ = DIGITS[uuid[i] >> 4];
-        *out++ = DIGITS[uuid[i] & 15];
+        out = weir_hex_write(uuid + i, 1, out);
     }
     return out;
 }
@@ -100,17 +98,6 @@ const char *weir_execution_id_format(const struct weir_execution_id *self, char 
     *at++ = SEPARATOR[0];
     *put_uuid(at, self->uuid) = '\0';
     return out;
-}
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
 }
 
 /* Each of these moves *at behind what it has read. A zero is no digit, no dash and no
@@ -138,15 +125,10 @@ static bool read_uuid(const char **at, uint8_t out[WEIR_UUID_SIZE])
     const char *c = *at;
 
     for (size_t i = 0; i < WEIR_UUID_SIZE; i++) {
-        int high, low;
-
         if (has_dash_before(i) && *c++ != '-')
             return false;
-        high = hex_value(c[0]);
-        low = high < 0 ? -1 : hex_value(c[1]);
-        if (low < 0)
+        if (!weir_hex_read(c, 1, &out[i]))
             return false;
-        out[i] = (uint8_t)(high << 4 | low);
         c += 2;
     }
     *at = c;

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/assert.h"
+#include "base/codec/hex.h"
 #include "base/json.h"
 #include "base/noun.h"
 
@@ -20,14 +21,8 @@ static void append_real(struct weir_buf *out, double real)
 
 static void append_digits(struct weir_buf *out, struct weir_str bytes)
 {
-    static const char DIGITS[] = "0123456789ABCDEF";
-
     weir_buf_append_text(out, "\"");
-    for (size_t i = 0; i < bytes.size; i++) {
-        unsigned char byte = (unsigned char)bytes.data[i];
-
-        weir_buf_append(out, (const char[]){DIGITS[byte >> 4], DIGITS[byte & 15]}, 2);
-    }
+    weir_hex_append(out, bytes.data, bytes.size);
     weir_buf_append_text(out, "\"");
 }
 

@@ -11,17 +11,12 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/codec/hex.h"
 #include "base/md5.h"
 
 const char *weir_uid_format(const uint8_t *uid, char *out)
 {
-    static const char DIGITS[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < WEIR_UID_SIZE; i++) {
-        out[2 * i] = DIGITS[uid[i] >> 4];
-        out[2 * i + 1] = DIGITS[uid[i] & 15];
-    }
-    out[WEIR_UID_TEXT_SIZE - 1] = '\0';
+    *weir_hex_write(uid, WEIR_UID_SIZE, out) = '\0';
     return out;
 }
 

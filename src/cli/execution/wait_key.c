@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/codec/hex.h"
 #include "base/count.h"
 #include "base/duration.h"
 #include "base/noun.h"
@@ -85,19 +86,8 @@ static bool read_digits(const char *text, size_t size, uint8_t *out)
 {
     while (size > 0 && isspace((unsigned char)text[size - 1]))
         size--;
-    if (size != (size_t)2 * WEIR_SECRET_SIZE)
-        return false;
-    for (size_t i = 0; i < size; i++) {
-        int c = tolower((unsigned char)text[i]);
-        int digit = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                           : -1;
-
-        if (digit < 0)
-            return false;
-        out[i / 2] = (uint8_t)(out[i / 2] << 4 | digit);
-    }
-    return true;
+    return size == (size_t)2 * WEIR_SECRET_SIZE &&
+           weir_hex_read(text, WEIR_SECRET_SIZE, out);
 }
 
 static int read_secret(const struct weir_command *self, struct rotate_call *out)

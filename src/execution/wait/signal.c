@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "base/codec/hex.h"
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "base/noun.h"
@@ -527,17 +528,6 @@ static enum weir_status deliver(struct weir_connection *connection, void *argume
 
 /* ---- calls ------------------------------------------------------------------------- */
 
-static void write_hex(const uint8_t *bytes, char *out)
-{
-    static const char DIGITS[] = "0123456789abcdef";
-
-    for (int i = 0; i < WEIR_UUID_SIZE; i++) {
-        *out++ = DIGITS[bytes[i] >> 4];
-        *out++ = DIGITS[bytes[i] & 15];
-    }
-    *out = '\0';
-}
-
 static void pack(struct signal_call *self)
 {
     const struct weir_signal *signal = self->signal;
@@ -545,7 +535,7 @@ static void pack(struct signal_call *self)
 
     weir_mint_init(&mint, weir_clock_wall_us(), weir_clock_random());
     weir_mint_uuid(&mint, self->row.uuid);
-    write_hex(self->row.uuid, self->own_key);
+    *weir_hex_write(self->row.uuid, WEIR_UUID_SIZE, self->own_key) = '\0';
     self->keyed = signal->key != NULL && signal->key[0] != '\0';
     self->row.idempotency_key = weir_str(self->keyed ? signal->key : self->own_key);
     self->row.name = weir_str(signal->name);

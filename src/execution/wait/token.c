@@ -9,19 +9,9 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/codec/hex.h"
 
 enum { HASH_SIZE = 32, HEX_SIZE = 2 * HASH_SIZE };
-
-static void write_hex(const uint8_t *bytes, size_t count, char *out)
-{
-    static const char DIGITS[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < count; i++) {
-        *out++ = DIGITS[bytes[i] >> 4];
-        *out++ = DIGITS[bytes[i] & 15];
-    }
-    *out = '\0';
-}
 
 static enum weir_status refused(struct weir_error *error)
 {
@@ -57,7 +47,7 @@ enum weir_status weir_token_make(const struct weir_secret *secret,
         return refused(error);
     memcpy(out, secret->key_id, key_id_size);
     out[key_id_size] = ':';
-    write_hex(hash, sizeof hash, out + key_id_size + 1);
+    *weir_hex_write(hash, sizeof hash, out + key_id_size + 1) = '\0';
     OPENSSL_cleanse(hash, sizeof hash);
     return WEIR_OK;
 }
@@ -88,6 +78,6 @@ enum weir_status weir_token_fingerprint(const char *token,
 
     if (EVP_Digest(token, strlen(token), hash, NULL, EVP_sha256(), NULL) != 1)
         return refused(error);
-    write_hex(hash, (WEIR_FINGERPRINT_TEXT_SIZE - 1) / 2, out);
+    *weir_hex_write(hash, (WEIR_FINGERPRINT_TEXT_SIZE - 1) / 2, out) = '\0';
     return WEIR_OK;
 }

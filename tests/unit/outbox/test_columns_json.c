@@ -76,7 +76,7 @@ WEIR_TEST(columns_json, writes_each_type)
     check_cell(weir_boolean(false), "[[false]]");
     check_cell(weir_text(weir_str("a \"b\" \\ \n \x01 €")),
                "[[\"a \\\"b\\\" \\\\ \\n \\u0001 €\"]]");
-    check_cell(weir_bytes("\x00\xab\x1f", 3), "[[\"00AB1F\"]]");
+    check_cell(weir_bytes("\x00\xab\x1f", 3), "[[\"00ab1f\"]]");
 }
 
 WEIR_TEST(columns_json, tells_that_there_is_no_room)
