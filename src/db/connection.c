@@ -650,9 +650,6 @@ static enum weir_status begin(struct weir_connection *self, enum weir_access acc
     if (status != WEIR_OK)
         return status;
     status = refuse_lost(self, error);
-    if (holder == WEIR_HELD_BY_LIBRARY &&
-        WEIR_POINT(self->link->config->points, "db.no_limit"))
-        holder = WEIR_HELD_BY_APPLICATION; /* a bug, for tests that must find it */
     self->link->holder = holder;
     if (status == WEIR_OK)
         status = self->link->driver->begin(self->link, access, error);

@@ -1,7 +1,8 @@
 /*
  * Producers and consumers on PostgreSQL that are killed, stopped and ended at random,
  * their server too: torture.h says what must hold. And the audit itself is checked:
- * with a bug planted it must see something.
+ * with a bug planted, and with those of tests/mutants, it must see
+ * something.
  */
 #include "crash/torture_claims.h"
 
@@ -20,46 +21,28 @@ WEIR_TEST(torture, goes_on_beside_a_process_that_stands_still_on_postgresql)
     outbox_fixture_run(WEIR_POSTGRESQL, go_on_beside_one);
 }
 
+/* ---- one place --------------------------------------------------------------------- */
+
+WEIR_TEST(torture, repeats_no_effect_of_a_process_killed_before_its_commit_on_postgresql)
+{
+    check_sound(WEIR_POSTGRESQL, &KILLED_BEFORE_COMMIT);
+}
+
+WEIR_TEST(torture, rejects_no_message_by_deaths_of_its_owners_on_postgresql)
+{
+    check_sound(WEIR_POSTGRESQL, &KILLED_IN_CALLS);
+}
+
 /* ---- planted bugs ------------------------------------------------------------------ */
-
-WEIR_TEST(torture, audit_sees_acks_of_what_no_handler_had_on_postgresql)
-{
-    check_found(WEIR_POSTGRESQL,
-                &(struct torture_bug){.plant = TORTURE_ACK_UNASKED, .rule = TORTURE_T2});
-}
-
-WEIR_TEST(torture, audit_sees_a_message_that_was_passed_over_on_postgresql)
-{
-    check_found(WEIR_POSTGRESQL,
-                &(struct torture_bug){.plant = TORTURE_SKIP_READ, .rule = TORTURE_T1});
-}
 
 WEIR_TEST(torture, audit_sees_an_enqueue_outside_of_its_transaction_on_postgresql)
 {
-    check_found(WEIR_POSTGRESQL, &(struct torture_bug){.plant = TORTURE_ENQUEUE_OUTSIDE,
-                                                       .rule = TORTURE_T1});
+    check_found(WEIR_POSTGRESQL, &(struct torture_case){.plant = TORTURE_ENQUEUE_OUTSIDE,
+                                                        .rule = TORTURE_T1});
 }
 
 WEIR_TEST(torture, audit_sees_messages_in_the_wrong_order_on_postgresql)
 {
-    check_found(WEIR_POSTGRESQL, &(struct torture_bug){.plant = TORTURE_ENQUEUE_INVERTED,
-                                                       .rule = TORTURE_T1});
-}
-
-/* Killed between the two transactions that should be one. */
-WEIR_TEST(torture, audit_sees_an_ack_outside_of_the_handler_s_transaction_on_postgresql)
-{
-    check_found(WEIR_POSTGRESQL, &(struct torture_bug){.plant = TORTURE_ACK_OUTSIDE,
-                                                       .rule = TORTURE_T6,
-                                                       .place = "tx.commit",
-                                                       .signal = SIGKILL});
-}
-
-/* Killed in any call: what waited in its other partitions was in nobody's hands. */
-WEIR_TEST(torture, audit_sees_a_dead_letter_by_deaths_of_its_owners_on_postgresql)
-{
-    check_found(WEIR_POSTGRESQL, &(struct torture_bug){.plant = TORTURE_COUNT_DEATHS,
-                                                       .rule = TORTURE_T9,
-                                                       .place = "caller.begun",
-                                                       .signal = SIGKILL});
+    check_found(WEIR_POSTGRESQL, &(struct torture_case){.plant = TORTURE_ENQUEUE_INVERTED,
+                                                        .rule = TORTURE_T1});
 }

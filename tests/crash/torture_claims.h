@@ -89,48 +89,82 @@ static inline void go_on_beside_one(struct fixture *fixture)
     check(result.rig.at_orders > 0);
 }
 
-/* ---- planted bugs ------------------------------------------------------------------ */
+/* ---- one place --------------------------------------------------------------------- */
 
-struct torture_bug {
+/* Few messages, and faults of one kind at one place. */
+struct torture_case {
     enum torture_plant plant;
-    enum torture_rule rule; /* that it breaks */
-    const char *place;      /* of faults; NULL: none are needed */
+    enum torture_rule rule; /* that is asked for; all are by hold_through_everything() */
+    const char *place;      /* of faults; NULL: none */
     int signal;             /* all of them are this one; 0: both kinds */
     uint32_t stands;        /* at the place, instead of faults */
+    uint32_t attempts_max;  /* 0: as ever */
 };
 
-static const struct torture_bug *torture_bug;
+static const struct torture_case *torture_case;
 static struct torture_result torture_found;
 static uint64_t torture_seed;
 
-static inline void run_bug(struct fixture *fixture)
+static inline void run_case(struct fixture *fixture)
 {
     struct torture_options options;
 
     torture_options_init(&options, torture_seed, fixture->engine, 0);
-    options.rig.faults = torture_bug->place != NULL && torture_bug->stands == 0 ? 4 : 0;
-    options.stands = torture_bug->stands;
+    options.rig.faults = torture_case->place != NULL && torture_case->stands == 0 ? 4 : 0;
+    options.stands = torture_case->stands;
     options.rig.work = 400;
-    options.plant = torture_bug->plant;
-    if (torture_bug->rule == TORTURE_T9)
-        options.attempts_max = 1; /* so that a death shows */
-    options.place = torture_bug->place;
-    options.rig.signal = torture_bug->signal;
-    options.rig.wait_limit_ns = WEIR_SECONDS(5);
+    options.plant = torture_case->plant;
+    if (torture_case->attempts_max > 0)
+        options.attempts_max = torture_case->attempts_max;
+    options.place = torture_case->place;
+    options.rig.signal = torture_case->signal;
+    if (torture_case->plant != TORTURE_SOUND)
+        options.rig.wait_limit_ns = WEIR_SECONDS(5);
     torture_run(fixture, &options, &torture_found);
     torture_print(fixture, &options, &torture_found);
 }
 
-/* The audit tells that something is wrong. Chance may hide it for a while, not for
- * ever. */
-static inline void check_found(enum weir_engine engine, const struct torture_bug *bug)
+static inline void check_sound(enum weir_engine engine, const struct torture_case *sound)
 {
     uint64_t seed = choice_seed();
 
-    torture_bug = bug;
+    torture_case = sound;
+    for (unsigned i = 0; i < weir_test_tries(); i++) {
+        torture_seed = seed + i;
+        outbox_fixture_run(engine, run_case);
+        check_int(torture_found.broken[sound->rule], 0);
+    }
+}
+
+/* Killed between what the handler wrote and the ack, which are one transaction. */
+static const struct torture_case KILLED_BEFORE_COMMIT = {.rule = TORTURE_T6,
+                                                         .place = "tx.commit",
+                                                         .signal = SIGKILL};
+
+/* Stopped just before it acknowledges; when it goes on another process has the lease. */
+static const struct torture_case STOPPED_BEFORE_ACK = {.rule = TORTURE_T2,
+                                                       .place = "acker.collected",
+                                                       .signal = SIGSTOP};
+
+/* Killed in any call: what waited in its other partitions was in no call. One attempt,
+ * so that a death would show; a message that was alone in its call is rejected. */
+static const struct torture_case KILLED_IN_CALLS = {.rule = TORTURE_T9,
+                                                    .place = "caller.begun",
+                                                    .signal = SIGKILL,
+                                                    .attempts_max = 1};
+
+/* ---- planted bugs ------------------------------------------------------------------ */
+
+/* The audit tells that something is wrong. Chance may hide it for a while, not for
+ * ever. */
+static inline void check_found(enum weir_engine engine, const struct torture_case *bug)
+{
+    uint64_t seed = choice_seed();
+
+    torture_case = bug;
     for (int i = 0; i < TRIES_MAX; i++) {
         torture_seed = seed + (uint64_t)i;
-        outbox_fixture_run(engine, run_bug);
+        outbox_fixture_run(engine, run_case);
         if (torture_found.broken[bug->rule] > 0)
             return;
     }

@@ -111,6 +111,14 @@ int main(int argc, char **argv)
     return count > 0 && failed_count == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+unsigned weir_test_tries(void)
+{
+    const char *text = getenv("WEIR_TRIES");
+    unsigned long tries = text != NULL ? strtoul(text, NULL, 10) : 1;
+
+    return tries > 0 ? (unsigned)tries : 1;
+}
+
 void weir_test_fail(const char *file, int line, const char *format, ...)
 {
     va_list args;

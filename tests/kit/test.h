@@ -71,6 +71,9 @@ struct weir_test {
 
 void weir_test_register(struct weir_test *test);
 
+/* How often to run what shows a bug only by chance: once, or WEIR_TRIES times. */
+unsigned weir_test_tries(void);
+
 /* End the running test as failed. */
 __attribute__((noreturn, format(printf, 3, 4))) void
 weir_test_fail(const char *file, int line, const char *format, ...);

@@ -8,7 +8,6 @@
 
 #include "base/arith.h"
 #include "base/assert.h"
-#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/text.h"
 #include "outbox/delivery/mark.h"
@@ -335,21 +334,10 @@ void weir_leased_partition_rest(struct weir_partition_table *self,
 
 /* ---- marks ------------------------------------------------------------------------- */
 
-/* A bug, for tests that must find it: every owner that died counts against the head. */
-static enum weir_mark find_mark(const struct weir_partition_table *self,
-                                const struct weir_leased_partition *leased,
-                                const struct weir_stored_position *position)
-{
-    if (WEIR_POINT(self->options.points, "roster.count_deaths"))
-        return leased->lease.crashes > 0 ? WEIR_MARK_ALONE : WEIR_MARK_NONE;
-    return weir_mark_find(position, &leased->lease);
-}
-
-void weir_leased_partition_adopt(struct weir_partition_table *self,
-                                 struct weir_leased_partition *leased,
+void weir_leased_partition_adopt(struct weir_leased_partition *leased,
                                  const struct weir_stored_position *position)
 {
-    enum weir_mark mark = find_mark(self, leased, position);
+    enum weir_mark mark = weir_mark_find(position, &leased->lease);
 
     leased->position = *position;
     leased->suspect |= mark != WEIR_MARK_NONE;
@@ -484,7 +472,7 @@ enum weir_status weir_partition_table_admit(struct weir_partition_table *self,
         weir_batch_sizer_degrade(&leased->batch_sizer);
 
     weir_lock_acquire(&self->lock);
-    weir_leased_partition_adopt(self, leased, position);
+    weir_leased_partition_adopt(leased, position);
     if (!make_room(self)) {
         status = WEIR_NO_MEMORY;
         weir_heap_free(self->options.heap, leased);

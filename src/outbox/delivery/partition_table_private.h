@@ -148,8 +148,7 @@ void weir_leased_partition_move(struct weir_partition_table *self,
     WEIR_REQUIRES(self->lock);
 
 /* Begin from what is stored, and from the mark that an owner before us has left. */
-void weir_leased_partition_adopt(struct weir_partition_table *self,
-                                 struct weir_leased_partition *leased,
+void weir_leased_partition_adopt(struct weir_leased_partition *leased,
                                  const struct weir_stored_position *position)
     WEIR_REQUIRES(self->lock);
 

@@ -767,7 +767,7 @@ void weir_partition_table_restart(struct weir_partition_table *self,
             if (leased->clear_crashes)
                 trust(leased);
         }
-        weir_leased_partition_adopt(self, leased, position);
+        weir_leased_partition_adopt(leased, position);
         leased->clearing = false;
         weir_leased_partition_forget_ack(self, leased);
         weir_leased_partition_trim(self, leased, 0);

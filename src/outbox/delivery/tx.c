@@ -163,28 +163,15 @@ enum weir_status weir_tx_undo(struct weir_tx *self, struct weir_error *error)
 
 /* ---- ending ------------------------------------------------------------------------ */
 
-/* A bug, for tests that must find it: what the handler wrote is committed, and the
- * position is moved in a transaction behind it. */
-static enum weir_status split(struct weir_tx *self, struct weir_error *error)
-{
-    enum weir_status status = weir_connection_commit(self->connection, error);
-
-    return status == WEIR_OK ? weir_connection_begin(self->connection, error) : status;
-}
-
 enum weir_status weir_tx_commit(struct weir_tx *self, struct weir_ack *ack,
                                 struct weir_error *error)
 {
-    enum weir_status status = WEIR_OK;
+    enum weir_status status;
 
     if (self->broken)
         return repeat(&self->failure, error);
-    if (WEIR_POINT(self->options.points, "tx.split"))
-        status = split(self, error);
     (void)WEIR_POINT(self->options.points, "tx.commit");
-    if (status == WEIR_OK)
-        status =
-            weir_ack_move_inside(self->connection, self->options.owner, ack, 1, error);
+    status = weir_ack_move_inside(self->connection, self->options.owner, ack, 1, error);
     if (status == WEIR_OK && !ack->accepted)
         status = weir_error_set(error, WEIR_FENCED, "somebody else has the lease");
     (void)WEIR_POINT(self->options.points, "tx.moved");

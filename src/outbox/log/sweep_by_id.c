@@ -144,7 +144,6 @@ struct sweep {
     int64_t begin_id;      /* of the log: no row has it, or a lower one */
     int64_t end_id;        /* of the log: what is behind it is not looked at */
     size_t row_max;        /* of a window */
-    bool by_id_only;       /* a bug: against I1 */
 };
 
 /* ---- looking ----------------------------------------------------------------------- */
@@ -222,17 +221,6 @@ static void list_floors(struct window *window)
     }
 }
 
-static int64_t highest_floor(const struct window *window)
-{
-    int64_t highest = 0;
-
-    for (size_t i = 0; i < window->floor_count; i++) {
-        if (window->floors[i].passed_id > highest)
-            highest = window->floors[i].passed_id;
-    }
-    return highest;
-}
-
 /* Those of the queue that are in the window: from `first` on, up to the index
  * returned. */
 static size_t end_of_queue(const struct window *window, size_t first)
@@ -283,8 +271,7 @@ static enum weir_status judge(struct sweep *self, struct weir_error *error)
         struct row *row = &window->rows[i];
 
         const struct floor *floor = find_floor(window, row->pid);
-        bool passed = row->id <= floor->passed_id ||
-                      (self->by_id_only && row->id <= highest_floor(window));
+        bool passed = row->id <= floor->passed_id;
 
         row->retained = passed && row->created_us > floor->young_us;
         row->passed = passed && !row->retained;
@@ -699,7 +686,6 @@ enum weir_status weir_sweep_by_id(const struct weir_outbox_log *log,
         .end_id = INT64_MAX,
         .row_max = WEIR_POINT(log->points, "sweep.small_window") ? WINDOW_ROWS_SMALL
                                                                  : WINDOW_ROWS,
-        .by_id_only = WEIR_POINT(log->points, "sweep.by_id_only"),
     };
     enum weir_status status;
 

@@ -18,7 +18,6 @@
  * so behind all there is a key of none: a process that has been stopped, and goes on for
  * a moment, does not block a new owner.
  */
-#include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "outbox/columns_json.h"
@@ -127,14 +126,6 @@ static size_t chunk(size_t count, size_t begin)
     return count - begin < WEIR_ACK_CHUNK_MAX ? count - begin : WEIR_ACK_CHUNK_MAX;
 }
 
-/* A bug, for tests that must find it: whoever held the lease once may move the
- * position. */
-static void accept_all(struct weir_ack_group *self)
-{
-    for (size_t i = 0; i < self->count; i++)
-        self->acks[i]->accepted = true;
-}
-
 static enum weir_status compare(struct weir_ack_group *self,
                                 struct weir_connection *connection,
                                 struct weir_error *error)
@@ -150,8 +141,6 @@ static enum weir_status compare(struct weir_ack_group *self,
         if (status == WEIR_OK)
             status = mark_accepted(self, connection, weir_buf_get(&keys), i, error);
     }
-    if (WEIR_POINT(weir_connection_config(connection)->points, "ack.no_compare"))
-        accept_all(self);
     weir_buf_fini(&keys);
     return status;
 }

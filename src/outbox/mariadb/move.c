@@ -125,20 +125,6 @@ static const struct weir_sql SQL_PUBLISH = {
     .parameters = "i",
 };
 
-/* Bugs, for tests that must find them: a pick that sees each row as it is when the scan
- * comes by, and takes its time over it; a delete of rows that nobody has picked. */
-static const struct weir_sql SQL_PICK_UNLOCKED_ROWS = {
-    .name = "pick wrongly",
-    .text = "SELECT era, id FROM {p}_incoming WHERE BENCHMARK(50, MD5(id)) = 0"
-            " ORDER BY era, id LIMIT {1} FOR UPDATE SKIP LOCKED",
-    .parameters = "i",
-};
-static const struct weir_sql SQL_DELETE_UP_TO = {
-    .name = "delete wrongly",
-    .text = "DELETE FROM {p}_incoming WHERE id <= {1}",
-    .parameters = "i",
-};
-
 /* ---- eras -------------------------------------------------------------------------- */
 
 static const struct weir_sql SQL_ADD_ERA = {
@@ -233,10 +219,6 @@ static enum weir_status query_picks(const struct move *self,
 {
     struct weir_value values[ERAS_MAX + 1];
 
-    if (WEIR_POINT(self->points, "move.skip_locked")) /* a bug: against M2 */
-        return weir_connection_query(connection, &SQL_PICK_UNLOCKED_ROWS,
-                                     VALUES(weir_integer(WEIR_MOVE_ROWS_MAX)), rows,
-                                     error);
     for (size_t i = 0; i < ERAS_MAX; i++)
         values[i] = weir_integer(self->eras[i]);
     values[ERAS_MAX] = weir_integer(WEIR_MOVE_ROWS_MAX);
@@ -323,7 +305,7 @@ static enum weir_status move_run(const struct move *self,
     enum weir_status status =
         change(connection, &SQL_MOVE_RUN, VALUES(era, from, to, shift), count, error);
 
-    if (status == WEIR_OK && !WEIR_POINT(self->points, "move.delete_range"))
+    if (status == WEIR_OK)
         status =
             change(connection, &SQL_DELETE_RUN,
                    VALUES(era, from, to, weir_integer((int64_t)count)), count, error);
@@ -344,7 +326,7 @@ static enum weir_status move_list(struct move *self, struct weir_connection *con
         return weir_error_set(error, status, "move: %s", weir_status_text(status));
     list = weir_text(weir_buf_get(&self->list));
     status = change(connection, &SQL_MOVE_LIST, &list, 1, self->listed, error);
-    if (status == WEIR_OK && !WEIR_POINT(self->points, "move.delete_range"))
+    if (status == WEIR_OK)
         status = change(connection, &SQL_DELETE_LIST, &list, 1, self->listed, error);
     return status;
 }
@@ -369,10 +351,6 @@ static enum weir_status move_picks(struct move *self, struct weir_connection *co
     }
     if (status == WEIR_OK)
         status = move_list(self, connection, error);
-    if (status == WEIR_OK && WEIR_POINT(self->points, "move.delete_range")) /* M4 */
-        status = weir_connection_execute(
-            connection, &SQL_DELETE_UP_TO,
-            VALUES(weir_integer(self->picks[self->count - 1].id)), NULL, error);
     return status;
 }
 
@@ -402,15 +380,12 @@ static enum weir_status move_some(struct weir_connection *connection, void *argu
                                   struct weir_error *error)
 {
     struct move *self = argument;
-    bool locked = !WEIR_POINT(self->points, "move.no_lock");
-    enum weir_status status = locked ? lock_head(self, connection, error) : WEIR_OK;
+    enum weir_status status = lock_head(self, connection, error);
 
     self->due = false;
     self->begun = 0;
     if (status == WEIR_OK)
         status = read_eras(self, connection, error);
-    if (!locked) /* a bug: against M1. Places that nobody else has, but not in a row */
-        self->head = self->end;
     (void)WEIR_POINT(self->points, "move.pick");
     if (status == WEIR_OK)
         status = pick(self, connection, error);
@@ -422,7 +397,7 @@ static enum weir_status move_some(struct weir_connection *connection, void *argu
     self->head += (int64_t)self->count;
     status = weir_connection_execute(connection, &SQL_SET_HEAD,
                                      VALUES(weir_integer(self->head)), NULL, error);
-    return status == WEIR_OK && locked ? rotate(self, connection, error) : status;
+    return status == WEIR_OK ? rotate(self, connection, error) : status;
 }
 
 /* ---- the end of an era ------------------------------------------------------------- */

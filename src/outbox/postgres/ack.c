@@ -11,7 +11,6 @@
  * statement the snapshot would be older than the lock: two acks of the same version
  * both find theirs to be next.
  */
-#include "base/fault_point.h"
 #include "outbox/delivery/ack_move.h"
 
 /* As weir_connection_begin_own(), but able to travel with the statement behind it. */
@@ -160,13 +159,11 @@ static enum weir_status lock_leases(struct weir_ack_group *self,
         {.sql = lock, .values = chunk, .value_count = LOCK_VALUES},
     };
     size_t skipped = first == NULL;
-    bool unlocked = WEIR_POINT(weir_connection_config(connection)->points,
-                               "ack.one_statement"); /* a bug: against I1 */
     enum weir_status status;
 
     fill_lock(self, 0, chunk);
-    status = weir_connection_execute_steps(connection, steps + skipped,
-                                           2U - skipped - unlocked, error);
+    status =
+        weir_connection_execute_steps(connection, steps + skipped, 2U - skipped, error);
     for (size_t i = WEIR_ACK_CHUNK_MAX; i < self->count && status == WEIR_OK;
          i += WEIR_ACK_CHUNK_MAX) {
         fill_lock(self, i, chunk);

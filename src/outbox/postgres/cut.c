@@ -33,7 +33,6 @@
 #include <string.h>
 
 #include "base/count.h"
-#include "base/fault_point.h"
 #include "base/no_memory.h"
 #include "db/clock.h"
 #include "outbox/postgres/statements.h"
@@ -199,14 +198,11 @@ static enum weir_status make_after(struct weir_connection *connection,
                                    struct weir_value after, const char *channel,
                                    bool *made, struct weir_error *error)
 {
-    struct weir_fault_points *points = weir_connection_config(connection)->points;
-    bool unlocked = WEIR_POINT(points, "cut.no_lock");     /* a bug: against I4 */
-    bool unchecked = WEIR_POINT(points, "cut.behind_ack"); /* a bug: against I1 */
     struct weir_value name = channel != NULL ? weir_text(weir_str(channel)) : weir_null();
     struct weir_step steps[] = {
         {.sql = &SQL_BEGIN},
-        {.sql = unchecked ? &SQL_LOCK : &SQL_CHECK},
-        {.sql = unlocked ? &SQL_CHECK : &SQL_LOCK},
+        {.sql = &SQL_CHECK},
+        {.sql = &SQL_LOCK},
         {.sql = &weir_pg_sql_recheck, .values = &after, .value_count = 1},
         {.sql = &weir_pg_sql_hi},
         {.sql = &SQL_OWN},
@@ -219,7 +215,7 @@ static enum weir_status make_after(struct weir_connection *connection,
 
     *made = false;
     /* Our COMMIT would end it, and I1 would not hold. */
-    if (weir_connection_transaction(connection) != WEIR_TRANSACTION_NONE && !unchecked)
+    if (weir_connection_transaction(connection) != WEIR_TRANSACTION_NONE)
         return weir_error_set(error, WEIR_INVALID,
                               "cut: the connection is in a transaction");
     status = weir_connection_execute_steps(connection, steps, STEP_COUNT, error);

@@ -22,7 +22,6 @@
  */
 #include "outbox/postgres/page.h"
 
-#include "base/fault_point.h"
 #include "outbox/log/page.h"
 #include "outbox/postgres/statements.h"
 
@@ -289,16 +288,13 @@ enum weir_status weir_pg_page_late(struct weir_pg_reading *self,
                                    const struct weir_pg_cut *cut, int64_t *from,
                                    struct weir_error *error)
 {
-    struct weir_fault_points *points = weir_connection_config(self->connection)->points;
-    bool listed_only =
-        WEIR_POINT(points, "cut.skip_unfinished"); /* a bug: postgres/cut.c, I2 */
     int64_t first = 0;
     enum weir_status status =
         run(self, &weir_pg_sql_late,
             VALUES(weir_integer(*from), weir_integer(base->hi), weir_text(base->snap),
                    weir_text(cut->snap), self->pids, rows_left(self), payload_left(self),
-                   weir_integer(cut->no), weir_integer(listed_only ? 0 : base->own),
-                   first_queue(self), last_queue(self)),
+                   weir_integer(cut->no), weir_integer(base->own), first_queue(self),
+                   last_queue(self)),
             &first, error);
     int64_t end = first + WEIR_PG_RANGE - 1;
 

@@ -541,8 +541,6 @@ static enum weir_status judge_locked(struct weir_pg_step *self, void *argument,
         weir_pg_step_ask(self, &SQL_JUDGE_LOCKED[self->leaf],
                          VALUES(weir_integer(newest->mark)), "ii", seen);
 
-    if (WEIR_POINT(self->log->points, "sweep.no_pass_two")) /* a bug: against I3 */
-        seen[LATER] = 0;
     if (status != WEIR_OK || seen[LATER] > 0)
         return status;
     status = weir_pg_step_newest_cut(self, &newest_cut);

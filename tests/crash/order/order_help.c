@@ -3,7 +3,6 @@
  */
 #include "crash/order/order_shared.h"
 #include "outbox/log/log.h"
-#include "outbox/postgres/cut.h"
 
 struct helper {
     struct order_run *run;
@@ -49,27 +48,12 @@ static enum weir_status cut(struct helper *self)
                                   &moved, &self->error);
 }
 
-/* As nobody should: in a transaction that has had its number for a while. */
-static enum weir_status cut_behind_ack(struct helper *self)
-{
-    bool made;
-    enum weir_status status = weir_connection_begin(self->connection, &self->error);
-
-    if (status == WEIR_OK)
-        status = weir_connection_execute_text(
-            self->connection, "SELECT pg_current_xact_id()", &self->error);
-    rig_rest_us(2000);
-    return status == WEIR_OK
-               ? weir_pg_cut_make(self->connection, NULL, &made, &self->error)
-               : status;
-}
-
 void order_cut(struct order_run *run)
 {
     struct helper self;
 
     open_helper(&self, run);
-    while (goes_on(&self, run->options->behind_ack ? cut_behind_ack(&self) : cut(&self)))
+    while (goes_on(&self, cut(&self)))
         continue;
     close_helper(&self);
 }

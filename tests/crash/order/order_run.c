@@ -343,8 +343,6 @@ static void plan(struct rig *rig)
     struct weir_fault_points *points = &rig->shared->points;
 
     weir_fault_points_arm(points, "sweep.truncated", UINT64_MAX); /* counts */
-    if (options->plant != NULL)
-        weir_fault_points_arm(points, options->plant, 1);
     if (options->linger != NULL)
         weir_fault_points_set_oracle(points, linger, (void *)(uintptr_t)options->linger);
     for (int i = 0; i < DELIVERY_AUDIT_STREAMS; i++)

@@ -32,14 +32,12 @@ struct order_options {
     uint32_t cutters;  /* more processes that cut */
     uint32_t sweepers; /* and that sweep all the time; up to 8 of both */
     bool in_sql;       /* every second writer enqueues by weir_enqueue() of SQL */
-    bool behind_ack;   /* cutters do it in a transaction that has its number already */
     bool calm;         /* deliverers are neither stopped nor killed */
     uint32_t
         outages; /* so often; the server is the test's own, and deliverers are calm */
     void (*outage)(void *argument); /* makes one; NULL: kill the server, and restart it */
     void *outage_argument;
     bool lulls;         /* and the sweep has removed everything before writing goes on */
-    const char *plant;  /* a point that fires each time it is passed; NULL: none */
     const char *linger; /* and one where some of those who pass rest for a while */
     int64_t
         wait_limit_ns; /* without any delivery, before what is missing counts as lost */

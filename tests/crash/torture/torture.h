@@ -53,18 +53,12 @@
 /* Bugs that the audit must find. */
 enum torture_plant {
     TORTURE_SOUND,
-    TORTURE_ACK_UNASKED,      /* now and then a call is acknowledged without being made */
-    TORTURE_ACK_ANYHOW,       /* acks compare nothing; not on PostgreSQL */
-    TORTURE_SKIP_READ,        /* now and then a message is passed over when reading */
     TORTURE_ENQUEUE_OUTSIDE,  /* of the producer's transaction */
-    TORTURE_ACK_OUTSIDE,      /* of the transactional handler's transaction */
     TORTURE_ENQUEUE_INVERTED, /* the messages of a transaction, last first */
     TORTURE_RETRY_DONE,    /* now and then a handler has done it and asks for it again */
     TORTURE_REJECT,        /* now and then a handler rejects a message */
     TORTURE_WRONG_PROCESS, /* now and then a record is of another process */
     TORTURE_WORK_LATE,     /* now and then a handler works when it has answered */
-    TORTURE_NO_LIMIT,      /* the library's transactions may be idle without end */
-    TORTURE_COUNT_DEATHS,  /* an owner that died counts against whatever is at the head */
 };
 
 /* What the audit looks for. */

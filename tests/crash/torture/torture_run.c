@@ -290,42 +290,6 @@ static void add_queues(struct fixture *fixture, uint32_t attempts_max)
     weir_outbox_destroy(outbox);
 }
 
-static void plant(struct weir_fault_points *points, enum torture_plant plant)
-{
-    enum { NOW_AND_THEN = 50 };
-
-    switch (plant) {
-    case TORTURE_ACK_UNASKED:
-        weir_fault_points_arm(points, "caller.unasked", NOW_AND_THEN);
-        break;
-    case TORTURE_ACK_ANYHOW:
-        weir_fault_points_arm(points, "ack.no_epoch", 1);
-        weir_fault_points_arm(points, "ack.no_version", 1);
-        weir_fault_points_arm(points, "ack.no_compare", 1);
-        break;
-    case TORTURE_SKIP_READ:
-        weir_fault_points_arm(points, "roster.skip", NOW_AND_THEN);
-        break;
-    case TORTURE_ACK_OUTSIDE:
-        weir_fault_points_arm(points, "tx.split", 1);
-        break;
-    case TORTURE_NO_LIMIT:
-        weir_fault_points_arm(points, "db.no_limit", 1);
-        break;
-    case TORTURE_COUNT_DEATHS:
-        weir_fault_points_arm(points, "roster.count_deaths", 1);
-        break;
-    case TORTURE_SOUND:
-    case TORTURE_ENQUEUE_OUTSIDE:
-    case TORTURE_ENQUEUE_INVERTED:
-    case TORTURE_RETRY_DONE:
-    case TORTURE_REJECT:
-    case TORTURE_WRONG_PROCESS:
-    case TORTURE_WORK_LATE:
-        break;
-    }
-}
-
 /* Asked at each point that is not armed. */
 static bool pass(void *argument, const char *name)
 {
@@ -337,7 +301,6 @@ static void plan(struct rig *rig)
 {
     struct torture *self = rig->state;
 
-    plant(&rig->shared->points, self->options->plant);
     weir_fault_points_set_oracle(&rig->shared->points, pass, self);
     self->delivery_audit = delivery_audit_create(TORTURE_RECORDS_MAX / 4);
     outbox_small_segments(rig->fixture, SEGMENT_BITS);

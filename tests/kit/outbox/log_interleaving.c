@@ -272,8 +272,6 @@ void log_interleaving_arm(struct interleaved_session *interleaved_session,
 void log_interleaving_disarm(struct log_interleaving_session *self)
 {
     weir_fault_points_init(&self->points);
-    if (self->log_interleaving->plant != NULL)
-        weir_fault_points_arm(&self->points, self->log_interleaving->plant, 1);
 }
 
 /* One step; true when the round has more of them. */
@@ -565,31 +563,26 @@ static bool run_order(void *state, const uint8_t *order, size_t turns)
     disarm_all(self);
     problem = self->problem = judge(self);
     interleaving_print(order, turns, text);
-    if (problem != NULL && self->plant == NULL)
-        weir_test_fail(__FILE__, __LINE__, "order %s: %s", text, problem);
     if (problem != NULL)
-        printf("# order %s: %s\n", text, problem);
+        weir_test_fail(__FILE__, __LINE__, "order %s: %s", text, problem);
     tidy(self);
-    return problem == NULL;
+    return true;
 }
 
-static void conclude(struct log_interleaving *self, size_t orders)
+static void conclude(size_t orders)
 {
     printf("# %zu orders\n", orders);
-    if (self->plant != NULL && self->problem == NULL)
-        weir_test_fail(__FILE__, __LINE__, "%zu orders found nothing wrong with %s",
-                       orders, self->plant);
 }
 
 void log_interleaving_all(struct log_interleaving *self)
 {
-    conclude(self, interleaving_all(self->interleaved_sessions,
-                                    self->interleaved_session_count, run_order, self));
+    conclude(interleaving_all(self->interleaved_sessions, self->interleaved_session_count,
+                              run_order, self));
 }
 
 void log_interleaving_some(struct log_interleaving *self, size_t samples, uint64_t seed)
 {
-    conclude(self, interleaving_some(self->interleaved_sessions,
-                                     self->interleaved_session_count, samples, seed,
-                                     run_order, self));
+    conclude(interleaving_some(self->interleaved_sessions,
+                               self->interleaved_session_count, samples, seed, run_order,
+                               self));
 }

@@ -24,8 +24,8 @@
  *
  * Threads  Strands work with their own session each, and with the notes of the loom,
  *          which have a lock. All else is the test's thread's.
- * Failure  A call that fails fails the test. What does not hold is reported with the
- *          order, unless a bug is planted: then it must come.
+ * Failure  A call that fails fails the test. So does what does not hold, and is reported
+ *          with the order.
  */
 #ifndef WEIR_TEST_LOG_INTERLEAVING_H
 #define WEIR_TEST_LOG_INTERLEAVING_H
@@ -94,7 +94,6 @@ struct log_interleaving {
     struct weir_lease_key key; /* of the one subscription and partition */
     void (*prepare)(
         struct log_interleaving *self); /* before each order; a cut must be needed then */
-    const char *plant;                  /* a point that is a bug; NULL: none */
 
     int order;                      /* its number */
     struct weir_log_position start; /* where readers begin */
@@ -124,8 +123,7 @@ void log_interleaving_close(struct log_interleaving *self);
 void log_interleaving_use(struct log_interleaving *self,
                           const struct interleaving_part *part);
 
-/* Run and judge all orders of the strands, or a sample; interleaving.h. With a plant:
- * until something does not hold, which it must not do in the end. */
+/* Run and judge all orders of the strands, or a sample; interleaving.h. */
 void log_interleaving_all(struct log_interleaving *self);
 void log_interleaving_some(struct log_interleaving *self, size_t samples, uint64_t seed);
 

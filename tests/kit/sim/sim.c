@@ -144,8 +144,6 @@ static bool decide(void *argument, const char *name)
     struct consumer *who = argument;
     struct sim *sim = who->sim;
 
-    if (sim->plan->bug != NULL && strcmp(sim->plan->bug, name) == 0)
-        return true;
     if (strcmp(name, "db.lose") == 0)
         return decide_call(who);
     if (strcmp(name, "db.fail") == 0)

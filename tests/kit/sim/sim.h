@@ -45,7 +45,6 @@ struct plan {
     uint32_t partitions;   /* 1, 2, 4 or 8 */
     uint32_t transactions; /* of all producers */
     uint32_t faults;       /* bits, by enum sim_fault */
-    const char *bug;       /* a fault point that always fires; NULL: none */
 };
 
 struct sim_outcome {
