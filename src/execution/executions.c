@@ -281,6 +281,7 @@ enum weir_status weir_execution_check_list(const char *what, const void *list,
     return WEIR_OK;
 }
 
+/* The lease length of a claim or a renewal. */
 enum weir_status weir_execution_check_lease(int64_t lease_ms, struct weir_error *error)
 {
     if (lease_ms >= WEIR_EXECUTION_LEASE_MS_MIN &&

@@ -44,6 +44,7 @@ static bool is_due(int64_t time_us, int64_t now_us)
     return time_us > 0 && time_us <= now_us;
 }
 
+/* The backoff before a retry: fixed, or exponential up to a maximum. */
 int64_t weir_retry_delay_us(const struct weir_execution_policy *policy, uint32_t retries)
 {
     double initial_us = (double)policy->backoff_initial_ms * (double)US_PER_MS;

@@ -162,6 +162,7 @@ enum weir_status weir_tuning_check(const struct weir_tuning *self, const char *w
     return status;
 }
 
+/* The lease length of a subscription, and the headroom before its end. */
 enum weir_status weir_lease_options_check(const struct weir_lease_options *self,
                                           struct weir_error *error)
 {

@@ -1,5 +1,6 @@
 /*
- * batch_sizer.c - batches shrink when they fail and double when they succeed.
+ * batch_sizer.c - batches shrink when they fail and double when they succeed; the backoff
+ * before a retry.
  */
 #include "outbox/delivery/batch_sizer.h"
 
