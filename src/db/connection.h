@@ -53,6 +53,14 @@ struct weir_link *weir_connection_link(struct weir_connection *self);
 enum weir_engine weir_connection_engine(const struct weir_connection *self);
 const struct weir_engine_traits *
 weir_connection_traits(const struct weir_connection *self);
+
+/* Of a statement in two forms, that which the engine takes. */
+static inline const struct weir_sql *
+weir_connection_form(const struct weir_connection *self, const struct weir_sql_pair *pair)
+{
+    return weir_connection_traits(self)->takes_arrays ? &pair->many : &pair->one;
+}
+
 const struct weir_link_config *weir_connection_config(const struct weir_connection *self);
 const char *weir_connection_prefix(const struct weir_connection *self);
 

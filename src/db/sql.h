@@ -52,6 +52,15 @@ struct weir_sql {
     const char *parameters;
 };
 
+/*
+ * A statement for many rows in two forms: `one` is run for each row, `many` takes arrays
+ * where the engine does (traits.h). weir_connection_form() chooses.
+ */
+struct weir_sql_pair {
+    struct weir_sql one;
+    struct weir_sql many;
+};
+
 /* The text for one engine, into `out`, with bare names. Fails with WEIR_INVALID
  * (malformed text: a bug, described in `error`) or WEIR_NO_MEMORY. */
 WEIR_CHECKED enum weir_status weir_sql_expand(const struct weir_sql *self,

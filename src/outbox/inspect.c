@@ -12,6 +12,7 @@
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "db/query.h"
+#include "outbox/inspect_sql.h"
 #include "outbox/lease/failure_detector.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
@@ -40,46 +41,6 @@ static const struct weir_sql SQL_QUEUES = {
     .parameters = "t",
 };
 
-/*
- * What a queue without a subscription keeps for future ones: all that the log
- * has of it. By index on the id, which has no partition, so {2} rows are looked at and
- * no more. The limit stands in a sub-select, so that PostgreSQL's planner takes it for
- * small and follows the index; MariaDB takes none there. There messages wait in front
- * of the log too: they count as if they had been moved.
- */
-#define KEPT "k.pid >= {1} * 64 AND k.pid < {1} * 64 + 64"
-#define READ_KEPT(rows, last, doubled)                                                   \
-    {                                                                                    \
-        .name = "read kept messages",                                                    \
-        .text = "SELECT count(*), count(CASE WHEN " KEPT " THEN 1 END),"                 \
-                " min(CASE WHEN " KEPT " THEN k.created_us END),"                        \
-                " coalesce(max(k.id) - min(k.id) + 1, 0),"                               \
-                " coalesce(" last " - min(k.id) + 1, 0), " doubled " FROM (" rows ") k", \
-        .parameters = "ii",                                                              \
-    }
-#define KEPT_ROWS "SELECT id, pid, created_us FROM {p}_log ORDER BY id LIMIT "
-#define LAST_OF_LOG "(SELECT coalesce(max(id), 0) FROM {p}_log)"
-#define FIRST_INCOMING "(SELECT id FROM {p}_incoming ORDER BY era, id LIMIT 1)"
-#define LAST_INCOMING "(SELECT id FROM {p}_incoming ORDER BY era DESC, id DESC LIMIT 1)"
-
-/* PostgreSQL: of the rows set aside those that stand in the log as well
- * (postgres/sweep.h), by index (id), one look-up in each leaf. */
-#define DOUBLED                                                                          \
-    "(SELECT count(*) FROM (SELECT a.id FROM {p}_aside a WHERE a.pid >= {1} * 64"        \
-    " AND a.pid < {1} * 64 + 64 LIMIT (SELECT {2})) x"                                   \
-    " WHERE (SELECT l.id FROM {p}_log l WHERE l.id BETWEEN x.id AND x.id"                \
-    " ORDER BY l.id LIMIT 1) IS NOT NULL)"
-static const struct weir_sql SQL_KEPT[] = {
-    [WEIR_SQLITE] = READ_KEPT(KEPT_ROWS "(SELECT {2})", LAST_OF_LOG, "0"),
-    [WEIR_POSTGRESQL] = READ_KEPT(KEPT_ROWS "(SELECT {2})", LAST_OF_LOG, DOUBLED),
-    [WEIR_MARIADB] = READ_KEPT(
-        "(" KEPT_ROWS "{2}) UNION ALL (SELECT " LAST_OF_LOG " + i.id - " FIRST_INCOMING
-        " + 1, i.pid, i.created_us"
-        " FROM {p}_incoming i ORDER BY i.era, i.id LIMIT {2})"
-        " ORDER BY id LIMIT {2}",
-        LAST_OF_LOG " + coalesce(" LAST_INCOMING " - " FIRST_INCOMING " + 1, 0)", "0"),
-};
-
 static const struct weir_sql SQL_NAMES = {
     .name = "read queue names",
     .text = "SELECT name FROM {p}_queue ORDER BY name",
@@ -101,31 +62,6 @@ static const struct weir_sql SQL_PROCESSES = {
         " WHERE m.until_us > {now} AND ({1} = '' OR q.name = {1})"
         " ORDER BY q.name, s.name, m.name",
     .parameters = "t",
-};
-
-#define PARTITION_COLUMNS                                                                \
-    "SELECT s.id, s.name, l.pid, a.seq, a.attempts, a.retry_us, a.error,"                \
-    " l.epoch, l.until_us, l.crashes,"                                                   \
-    " CASE WHEN l.owner IS NULL THEN '' ELSE (SELECT m.name FROM {p}_member m"           \
-    "   WHERE m.subscription = s.id AND m.process = l.owner) END,"                       \
-    " {now}"                                                                             \
-    " FROM {p}_subscription s JOIN {p}_lease l ON l.subscription = s.id "
-
-/* By the primary keys of leases and acks or, on PostgreSQL, the index of acks
- * backwards. */
-#define READ_PARTITIONS(join)                                                            \
-    {                                                                                    \
-        .name = "read partitions",                                                       \
-        .text = PARTITION_COLUMNS join " WHERE s.queue = {1} ORDER BY s.name, l.pid",    \
-        .parameters = "i",                                                               \
-    }
-#define JOIN_POSITION "JOIN {p}_ack a ON a.subscription = s.id AND a.pid = l.pid"
-static const struct weir_sql SQL_PARTITIONS[] = {
-    [WEIR_SQLITE] = READ_PARTITIONS(JOIN_POSITION),
-    [WEIR_POSTGRESQL] = READ_PARTITIONS("JOIN LATERAL (SELECT * FROM {p}_ack x"
-                                        " WHERE x.subscription = s.id AND x.pid = l.pid"
-                                        " ORDER BY x.version DESC LIMIT 1) a ON true"),
-    [WEIR_MARIADB] = READ_PARTITIONS(JOIN_POSITION),
 };
 
 /* ---- lag --------------------------------------------------------------------------- */
@@ -344,7 +280,7 @@ static enum weir_status look_at_kept(const struct weir_outbox *outbox,
 {
     struct kept kept;
     enum weir_status status =
-        weir_query_one(connection, &SQL_KEPT[outbox->log.ops->engine],
+        weir_query_one(connection, &outbox->engine->inspect->kept,
                        VALUES(weir_integer(queue->id), weir_integer(row_max)),
                        INTO(KEPT_ROW, &kept), error);
 
@@ -566,7 +502,7 @@ static void fill_lag(struct weir_partition_info *info, const struct weir_lag *la
     info->oldest_age_us = age(lag->oldest_us, now_us);
 }
 
-/* The order of PARTITION_COLUMNS. */
+/* The order of WEIR_PARTITION_COLUMNS. */
 struct partition_columns {
     int64_t subscription_id;
     struct weir_str subscription;
@@ -626,7 +562,7 @@ static enum weir_status show_partitions(struct info_visitor *self,
     enum weir_status status;
 
     weir_arena_init(&self->texts, self->outbox->heap, TEXTS_SIZE_MAX);
-    status = weir_query_each(connection, &SQL_PARTITIONS[self->outbox->log.ops->engine],
+    status = weir_query_each(connection, &self->outbox->engine->inspect->partitions,
                              VALUES(weir_integer(queue_id)), show_partition, self, error);
     weir_arena_fini(&self->texts);
     return status;

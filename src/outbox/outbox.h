@@ -27,6 +27,7 @@
 #include "outbox/delivery/ack_health.h"
 #include "outbox/delivery/partition_table.h"
 #include "outbox/delivery/tx.h"
+#include "outbox/engine.h"
 #include "outbox/log/log.h"
 #include "outbox/queue/catalog.h"
 #include "outbox/queue/registry.h"
@@ -74,6 +75,7 @@ struct weir_outbox {
                               its liveness session was lost (liveness.h) */
     char name[WEIR_PROCESS_NAME_SIZE];
     char channel[WEIR_CHANNEL_SIZE];
+    const struct weir_outbox_engine *engine;
     struct weir_outbox_log log;
     struct weir_registry registry;
     struct weir_ack_health acking;

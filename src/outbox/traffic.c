@@ -10,33 +10,12 @@
 #include "outbox/traffic.h"
 
 #include "outbox/columns.h"
+#include "outbox/engine.h"
+#include "outbox/inspect_sql.h"
 #include "weir/inspect.h"
 
 #define SPAN_US_MIN INT64_C(1000000)
 
-/*
- * By index on the id, backwards. The limit stands in a sub-select, so that PostgreSQL's
- * planner takes it for small and follows the index; MariaDB takes none there. There the
- * newest ones are in front of the log, until they are moved.
- */
-#define MINE "n.pid >= {1} * 64 AND n.pid < {1} * 64 + 64"
-#define READ_IN(rows)                                                                    \
-    {                                                                                    \
-        .name = "read rate in",                                                          \
-        .text = "SELECT count(*), count(CASE WHEN " MINE " THEN 1 END),"                 \
-                " min(n.created_us), min(CASE WHEN " MINE " THEN n.created_us END),"     \
-                " {now} FROM (" rows ") n WHERE n.created_us > {now} - 60000000",        \
-        .parameters = "ii",                                                              \
-    }
-#define NEWEST_OF_LOG "SELECT pid, created_us FROM {p}_log ORDER BY id DESC LIMIT "
-static const struct weir_sql SQL_IN[] = {
-    [WEIR_SQLITE] = READ_IN(NEWEST_OF_LOG "(SELECT {2})"),
-    [WEIR_POSTGRESQL] = READ_IN(NEWEST_OF_LOG "(SELECT {2})"),
-    [WEIR_MARIADB] = READ_IN("(" NEWEST_OF_LOG "{2}) UNION ALL"
-                             " (SELECT pid, created_us FROM {p}_incoming"
-                             " ORDER BY era DESC, id DESC LIMIT {2})"
-                             " ORDER BY created_us DESC LIMIT {2}"),
-};
 enum { LOOKED_AT, COUNT, OLDEST, OLDEST_MINE, NOW };
 
 /* Small tables. */
@@ -64,10 +43,9 @@ static double rate_of(struct weir_rows *rows)
 enum weir_status weir_traffic_read_in(struct weir_connection *connection, int64_t queue,
                                       double *per_s, struct weir_error *error)
 {
-    enum weir_engine engine = weir_connection_engine(connection);
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &SQL_IN[engine],
+        connection, &weir_outbox_engine_of(connection)->inspect->rate_in,
         VALUES(weir_integer(queue), weir_integer(WEIR_RATE_ROWS_MAX)), &rows, error);
 
     if (status == WEIR_OK)

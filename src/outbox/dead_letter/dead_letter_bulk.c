@@ -41,7 +41,6 @@ static enum weir_status begin(struct weir_connection *connection, void *argument
 static enum weir_status pick(struct bulk *self, struct weir_connection *connection,
                              int64_t now_us, struct weir_error *error)
 {
-    enum weir_engine engine = weir_connection_engine(connection);
     int64_t most =
         self->left < WEIR_DEAD_LETTER_STEP ? self->left : WEIR_DEAD_LETTER_STEP;
     struct weir_value values[STEP_SIZE];
@@ -51,8 +50,8 @@ static enum weir_status pick(struct bulk *self, struct weir_connection *connecti
     values[WEIR_LETTER_FILTER_SIZE + 1] = weir_integer(self->until);
     values[WEIR_LETTER_FILTER_SIZE + 2] = weir_integer(most);
     values[WEIR_LETTER_FILTER_SIZE + 3] = weir_integer(now_us);
-    return weir_letter_picks_read(&self->picks, connection, &self->rule->pick[engine],
-                                  values, STEP_SIZE, error);
+    return weir_letter_picks_read(&self->picks, connection, self->rule->pick, values,
+                                  STEP_SIZE, error);
 }
 
 static enum weir_status step(struct weir_connection *connection, void *argument,

@@ -19,32 +19,6 @@
 #include "outbox/dead_letter/dead_letter_scope.h"
 #include "outbox/outbox.h"
 
-/*
- * {8}: above this id; {9}: up to that one; {10}: how many; {11}: now. By the primary
- * key, a pass over the table in all steps together; SQLite needs a hint for that (`how`),
- * or it goes by the status and sorts all that are left in each step.
- */
-#define WEIR_LETTER_STEP(how, which)                                                     \
-    "SELECT d.id, length(d.payload), d.failed_us FROM {p}_dead_letter d" how             \
-    " WHERE " which " <= {11} AND d.id > {8} AND d.id <= {9} AND " WEIR_LETTER_FILTER    \
-    " ORDER BY d.id LIMIT (SELECT {10})"
-#define WEIR_LETTER_STEP_LETTERS WEIR_LETTER_FILTER_LETTERS "iiii"
-#define WEIR_LETTER_STEP_OPEN(how)                                                       \
-    WEIR_LETTER_STEP(how, WEIR_LETTER_OPEN " AND d.deadline_us")
-#define WEIR_LETTER_STEP_CLOSED(how)                                                     \
-    WEIR_LETTER_STEP(how, WEIR_LETTER_CLOSED " AND d.completed_us")
-
-/* MariaDB. `lock`: how. */
-#define WEIR_LETTER_STEP_MARIA(which, lock)                                              \
-    WEIR_LETTER_LOOK_AND_LOCK("SELECT d.id FROM {p}_dead_letter d FORCE INDEX (PRIMARY)" \
-                              " WHERE " which " <= {11} AND d.id > {8} AND d.id <= {9}"  \
-                              " AND " WEIR_LETTER_FILTER,                                \
-                              which " <= {11}", "x.id", "{10}", lock)
-#define WEIR_LETTER_STEP_OPEN_MARIA(lock)                                                \
-    WEIR_LETTER_STEP_MARIA(WEIR_LETTER_OPEN " AND d.deadline_us", lock)
-#define WEIR_LETTER_STEP_CLOSED_MARIA(lock)                                              \
-    WEIR_LETTER_STEP_MARIA(WEIR_LETTER_CLOSED " AND d.completed_us", lock)
-
 /* Change the first `count` picks, at least one. May be called again, in a new
  * transaction. */
 typedef enum weir_status (*weir_letter_step_fn)(struct weir_outbox *outbox,
@@ -56,7 +30,7 @@ typedef enum weir_status (*weir_letter_step_fn)(struct weir_outbox *outbox,
 struct weir_letter_bulk {
     struct weir_outbox *outbox;
     const struct weir_dead_letter_scope *scope;
-    const struct weir_sql *pick; /* by engine: WEIR_LETTER_STEP() */
+    const struct weir_sql *pick; /* as requeue in struct weir_letter_sql */
     weir_letter_step_fn step;
     weir_dead_letter_progress_fn progress; /* NULL: none */
     void *state;

@@ -9,25 +9,9 @@
 #include "base/no_memory.h"
 #include "base/noun.h"
 #include "db/query.h"
+#include "outbox/dead_letter/dead_letter_sql.h"
+#include "outbox/engine.h"
 #include "outbox/transact_nested.h"
-
-#define LOCK_LETTERS                                                                     \
-    "SELECT d.id, d.status, d.token, d.deadline_us, length(d.payload), d.failed_us"      \
-    " FROM {p}_dead_letter d WHERE d.id"
-
-/* By the primary key. Sorted below the lock, or locked one by one in this order, so two
- * decisions never wait for each other in a circle. */
-static const struct weir_sql SQL_LOCK[] = {
-    [WEIR_SQLITE] = {.name = "lock dead letter",
-                     .text = LOCK_LETTERS " = {1}",
-                     .parameters = "i"},
-    [WEIR_POSTGRESQL] = {.name = "lock dead letters",
-                         .text = LOCK_LETTERS " = ANY ({1}) ORDER BY d.id FOR UPDATE",
-                         .parameters = "I"},
-    [WEIR_MARIADB] = {.name = "lock dead letter",
-                      .text = LOCK_LETTERS " = {1} FOR UPDATE",
-                      .parameters = "i"},
-};
 
 /* One of the ids. */
 struct item {
@@ -130,7 +114,7 @@ static enum weir_status take_row(void *state, struct weir_rows *rows,
 static enum weir_status lock(struct decision *self, struct weir_connection *connection,
                              struct weir_value ids, struct weir_error *error)
 {
-    return weir_query_each(connection, &SQL_LOCK[weir_connection_engine(connection)],
+    return weir_query_each(connection, &weir_outbox_engine_of(connection)->letters->lock,
                            &ids, 1, take_row, self, error);
 }
 

@@ -9,59 +9,26 @@
 #include "base/duration.h"
 #include "db/clock.h"
 #include "outbox/dead_letter/dead_letter_choice.h"
-#include "outbox/dead_letter/dead_letter_scope.h"
-#include "outbox/dead_letter/dead_letter_statements.h"
+#include "outbox/dead_letter/dead_letter_sql.h"
+#include "outbox/engine.h"
 #include "outbox/plain_text.h"
 #include "outbox/transact_nested.h"
 
 #define TIMEOUT_MIN_NS WEIR_MILLISECONDS(1)
 #define TIMEOUT_MAX_NS (30 * 24 * WEIR_HOURS(1))
 
-/* By the index of open ones, in its order, for which SQLite needs a hint (`how`). {8}:
- * now; {9}: how many. */
-#define CLAIMABLE WEIR_LETTER_OPEN " AND d.deadline_us <= {8}"
-#define PICK_CLAIMABLE(how)                                                              \
-    "SELECT d.id, length(d.payload), d.failed_us FROM {p}_dead_letter d" how             \
-    " WHERE " CLAIMABLE " AND " WEIR_LETTER_FILTER                                       \
-    " ORDER BY d.deadline_us, d.id LIMIT (SELECT {9})"
-
-/* In the same order: what is pending has no deadline, and comes first in the index as
- * well. */
-#define PICK_CLAIMABLE_MARIA                                                             \
-    WEIR_LETTER_LOOK_AND_LOCK("SELECT d.id, d.status, d.deadline_us"                     \
-                              " FROM {p}_dead_letter d"                                  \
-                              " FORCE INDEX ({n}_dead_letter_open) WHERE " CLAIMABLE     \
-                              " AND " WEIR_LETTER_FILTER,                                \
-                              CLAIMABLE, "x.status, x.deadline_us, x.id", "{9}",         \
-                              WEIR_LETTER_SKIP_LOCKED_MARIA)
-
-/*
- * Rows that another claim has locked are skipped: two claims at once get different rows.
- */
-const struct weir_sql weir_letter_sql_claim[] = {
-    [WEIR_SQLITE] = {.name = "pick dead letters",
-                     .text = PICK_CLAIMABLE(" INDEXED BY {n}_dead_letter_open"),
-                     .parameters = WEIR_LETTER_FILTER_LETTERS "ii"},
-    [WEIR_POSTGRESQL] = {.name = "pick dead letters",
-                         .text = PICK_CLAIMABLE("") " FOR UPDATE OF d SKIP LOCKED",
-                         .parameters = WEIR_LETTER_FILTER_LETTERS "ii"},
-    [WEIR_MARIADB] = {.name = "pick dead letters",
-                      .text = PICK_CLAIMABLE_MARIA,
-                      .parameters = WEIR_LETTER_FILTER_LETTERS "ii"},
-};
-
 /* Rows that are locked. */
-static const struct weir_sql SQL_CLAIM[] =
+static const struct weir_sql_pair SQL_CLAIM =
     WEIR_LETTER_BY_IDS("claim dead letters",
                        "UPDATE {p}_dead_letter SET status = 'reprocessing', token = {2},"
                        " deadline_us = {3} WHERE id",
                        "", "ii");
-static const struct weir_sql SQL_RESOLVE[] = WEIR_LETTER_BY_IDS(
+static const struct weir_sql_pair SQL_RESOLVE = WEIR_LETTER_BY_IDS(
     "resolve dead letters",
     "UPDATE {p}_dead_letter SET status = 'resolved', completed_us = {2},"
     " deadline_us = 0 WHERE id",
     "", "i");
-static const struct weir_sql SQL_REJECT[] = WEIR_LETTER_BY_IDS(
+static const struct weir_sql_pair SQL_REJECT = WEIR_LETTER_BY_IDS(
     "reject dead letters",
     "UPDATE {p}_dead_letter SET status = 'pending', failed_us = {2}, error = {3},"
     " attempts = CASE WHEN attempts < 2147483647 THEN attempts + 1 ELSE attempts END,"
@@ -81,7 +48,6 @@ struct claim {
 static enum weir_status pick(struct claim *self, struct weir_connection *connection,
                              int64_t now_us, size_t limit, struct weir_error *error)
 {
-    enum weir_engine engine = weir_connection_engine(connection);
     struct weir_value values[WEIR_LETTER_FILTER_SIZE + 2];
     struct weir_letter_filter filter;
     enum weir_status status =
@@ -93,8 +59,8 @@ static enum weir_status pick(struct claim *self, struct weir_connection *connect
     values[WEIR_LETTER_FILTER_SIZE] = weir_integer(now_us);
     values[WEIR_LETTER_FILTER_SIZE + 1] = weir_integer((int64_t)limit);
     return weir_letter_picks_read(&self->picks, connection,
-                                  &weir_letter_sql_claim[engine], values,
-                                  WEIR_LETTER_FILTER_SIZE + 2, error);
+                                  &weir_outbox_engine_of(connection)->letters->claim,
+                                  values, WEIR_LETTER_FILTER_SIZE + 2, error);
 }
 
 static enum weir_status claim(struct weir_connection *connection, void *argument,
@@ -115,7 +81,7 @@ static enum weir_status claim(struct weir_connection *connection, void *argument
     self->out->count = weir_letter_picks_fitting(&self->picks, 0, limit);
     values[1] = weir_integer(self->out->token);
     values[2] = weir_integer(self->out->deadline_us);
-    status = weir_letters_change(connection, SQL_CLAIM, self->picks.items,
+    status = weir_letters_change(connection, &SQL_CLAIM, self->picks.items,
                                  self->out->count, values, 3, error);
     if (status == WEIR_OK)
         status = weir_letters_fetch(&self->letters, connection, self->picks.items,
@@ -164,7 +130,7 @@ static enum weir_status resolve(const struct weir_letter_decision *self,
     struct weir_value values[2] = {[1] = weir_integer(now_us)};
 
     (void)self;
-    return weir_letters_change(connection, SQL_RESOLVE, picks->items, picks->count,
+    return weir_letters_change(connection, &SQL_RESOLVE, picks->items, picks->count,
                                values, 2, error);
 }
 
@@ -193,8 +159,8 @@ static enum weir_status reject(const struct weir_letter_decision *self,
     const struct weir_str *reason = self->argument;
     struct weir_value values[3] = {[1] = weir_integer(now_us), [2] = weir_text(*reason)};
 
-    return weir_letters_change(connection, SQL_REJECT, picks->items, picks->count, values,
-                               3, error);
+    return weir_letters_change(connection, &SQL_REJECT, picks->items, picks->count,
+                               values, 3, error);
 }
 
 enum weir_status weir_dead_letter_reject(struct weir_outbox *outbox,

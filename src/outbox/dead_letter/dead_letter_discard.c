@@ -3,35 +3,10 @@
  */
 #include "outbox/dead_letter/dead_letter_bulk.h"
 #include "outbox/dead_letter/dead_letter_choice.h"
-
-#define SKIP_LOCKED " FOR UPDATE OF d SKIP LOCKED"
-
-static const struct weir_sql SQL_STEP_OPEN[] = {
-    [WEIR_SQLITE] = {.name = "pick pending dead letters",
-                     .text = WEIR_LETTER_STEP_OPEN(" NOT INDEXED"),
-                     .parameters = WEIR_LETTER_STEP_LETTERS},
-    [WEIR_POSTGRESQL] = {.name = "pick pending dead letters",
-                         .text = WEIR_LETTER_STEP_OPEN("") SKIP_LOCKED,
-                         .parameters = WEIR_LETTER_STEP_LETTERS},
-    [WEIR_MARIADB] = {.name = "pick pending dead letters",
-                      .text = WEIR_LETTER_STEP_OPEN_MARIA(WEIR_LETTER_SKIP_LOCKED_MARIA),
-                      .parameters = WEIR_LETTER_STEP_LETTERS},
-};
-static const struct weir_sql SQL_STEP_CLOSED[] = {
-    [WEIR_SQLITE] = {.name = "pick closed dead letters",
-                     .text = WEIR_LETTER_STEP_CLOSED(" NOT INDEXED"),
-                     .parameters = WEIR_LETTER_STEP_LETTERS},
-    [WEIR_POSTGRESQL] = {.name = "pick closed dead letters",
-                         .text = WEIR_LETTER_STEP_CLOSED("") SKIP_LOCKED,
-                         .parameters = WEIR_LETTER_STEP_LETTERS},
-    [WEIR_MARIADB] = {.name = "pick closed dead letters",
-                      .text =
-                          WEIR_LETTER_STEP_CLOSED_MARIA(WEIR_LETTER_SKIP_LOCKED_MARIA),
-                      .parameters = WEIR_LETTER_STEP_LETTERS},
-};
+#include "outbox/dead_letter/dead_letter_sql.h"
 
 /* Rows that are locked. The token of an owner whose claim has run out counts no more. */
-static const struct weir_sql SQL_DISCARD[] = WEIR_LETTER_BY_IDS(
+static const struct weir_sql_pair SQL_DISCARD = WEIR_LETTER_BY_IDS(
     "discard dead letters",
     "UPDATE {p}_dead_letter SET status = 'discarded', completed_us = {2}, token = {3},"
     " deadline_us = 0 WHERE id",
@@ -43,7 +18,7 @@ static enum weir_status discard(struct weir_connection *connection,
 {
     struct weir_value values[3] = {[1] = weir_integer(now_us), [2] = weir_integer(token)};
 
-    return weir_letters_change(connection, SQL_DISCARD, picks, count, values, 3, error);
+    return weir_letters_change(connection, &SQL_DISCARD, picks, count, values, 3, error);
 }
 
 /* ---- by id ------------------------------------------------------------------------- */
@@ -113,7 +88,11 @@ enum weir_status weir_dead_letter_discard_all(struct weir_outbox *outbox,
                                               int64_t *out, struct weir_error *error)
 {
     const struct weir_letter_bulk bulk = {
-        .outbox = outbox, .scope = scope, .pick = SQL_STEP_OPEN, .step = discard_step};
+        .outbox = outbox,
+        .scope = scope,
+        .pick = &outbox->engine->letters->step_open,
+        .step = discard_step,
+    };
 
     return run(&bulk, connection, out, error);
 }
@@ -124,7 +103,11 @@ enum weir_status weir_dead_letter_cleanup(struct weir_outbox *outbox,
                                           int64_t *out, struct weir_error *error)
 {
     const struct weir_letter_bulk bulk = {
-        .outbox = outbox, .scope = scope, .pick = SQL_STEP_CLOSED, .step = remove_step};
+        .outbox = outbox,
+        .scope = scope,
+        .pick = &outbox->engine->letters->step_closed,
+        .step = remove_step,
+    };
 
     return run(&bulk, connection, out, error);
 }

@@ -7,74 +7,20 @@
  * with a limit of its own, and the newest of all branches are the page.
  */
 #include "outbox/dead_letter/dead_letter_rows.h"
-#include "outbox/dead_letter/dead_letter_scope.h"
-#include "outbox/dead_letter/dead_letter_statements.h"
+#include "outbox/dead_letter/dead_letter_sql.h"
+#include "outbox/engine.h"
 #include "outbox/transact_nested.h"
 
-/* {8}: now; {9} to {12}: is this one wanted? Of the resolved ones, 2 asks for requeued
- * ones. */
-#define IS_PENDING "d.status = 'pending' AND {9} = 1"
-#define IS_CLAIMED                                                                       \
-    "d.status = 'reprocessing' AND (({9} = 1 AND d.deadline_us <= {8})"                  \
-    " OR ({10} = 1 AND d.deadline_us > {8}))"
-#define IS_RESOLVED                                                                      \
-    "d.status = 'resolved'"                                                              \
-    " AND ({11} = 1 OR ({11} = 2 AND d.requeued_uid IS NOT NULL))"
-#define IS_DISCARDED "d.status = 'discarded' AND {12} = 1"
-#define STATUS_LETTERS "iiiii"
-
-/* {13}, {14}: begin behind it; {15}: how many. */
-#define NEWEST(size, how, which, behind, limit)                                          \
-    "SELECT * FROM (SELECT d.id, " size " AS size, d.failed_us"                          \
-    " FROM {p}_dead_letter d" how " WHERE " which " AND " WEIR_LETTER_FILTER             \
-    " AND d.failed_us >= {3} AND d.failed_us < {4} AND " behind                          \
-    " ORDER BY d.failed_us DESC, d.id DESC LIMIT " limit ") x"
-
-/* The limit is a sub-select, so that the planner takes it for small and follows the
- * index. */
-#define OF_STATUS(size, which)                                                           \
-    NEWEST(size, "", which, "(d.failed_us, d.id) < ({13}, {14})", "(SELECT {15})")
-
-/* MariaDB needs a hint for the index, and does not see where to begin in it from a
- * comparison of pairs. */
-#define OF_STATUS_MARIA(size, which)                                                     \
-    NEWEST(size, " FORCE INDEX ({n}_dead_letter_by_failure)", which,                     \
-           "d.failed_us <= {13} AND (d.failed_us < {13} OR d.id < {14})", "{15}")
-
-#define LIST(pending, claimed, resolved, discarded)                                      \
-    {                                                                                    \
-        .name = "list dead letters",                                                     \
-        .text = "SELECT id, size, failed_us FROM (" pending " UNION ALL " claimed        \
-                " UNION ALL " resolved " UNION ALL " discarded ") newest"                \
-                " ORDER BY failed_us DESC, id DESC LIMIT {15}",                          \
-        .parameters = WEIR_LETTER_FILTER_LETTERS STATUS_LETTERS "iii",                   \
-    }
-#define LIST_BY(of, size)                                                                \
-    LIST(of(size, IS_PENDING), of(size, IS_CLAIMED), of(size, IS_RESOLVED),              \
-         of(size, IS_DISCARDED))
-
-const struct weir_sql weir_letter_sql_list[] = {
-    [WEIR_SQLITE] = LIST_BY(OF_STATUS, "length(d.payload)"),
-    [WEIR_POSTGRESQL] = LIST_BY(OF_STATUS, "length(d.payload)"),
-    [WEIR_MARIADB] = LIST_BY(OF_STATUS_MARIA, "length(d.payload)"),
-};
-
-/* Nothing of a payload is read, not even its size. */
-static const struct weir_sql SQL_LIST_SEALED[] = {
-    [WEIR_SQLITE] = LIST_BY(OF_STATUS, "0"),
-    [WEIR_POSTGRESQL] = LIST_BY(OF_STATUS, "0"),
-    [WEIR_MARIADB] = LIST_BY(OF_STATUS_MARIA, "0"),
-};
-
-#define LETTERS_WHERE(which)                                                             \
-    "(SELECT count(*) FROM {p}_dead_letter d WHERE " which " AND " WEIR_LETTER_FILTER ")"
+#define COUNTED(status)                                                                  \
+    "(SELECT count(*) FROM {p}_dead_letter d WHERE " WEIR_LETTER_IS_##status             \
+        " AND " WEIR_LETTER_FILTER ")"
 
 /* Looks at all letters of the status. */
 static const struct weir_sql SQL_COUNT = {
     .name = "count dead letters",
-    .text = "SELECT " LETTERS_WHERE(IS_PENDING) " + " LETTERS_WHERE(
-        IS_CLAIMED) " + " LETTERS_WHERE(IS_RESOLVED) " + " LETTERS_WHERE(IS_DISCARDED),
-    .parameters = WEIR_LETTER_FILTER_LETTERS STATUS_LETTERS,
+    .text = "SELECT " COUNTED(PENDING) " + " COUNTED(CLAIMED) " + " COUNTED(
+        RESOLVED) " + " COUNTED(DISCARDED),
+    .parameters = WEIR_LETTER_FILTER_LETTERS WEIR_LETTER_STATUS_LETTERS,
 };
 
 enum {
@@ -161,9 +107,9 @@ static enum weir_status list(struct weir_connection *connection, void *argument,
                              struct weir_error *error)
 {
     struct look *self = argument;
-    enum weir_engine engine = weir_connection_engine(connection);
+    const struct weir_letter_sql *letters = weir_outbox_engine_of(connection)->letters;
     const struct weir_sql *sql =
-        self->scope->sealed ? SQL_LIST_SEALED : weir_letter_sql_list;
+        self->scope->sealed ? &letters->list_sealed : &letters->list;
     bool beginning = self->mark->id == 0;
     struct weir_value values[LIST_SIZE];
     int64_t now_us;
@@ -173,8 +119,8 @@ static enum weir_status list(struct weir_connection *connection, void *argument,
     values[ASKED_SIZE + 1] = weir_integer(beginning ? INT64_MAX : self->mark->id);
     values[ASKED_SIZE + 2] = weir_integer(limit_of(self) + 1);
     if (status == WEIR_OK)
-        status = weir_letter_picks_read(&self->picks, connection, &sql[engine], values,
-                                        LIST_SIZE, error);
+        status = weir_letter_picks_read(&self->picks, connection, sql, values, LIST_SIZE,
+                                        error);
     self->letters.sealed = self->scope->sealed;
     if (status == WEIR_OK)
         status = read_page(self, connection, now_us, error);

@@ -22,35 +22,21 @@
 #include "db/clock.h"
 #include "outbox/dead_letter/dead_letter_bulk.h"
 #include "outbox/dead_letter/dead_letter_choice.h"
-#include "outbox/dead_letter/dead_letter_statements.h"
+#include "outbox/dead_letter/dead_letter_sql.h"
 #include "outbox/headers.h"
 
-const struct weir_sql weir_letter_sql_requeue[] = {
-    [WEIR_SQLITE] = {.name = "pick dead letters to requeue",
-                     .text = WEIR_LETTER_STEP_OPEN(" NOT INDEXED"),
-                     .parameters = WEIR_LETTER_STEP_LETTERS},
-    [WEIR_POSTGRESQL] = {.name = "pick dead letters to requeue",
-                         .text = WEIR_LETTER_STEP_OPEN("") " FOR UPDATE OF d",
-                         .parameters = WEIR_LETTER_STEP_LETTERS},
-    [WEIR_MARIADB] = {.name = "pick dead letters to requeue",
-                      .text = WEIR_LETTER_STEP_OPEN_MARIA(" FOR UPDATE"),
-                      .parameters = WEIR_LETTER_STEP_LETTERS},
-};
-
-/* Rows that are locked, by the primary key. On PostgreSQL all at once. */
-static const struct weir_sql SQL_RESOLVE = {
-    .name = "resolve requeued dead letter",
-    .text = "UPDATE {p}_dead_letter SET status = 'resolved', deadline_us = 0,"
-            " requeued_uid = {2}, completed_us = {3}, token = {4} WHERE id = {1}",
-    .parameters = "ibii",
-};
-static const struct weir_sql SQL_RESOLVE_PG = {
-    .name = "resolve requeued dead letters",
-    .text = "UPDATE {p}_dead_letter d SET status = 'resolved', deadline_us = 0,"
-            " requeued_uid = a.uid, completed_us = a.now, token = a.token"
-            " FROM unnest({1}, {2}, {3}, {4}) AS a (id, uid, now, token)"
-            " WHERE d.id = a.id",
-    .parameters = "IBII",
+/* Rows that are locked, by the primary key. */
+static const struct weir_sql_pair SQL_RESOLVE = {
+    .one = {.name = "resolve requeued dead letter",
+            .text = "UPDATE {p}_dead_letter SET status = 'resolved', deadline_us = 0,"
+                    " requeued_uid = {2}, completed_us = {3}, token = {4} WHERE id = {1}",
+            .parameters = "ibii"},
+    .many = {.name = "resolve requeued dead letters",
+             .text = "UPDATE {p}_dead_letter d SET status = 'resolved', deadline_us = 0,"
+                     " requeued_uid = a.uid, completed_us = a.now, token = a.token"
+                     " FROM unnest({1}, {2}, {3}, {4}) AS a (id, uid, now, token)"
+                     " WHERE d.id = a.id",
+             .parameters = "IBII"},
 };
 
 enum {
@@ -211,7 +197,6 @@ static enum weir_status check_room(const struct requeue_call *self,
 static enum weir_status resolve(const struct requeue_call *self, int64_t now_us,
                                 int64_t token, struct weir_error *error)
 {
-    bool together = weir_connection_traits(self->connection)->takes_arrays;
     size_t count = self->letters.count;
     struct weir_value *rows =
         weir_heap_zalloc_array(self->outbox->heap, count, COLUMNS * sizeof *rows);
@@ -227,9 +212,9 @@ static enum weir_status resolve(const struct requeue_call *self, int64_t now_us,
         row[2] = weir_integer(now_us);
         row[3] = weir_integer(token);
     }
-    status = weir_connection_execute_many(self->connection,
-                                          together ? &SQL_RESOLVE_PG : &SQL_RESOLVE, rows,
-                                          count, COLUMNS, NULL, error);
+    status = weir_connection_execute_many(
+        self->connection, weir_connection_form(self->connection, &SQL_RESOLVE), rows,
+        count, COLUMNS, NULL, error);
     weir_heap_free(self->outbox->heap, rows);
     return status;
 }
@@ -334,7 +319,7 @@ enum weir_status weir_dead_letter_requeue_all(struct weir_outbox *outbox,
     const struct weir_letter_bulk bulk = {
         .outbox = outbox,
         .scope = scope,
-        .pick = weir_letter_sql_requeue,
+        .pick = &outbox->engine->letters->requeue,
         .step = requeue_step,
         .progress = progress,
         .state = state,

@@ -40,19 +40,17 @@
     }
 
 /* By the primary key, in the order that is asked for. */
-static const struct weir_sql SQL_FETCH[] = {
-    [WEIR_SQLITE] = FETCH_ONE(OPEN),
-    [WEIR_MARIADB] = FETCH_ONE(OPEN),
-    [WEIR_POSTGRESQL] = FETCH_MANY(OPEN),
+static const struct weir_sql_pair SQL_FETCH = {
+    .one = FETCH_ONE(OPEN),
+    .many = FETCH_MANY(OPEN),
 };
-static const struct weir_sql SQL_FETCH_SEALED[] = {
-    [WEIR_SQLITE] = FETCH_ONE(SEALED),
-    [WEIR_MARIADB] = FETCH_ONE(SEALED),
-    [WEIR_POSTGRESQL] = FETCH_MANY(SEALED),
+static const struct weir_sql_pair SQL_FETCH_SEALED = {
+    .one = FETCH_ONE(SEALED),
+    .many = FETCH_MANY(SEALED),
 };
 
 /* Rows that are locked. */
-static const struct weir_sql SQL_REMOVE[] = WEIR_LETTER_BY_IDS(
+static const struct weir_sql_pair SQL_REMOVE = WEIR_LETTER_BY_IDS(
     "remove dead letters", "DELETE FROM {p}_dead_letter WHERE id", "", "");
 
 enum { TEXTS_SIZE_MAX = 512 * 1024 * 1024, PICKS_MIN = 128 };
@@ -279,10 +277,10 @@ static enum weir_status fetch(struct weir_letters *self,
                               struct weir_connection *connection, struct weir_value ids,
                               int64_t now_us, struct weir_error *error)
 {
-    const struct weir_sql *sql = self->sealed ? SQL_FETCH_SEALED : SQL_FETCH;
+    const struct weir_sql_pair *sql = self->sealed ? &SQL_FETCH_SEALED : &SQL_FETCH;
     struct fetching fetching = {self, now_us};
 
-    return weir_query_each(connection, &sql[weir_connection_engine(connection)], &ids, 1,
+    return weir_query_each(connection, weir_connection_form(connection, sql), &ids, 1,
                            add_letter, &fetching, error);
 }
 
@@ -379,12 +377,12 @@ static enum weir_status change_each(struct weir_connection *connection,
 }
 
 enum weir_status weir_letters_change(struct weir_connection *connection,
-                                     const struct weir_sql *sql,
+                                     const struct weir_sql_pair *sql,
                                      const struct weir_letter_pick *picks, size_t count,
                                      struct weir_value *values, size_t value_count,
                                      struct weir_error *error)
 {
-    const struct weir_sql *chosen = &sql[weir_connection_engine(connection)];
+    const struct weir_sql *chosen = weir_connection_form(connection, sql);
 
     if (count == 0)
         return WEIR_OK;
@@ -401,5 +399,5 @@ enum weir_status weir_letters_remove(struct weir_connection *connection,
 {
     struct weir_value ids;
 
-    return weir_letters_change(connection, SQL_REMOVE, picks, count, &ids, 1, error);
+    return weir_letters_change(connection, &SQL_REMOVE, picks, count, &ids, 1, error);
 }

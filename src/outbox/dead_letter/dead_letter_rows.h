@@ -23,38 +23,13 @@
 /* Of payloads, in a page or a step; the first letter is always in it. */
 enum { WEIR_LETTER_BYTES_MAX = 16 * 1024 * 1024 };
 
-/* As in the indexes (schema.c): {now} is no part of them, since adopted connections of
- * SQLite do not have our clock. Statements are given the time. */
-#define WEIR_LETTER_OPEN "d.status IN ('pending', 'reprocessing')"
-#define WEIR_LETTER_CLOSED "d.status IN ('resolved', 'discarded')"
-
-/*
- * MariaDB, where a locking read locks every row that it looks at, and the entry of the
- * index before the row: a transaction that walks an index and one that changes a row in
- * it would lock in opposite order. So rows are found by `look`, which locks nothing, and
- * locked one after the other by their primary key, until there are enough; `still` is
- * what may have changed in between. Only the removal of a whole queue locks letters in
- * another way, and is repeated. `look` is merged into the join, so that it reads no more
- * than is taken.
- */
-#define WEIR_LETTER_LOOK_AND_LOCK(look, still, order, limit, lock)                       \
-    "SELECT d.id, length(d.payload), d.failed_us FROM (" look ") x"                      \
-    " STRAIGHT_JOIN {p}_dead_letter d FORCE INDEX (PRIMARY) ON d.id = x.id"              \
-    " WHERE " still " ORDER BY " order " LIMIT " limit lock
-#define WEIR_LETTER_SKIP_LOCKED_MARIA " FOR UPDATE SKIP LOCKED"
-
-/* One statement for ids: {1} is all of them on PostgreSQL, one after the other
- * elsewhere. */
+/* One statement for ids: {1} is one of them, or all where arrays are taken. */
 #define WEIR_LETTER_BY_IDS(what, head, tail, letters)                                    \
     {                                                                                    \
-        [WEIR_SQLITE] = {.name = (what),                                                 \
-                         .text = head " = {1}" tail,                                     \
-                         .parameters = "i" letters},                                     \
-        [WEIR_POSTGRESQL] = {.name = (what),                                             \
-                             .text = head " = ANY ({1})" tail,                           \
-                             .parameters = "I" letters},                                 \
-        [WEIR_MARIADB] = {                                                               \
-            .name = (what), .text = head " = {1}" tail, .parameters = "i" letters},      \
+        .one = {.name = (what), .text = head " = {1}" tail, .parameters = "i" letters},  \
+        .many = {.name = (what),                                                         \
+                 .text = head " = ANY ({1})" tail,                                       \
+                 .parameters = "I" letters},                                             \
     }
 
 struct weir_letter_pick {
@@ -113,7 +88,7 @@ void weir_letters_visit(const struct weir_letters *self, weir_dead_letter_fn vis
 
 /* Run WEIR_LETTER_BY_IDS() for the picks; values[0] is for the ids. */
 WEIR_CHECKED enum weir_status weir_letters_change(struct weir_connection *connection,
-                                                  const struct weir_sql *sql,
+                                                  const struct weir_sql_pair *sql,
                                                   const struct weir_letter_pick *picks,
                                                   size_t count, struct weir_value *values,
                                                   size_t value_count,

@@ -10,41 +10,8 @@
 #include "base/no_memory.h"
 #include "db/transact.h"
 #include "outbox/dead_letter/dead_letter_rows.h"
-#include "outbox/dead_letter/dead_letter_statements.h"
+#include "outbox/dead_letter/dead_letter_sql.h"
 #include "outbox/outbox.h"
-
-/*
- * By the index of closed ones, for which SQLite and MariaDB need a hint (`how`): none
- * younger than {3} is looked at, which no queue lets go. {2} is now: a clock in the
- * statement would be asked for each row. 64: temp_dir.h.
- */
-#define EXPIRED(columns, how, join, queue)                                               \
-    "SELECT " columns " FROM {p}_dead_letter d" how join " {p}_queue q ON q.id = " queue \
-    " WHERE " WEIR_LETTER_CLOSED " AND d.completed_us < {3}"                             \
-    " AND q.retention_us > 0 AND d.completed_us < {2} - q.retention_us"
-#define EXPIRED_PICKS(how)                                                               \
-    EXPIRED("d.id, length(d.payload), d.failed_us", how, " JOIN", "d.pid / 64")          \
-    " ORDER BY d.completed_us LIMIT (SELECT {1})"
-
-/* Those without a time are open. */
-#define EXPIRED_MARIA                                                                    \
-    EXPIRED("d.id, d.completed_us", " FORCE INDEX ({n}_dead_letter_closed)",             \
-            " STRAIGHT_JOIN", "d.pid DIV 64")                                            \
-    " AND d.completed_us > 0"
-
-const struct weir_sql weir_letter_sql_expire[] = {
-    [WEIR_SQLITE] = {.name = "pick old dead letters",
-                     .text = EXPIRED_PICKS(" INDEXED BY {n}_dead_letter_closed"),
-                     .parameters = "iii"},
-    [WEIR_POSTGRESQL] = {.name = "pick old dead letters",
-                         .text = EXPIRED_PICKS("") " FOR UPDATE OF d SKIP LOCKED",
-                         .parameters = "iii"},
-    [WEIR_MARIADB] = {.name = "pick old dead letters",
-                      .text = WEIR_LETTER_LOOK_AND_LOCK(EXPIRED_MARIA, WEIR_LETTER_CLOSED,
-                                                        "x.completed_us", "{1}",
-                                                        WEIR_LETTER_SKIP_LOCKED_MARIA),
-                      .parameters = "iii"},
-};
 
 /* A small table; so that nothing is written where no queue has a limit. */
 static const struct weir_sql SQL_SHORTEST = {
@@ -69,14 +36,13 @@ struct expiry {
 static enum weir_status remove_old(struct weir_connection *connection, void *argument,
                                    struct weir_error *error)
 {
-    enum weir_engine engine = weir_connection_engine(connection);
     struct expiry *self = argument;
     int64_t now_us = 0;
     enum weir_status status = weir_connection_clock(connection, &now_us, error);
 
     if (status == WEIR_OK)
         status = weir_letter_picks_read(
-            &self->picks, connection, &weir_letter_sql_expire[engine],
+            &self->picks, connection, &weir_outbox_engine_of(connection)->letters->expire,
             VALUES(weir_integer(WEIR_DEAD_LETTER_STEP), weir_integer(now_us),
                    weir_integer(now_us - self->shortest_us)),
             error);

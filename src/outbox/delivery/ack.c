@@ -17,65 +17,40 @@
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "base/noun.h"
-#include "outbox/columns_json.h"
 #include "outbox/dead_letter/dead_letter.h"
 #include "outbox/delivery/ack_move.h"
+#include "outbox/engine.h"
 #include "outbox/plain_text.h"
-
-/* What read_position() reads. */
-#define POSITION "cut, last_id, seq, version, attempts, retry_us, alone, epoch, trying"
 
 /* The last entry of the index. */
 static const struct weir_sql SQL_READ = {
     .name = "read position",
-    .text = "SELECT " POSITION " FROM {p}_ack"
+    .text = "SELECT " WEIR_ACK_POSITION " FROM {p}_ack"
             " WHERE subscription = {1} AND pid = {2} ORDER BY version DESC LIMIT 1",
     .parameters = "ii",
 };
 
-/* The same for each row of an array; or of a text, where a position is one row. */
-static const struct weir_sql SQL_READ_ALL_PG = {
-    .name = "read positions",
-    .text = "SELECT " POSITION ", a.n FROM unnest({1}, {2}) WITH ORDINALITY"
-            " AS a (subscription, pid, n)"
-            " CROSS JOIN LATERAL (SELECT " POSITION " FROM {p}_ack k"
-            " WHERE k.subscription = a.subscription AND k.pid = a.pid"
-            " ORDER BY k.version DESC LIMIT 1) newest",
-    .parameters = "II",
-};
-static const struct weir_sql SQL_READ_ALL_MARIA = {
-    .name = "read positions",
-    .text = "SELECT " POSITION ", p.n FROM JSON_TABLE({1}, '$[*]' COLUMNS"
-            " (n FOR ORDINALITY, s BIGINT PATH '$[0]', p BIGINT PATH '$[1]')) p"
-            " STRAIGHT_JOIN {p}_ack k FORCE INDEX (PRIMARY) ON k.subscription = p.s AND "
-            "k.pid = p.p",
-    .parameters = "t",
-};
 enum { POSITION_NUMBER = 9 }; /* the column of a.n: from 1 */
 
-/* No index keeps a second one away on PostgreSQL: only for a subscription of the same
- * transaction. */
-static const struct weir_sql SQL_BEGIN_ACK_PG = {
-    .name = "begin positions",
-    .text = "INSERT INTO {p}_ack (subscription, pid, version, epoch, incarnation, cut,"
-            " last_id, seq) SELECT s, p, 0, 0, '', c, i, 0"
-            " FROM unnest({1}, {2}, {3}, {4}) AS a (s, p, c, i)",
-    .parameters = "IIII",
-};
-static const struct weir_sql SQL_BEGIN_ACK_PLAIN = {
-    .name = "begin position",
-    .text = "INSERT INTO {p}_ack (subscription, pid, version, epoch, incarnation, cut,"
-            " last_id, seq) VALUES ({1}, {2}, 0, 0, '', {3}, {4}, 0)",
-    .parameters = "iiii",
+/* No index keeps a second one away where positions are appended: only for a subscription
+ * of the same transaction. */
+static const struct weir_sql_pair SQL_BEGIN_ACK = {
+    .one =
+        {.name = "begin position",
+         .text =
+             "INSERT INTO {p}_ack (subscription, pid, version, epoch, incarnation, cut,"
+             " last_id, seq) VALUES ({1}, {2}, 0, 0, '', {3}, {4}, 0)",
+         .parameters = "iiii"},
+    .many =
+        {.name = "begin positions",
+         .text =
+             "INSERT INTO {p}_ack (subscription, pid, version, epoch, incarnation, cut,"
+             " last_id, seq) SELECT s, p, 0, 0, '', c, i, 0"
+             " FROM unnest({1}, {2}, {3}, {4}) AS a (s, p, c, i)",
+         .parameters = "IIII"},
 };
 
 enum { TEXTS_SIZE_MAX = 64 * 1024 * 1024 };
-
-static const weir_ack_group_fn MOVES[] = {
-    [WEIR_SQLITE] = weir_ack_move_sqlite,
-    [WEIR_POSTGRESQL] = weir_ack_move_pg,
-    [WEIR_MARIADB] = weir_ack_move_maria,
-};
 
 /* ---- the group --------------------------------------------------------------------- */
 
@@ -226,7 +201,7 @@ static enum weir_status move_all(struct weir_connection *connection, int64_t own
         status = sort_acks(&move, acks, error);
     if (status == WEIR_OK)
         status =
-            MOVES[weir_connection_engine(connection)](&move, connection, alone, error);
+            weir_outbox_engine_of(connection)->ack->move(&move, connection, alone, error);
     for (size_t i = 0; i < count && status != WEIR_OK; i++)
         acks[i].accepted = false;
 
@@ -295,29 +270,6 @@ enum weir_status weir_ack_read(struct weir_connection *connection,
     return status;
 }
 
-/* The keys of so many leases, as the engine takes them: two arrays, or a text in
- * `text`. */
-static enum weir_status query_positions(struct weir_connection *connection,
-                                        const struct weir_columns *keys, size_t count,
-                                        struct weir_buf *text, struct weir_rows *rows,
-                                        struct weir_error *error)
-{
-    enum weir_status status;
-
-    if (weir_connection_engine(connection) == WEIR_POSTGRESQL)
-        return weir_connection_query(
-            connection, &SQL_READ_ALL_PG,
-            VALUES(weir_columns_array(keys, 0, WEIR_TYPE_INTEGER, 0, count),
-                   weir_columns_array(keys, 1, WEIR_TYPE_INTEGER, 0, count)),
-            rows, error);
-    status = weir_columns_json(keys, 2, 0, count, text, error);
-    if (status == WEIR_OK)
-        status =
-            weir_connection_query(connection, &SQL_READ_ALL_MARIA,
-                                  VALUES(weir_text(weir_buf_get(text))), rows, error);
-    return status;
-}
-
 /* A position that is not found keeps its version of -1. */
 static enum weir_status read_positions(struct weir_connection *connection,
                                        const struct weir_columns *keys, size_t count,
@@ -329,7 +281,8 @@ static enum weir_status read_positions(struct weir_connection *connection,
     enum weir_status status;
 
     weir_buf_init(&text, keys->heap, WEIR_VALUE_SIZE_MAX);
-    status = query_positions(connection, keys, count, &text, &rows, error);
+    status = weir_outbox_engine_of(connection)
+                 ->ack->query(connection, keys, count, &text, &rows, error);
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
         size_t at = (size_t)weir_rows_integer(&rows, POSITION_NUMBER) - 1;
 
@@ -387,7 +340,7 @@ enum weir_status weir_ack_read_all(struct weir_connection *connection,
 {
     if (count == 0)
         return WEIR_OK;
-    return weir_connection_engine(connection) == WEIR_SQLITE
+    return weir_outbox_engine_of(connection)->ack->query == NULL
                ? read_one_by_one(connection, leases, count, positions, error)
                : read_together(connection, leases, count, positions, error);
 }
@@ -399,9 +352,7 @@ enum weir_status weir_ack_begin(struct weir_connection *connection,
 {
     enum { TOGETHER = 64, WIDTH = 4 };
     struct weir_value values[TOGETHER * WIDTH];
-    const struct weir_sql *sql = weir_connection_engine(connection) == WEIR_POSTGRESQL
-                                     ? &SQL_BEGIN_ACK_PG
-                                     : &SQL_BEGIN_ACK_PLAIN;
+    const struct weir_sql *sql = weir_connection_form(connection, &SQL_BEGIN_ACK);
     enum weir_status status = WEIR_OK;
 
     for (size_t done = 0; done < count && status == WEIR_OK;) {

@@ -58,22 +58,29 @@ WEIR_CHECKED enum weir_status weir_ack_group_reject(struct weir_ack_group *self,
                                                     struct weir_connection *connection,
                                                     struct weir_error *error);
 
-/*
- * Move those that may move and mark them, dead letters included. `alone`: in a
- * transaction of their own, else in the one that is open.
- */
-typedef enum weir_status (*weir_ack_group_fn)(struct weir_ack_group *self,
-                                              struct weir_connection *connection,
-                                              bool alone, struct weir_error *error);
+/* What each engine does in its own way. */
+struct weir_ack_ops {
+    /*
+     * Move those that may move and mark them, dead letters included. `alone`: in a
+     * transaction of their own, else in the one that is open.
+     */
+    enum weir_status (*move)(struct weir_ack_group *self,
+                             struct weir_connection *connection, bool alone,
+                             struct weir_error *error);
 
-WEIR_CHECKED enum weir_status weir_ack_move_pg(struct weir_ack_group *self,
-                                               struct weir_connection *connection,
-                                               bool alone, struct weir_error *error);
-WEIR_CHECKED enum weir_status weir_ack_move_sqlite(struct weir_ack_group *self,
-                                                   struct weir_connection *connection,
-                                                   bool alone, struct weir_error *error);
-WEIR_CHECKED enum weir_status weir_ack_move_maria(struct weir_ack_group *self,
-                                                  struct weir_connection *connection,
-                                                  bool alone, struct weir_error *error);
+    /*
+     * Rows of WEIR_ACK_POSITION and the number from 1 for the keys of `count` leases, in
+     * the columns 0 and 1 of `keys`. `text` is there to be used until the rows are
+     * closed. NULL: positions are read one by one.
+     */
+    enum weir_status (*query)(struct weir_connection *connection,
+                              const struct weir_columns *keys, size_t count,
+                              struct weir_buf *text, struct weir_rows *rows,
+                              struct weir_error *error);
+};
+
+/* The columns of a position. */
+#define WEIR_ACK_POSITION                                                                \
+    "cut, last_id, seq, version, attempts, retry_us, alone, epoch, trying"
 
 #endif

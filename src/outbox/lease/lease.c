@@ -7,6 +7,7 @@
  */
 #include "outbox/lease/lease.h"
 
+#include "outbox/engine.h"
 #include "outbox/lease/lease_ops.h"
 #include "weir/message.h"
 
@@ -34,26 +35,19 @@ static const struct weir_sql SQL_FORGIVE = {
     .parameters = "iiii",
 };
 
-static const struct weir_sql SQL_BEGIN_PG = {
-    .name = "begin leases",
-    .text = "INSERT INTO {p}_lease (subscription, pid) SELECT * FROM unnest({1}, {2})",
-    .parameters = "II",
-};
-static const struct weir_sql SQL_BEGIN_PLAIN = {
-    .name = "begin lease",
-    .text = "INSERT INTO {p}_lease (subscription, pid) VALUES ({1}, {2})",
-    .parameters = "ii",
+static const struct weir_sql_pair SQL_BEGIN = {
+    .one = {.name = "begin lease",
+            .text = "INSERT INTO {p}_lease (subscription, pid) VALUES ({1}, {2})",
+            .parameters = "ii"},
+    .many = {.name = "begin leases",
+             .text = "INSERT INTO {p}_lease (subscription, pid)"
+                     " SELECT * FROM unnest({1}, {2})",
+             .parameters = "II"},
 };
 
 static const struct weir_lease_ops *ops_of(struct weir_connection *connection)
 {
-    static const struct weir_lease_ops *const OPS[] = {
-        [WEIR_SQLITE] = &weir_lease_sqlite,
-        [WEIR_POSTGRESQL] = &weir_lease_pg,
-        [WEIR_MARIADB] = &weir_lease_maria,
-    };
-
-    return OPS[weir_connection_engine(connection)];
+    return weir_outbox_engine_of(connection)->lease;
 }
 
 /* ---- take -------------------------------------------------------------------------- */
@@ -195,9 +189,7 @@ enum weir_status weir_lease_begin(struct weir_connection *connection,
                                   struct weir_error *error)
 {
     struct weir_value values[2 * WEIR_PARTITIONS_MAX];
-    const struct weir_sql *sql = weir_connection_engine(connection) == WEIR_POSTGRESQL
-                                     ? &SQL_BEGIN_PG
-                                     : &SQL_BEGIN_PLAIN;
+    const struct weir_sql *sql = weir_connection_form(connection, &SQL_BEGIN);
     enum weir_status status = WEIR_OK;
 
     for (size_t done = 0; done < count && status == WEIR_OK;) {

@@ -79,8 +79,4 @@ struct weir_lease_ops {
                                 bool *ours, struct weir_error *error);
 };
 
-extern const struct weir_lease_ops weir_lease_sqlite;
-extern const struct weir_lease_ops weir_lease_pg;
-extern const struct weir_lease_ops weir_lease_maria;
-
 #endif

@@ -3,12 +3,11 @@
  */
 #include "outbox/lease/liveness.h"
 
-#include <string.h>
-
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "db/clock.h"
 #include "db/db.h"
+#include "outbox/engine.h"
 #include "outbox/lease/liveness_ops.h"
 
 /* A few rows per process. */
@@ -33,17 +32,6 @@ bool weir_liveness_is_possible(const struct weir_db *db)
 
 /* ---- life -------------------------------------------------------------------------- */
 
-static const struct weir_liveness_ops *ops_of(const struct weir_db *db)
-{
-    static const struct weir_liveness_ops *const OPS[] = {
-        [WEIR_SQLITE] = &weir_liveness_sqlite,
-        [WEIR_POSTGRESQL] = &weir_liveness_pg,
-        [WEIR_MARIADB] = &weir_liveness_maria,
-    };
-
-    return OPS[weir_db_engine(db)];
-}
-
 enum weir_status weir_liveness_open(struct weir_db *db, int64_t number,
                                     struct weir_liveness **out, struct weir_error *error)
 {
@@ -53,7 +41,7 @@ enum weir_status weir_liveness_open(struct weir_db *db, int64_t number,
     *out = NULL;
     if (self == NULL)
         return weir_no_memory(error, "liveness lock");
-    self->ops = ops_of(db);
+    self->ops = weir_outbox_engine_for(db)->liveness;
     self->heap = weir_db_heap(db);
     self->number = number;
     self->file = -1;

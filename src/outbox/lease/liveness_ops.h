@@ -71,8 +71,4 @@ bool weir_liveness_row_says(struct weir_liveness *self, struct weir_rows *rows,
                             int64_t number);
 void weir_liveness_close_session(struct weir_liveness *self);
 
-extern const struct weir_liveness_ops weir_liveness_sqlite;
-extern const struct weir_liveness_ops weir_liveness_pg;
-extern const struct weir_liveness_ops weir_liveness_maria;
-
 #endif

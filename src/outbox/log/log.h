@@ -165,9 +165,18 @@ struct weir_sweep_state {
 };
 
 struct weir_log_ops {
-    enum weir_engine engine;
     int64_t
         advance_max; /* rows that advance() makes readable at most; 0: all there are */
+
+    /* Read what open() needs. NULL: nothing. WEIR_SCHEMA as weir_outbox_log_open(). */
+    enum weir_status (*open)(struct weir_outbox_log *self,
+                             struct weir_connection *connection,
+                             struct weir_error *error);
+
+    /* As weir_outbox_log_check() and weir_outbox_log_vet(). NULL: always. */
+    enum weir_status (*check)(struct weir_connection *connection,
+                              struct weir_error *error);
+    enum weir_status (*vet)(struct weir_connection *connection, struct weir_error *error);
 
     /*
      * Append in order, inside the caller's transaction or, without one, atomically.
@@ -238,12 +247,8 @@ struct weir_log_ops {
                               struct weir_sweep_report *report, struct weir_error *error);
 };
 
-extern const struct weir_log_ops weir_log_sqlite;
-extern const struct weir_log_ops weir_log_postgresql;
-extern const struct weir_log_ops weir_log_mariadb;
-
-/* Choose the table and read what open() needs. WEIR_SCHEMA: no such engine, or the
- * database was restored from another cluster. */
+/* Choose the operations (engine.h) and read what they need. WEIR_SCHEMA: the database
+ * was restored from another cluster. */
 WEIR_CHECKED enum weir_status weir_outbox_log_open(struct weir_outbox_log *self,
                                                    struct weir_connection *connection,
                                                    struct weir_error *error);
@@ -266,12 +271,6 @@ WEIR_CHECKED enum weir_status weir_outbox_log_check(const struct weir_outbox_log
 WEIR_CHECKED enum weir_status weir_outbox_log_vet(const struct weir_outbox_log *self,
                                                   struct weir_connection *connection,
                                                   struct weir_error *error);
-
-/* PostgreSQL: the cluster and the database that a statement runs in, as the meta table
- * has it. */
-#define WEIR_IDENTITY_PG                                                                 \
-    "(SELECT system_identifier FROM pg_control_system())::text || '/' ||"                \
-    " (SELECT oid FROM pg_database WHERE datname = current_database())::text"
 
 /*
  * The oldest place from which everything of a queue is still there: behind whatever was

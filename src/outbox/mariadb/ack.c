@@ -22,6 +22,7 @@
 #include "base/no_memory.h"
 #include "outbox/columns_json.h"
 #include "outbox/delivery/ack_move.h"
+#include "outbox/mariadb/engine.h"
 #include "outbox/transact_once.h"
 
 /* By both primary keys. Unless forced to, the planner reads a table that it takes for
@@ -235,10 +236,36 @@ static enum weir_status move(struct weir_connection *connection, void *argument,
     return status == WEIR_OK ? weir_ack_group_reject(self, connection, error) : status;
 }
 
-enum weir_status weir_ack_move_maria(struct weir_ack_group *self,
-                                     struct weir_connection *connection, bool alone,
-                                     struct weir_error *error)
+static enum weir_status move_group(struct weir_ack_group *self,
+                                   struct weir_connection *connection, bool alone,
+                                   struct weir_error *error)
 {
     return alone ? weir_transact_once(connection, move, self, error)
                  : move(connection, self, error);
 }
+
+/* By the primary key, for each row of a text: a position is one row here. */
+static const struct weir_sql SQL_READ_ALL = {
+    .name = "read positions",
+    .text = "SELECT " WEIR_ACK_POSITION ", p.n FROM JSON_TABLE({1}, '$[*]' COLUMNS"
+            " (n FOR ORDINALITY, s BIGINT PATH '$[0]', p BIGINT PATH '$[1]')) p"
+            " STRAIGHT_JOIN {p}_ack k FORCE INDEX (PRIMARY) ON k.subscription = p.s AND "
+            "k.pid = p.p",
+    .parameters = "t",
+};
+
+static enum weir_status query(struct weir_connection *connection,
+                              const struct weir_columns *keys, size_t count,
+                              struct weir_buf *text, struct weir_rows *rows,
+                              struct weir_error *error)
+{
+    enum weir_status status = weir_columns_json(keys, 2, 0, count, text, error);
+
+    if (status == WEIR_OK)
+        status =
+            weir_connection_query(connection, &SQL_READ_ALL,
+                                  VALUES(weir_text(weir_buf_get(text))), rows, error);
+    return status;
+}
+
+const struct weir_ack_ops weir_ack_maria = {.move = move_group, .query = query};

@@ -13,6 +13,7 @@
 #include "base/noun.h"
 #include "outbox/columns_json.h"
 #include "outbox/lease/lease_ops.h"
+#include "outbox/mariadb/engine.h"
 #include "outbox/transact_once.h"
 
 #define TAKEABLE WEIR_LEASE_TAKEABLE(WEIR_INCARNATION_PLAIN)

@@ -5,6 +5,7 @@
  * prefix, which has 36, and the number, which no other process has in any database.
  */
 #include "outbox/lease/liveness_ops.h"
+#include "outbox/mariadb/engine.h"
 
 #define NAME(number) "CONCAT('{n}_alive_', LOWER(HEX(" number ")))"
 

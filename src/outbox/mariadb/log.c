@@ -2,6 +2,7 @@
  * log.c - the log on MariaDB: where it begins and ends, and its operation table.
  */
 #include "outbox/mariadb/log.h"
+#include "outbox/mariadb/engine.h"
 
 /* By primary keys. */
 const struct weir_sql weir_maria_sql_head = {
@@ -35,7 +36,6 @@ static enum weir_status maria_start(const struct weir_outbox_log *self,
 }
 
 const struct weir_log_ops weir_log_mariadb = {
-    .engine = WEIR_MARIADB,
     .advance_max = WEIR_MOVE_ROWS_MAX,
     .append = weir_log_maria_append,
     .advance = weir_log_maria_advance,

@@ -12,6 +12,7 @@
  * both find theirs to be next.
  */
 #include "outbox/delivery/ack_move.h"
+#include "outbox/postgres/engine.h"
 
 /* As weir_connection_begin_own(), but able to travel with the statement behind it. */
 static const struct weir_sql SQL_BEGIN = {
@@ -258,9 +259,9 @@ static enum weir_status append_alone(struct weir_ack_group *self,
     return status;
 }
 
-enum weir_status weir_ack_move_pg(struct weir_ack_group *self,
-                                  struct weir_connection *connection, bool alone,
-                                  struct weir_error *error)
+static enum weir_status move_group(struct weir_ack_group *self,
+                                   struct weir_connection *connection, bool alone,
+                                   struct weir_error *error)
 {
     enum weir_status status =
         fill_table(self, weir_connection_config(connection)->heap, error);
@@ -272,3 +273,29 @@ enum weir_status weir_ack_move_pg(struct weir_ack_group *self,
                              error);
     return status == WEIR_OK ? append(self, connection, error) : status;
 }
+
+/* The last entry of the index, for each row of an array. */
+static const struct weir_sql SQL_READ_ALL = {
+    .name = "read positions",
+    .text = "SELECT " WEIR_ACK_POSITION ", a.n FROM unnest({1}, {2}) WITH ORDINALITY"
+            " AS a (subscription, pid, n)"
+            " CROSS JOIN LATERAL (SELECT " WEIR_ACK_POSITION " FROM {p}_ack k"
+            " WHERE k.subscription = a.subscription AND k.pid = a.pid"
+            " ORDER BY k.version DESC LIMIT 1) newest",
+    .parameters = "II",
+};
+
+static enum weir_status query(struct weir_connection *connection,
+                              const struct weir_columns *keys, size_t count,
+                              struct weir_buf *text, struct weir_rows *rows,
+                              struct weir_error *error)
+{
+    (void)text;
+    return weir_connection_query(
+        connection, &SQL_READ_ALL,
+        VALUES(weir_columns_array(keys, 0, WEIR_TYPE_INTEGER, 0, count),
+               weir_columns_array(keys, 1, WEIR_TYPE_INTEGER, 0, count)),
+        rows, error);
+}
+
+const struct weir_ack_ops weir_ack_pg = {.move = move_group, .query = query};

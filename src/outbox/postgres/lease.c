@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "outbox/columns.h"
 #include "outbox/lease/lease_ops.h"
+#include "outbox/postgres/engine.h"
 
 /* A sub-select of its own is evaluated once per statement, not once per row. */
 #define PG_INCARNATION "(SELECT " WEIR_INCARNATION_PG ")"

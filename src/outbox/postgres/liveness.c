@@ -6,6 +6,7 @@
  * `objsubid`.
  */
 #include "outbox/lease/liveness_ops.h"
+#include "outbox/postgres/engine.h"
 
 /* Of this database. `number` is a bigint. */
 #define HELD(number)                                                                     \

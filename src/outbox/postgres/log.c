@@ -19,6 +19,8 @@
 #include "outbox/log/log.h"
 #include "outbox/postgres/append.h"
 #include "outbox/postgres/cut.h"
+#include "outbox/postgres/engine.h"
+#include "outbox/postgres/identity.h"
 #include "outbox/postgres/lag.h"
 #include "outbox/postgres/read.h"
 #include "outbox/postgres/sweep.h"
@@ -109,7 +111,9 @@ static enum weir_status pg_start(const struct weir_outbox_log *self,
 }
 
 const struct weir_log_ops weir_log_postgresql = {
-    .engine = WEIR_POSTGRESQL,
+    .open = weir_pg_log_open,
+    .check = weir_pg_log_check,
+    .vet = weir_pg_log_vet,
     .append = weir_pg_append,
     .advance = pg_advance,
     .say_watching = pg_say_watching,

@@ -45,6 +45,11 @@
 #include "db/connection.h"
 #include "outbox/postgres/copy.h"
 
+/* The cluster and the database that a statement runs in, as the meta table has it. */
+#define WEIR_IDENTITY_PG                                                                 \
+    "(SELECT system_identifier FROM pg_control_system())::text || '/' ||"                \
+    " (SELECT oid FROM pg_database WHERE datname = current_database())::text"
+
 enum {
     WEIR_IDENTITY_SIZE = 64,
     WEIR_RESTORE_ROWS = 2000 /* that one statement copies */

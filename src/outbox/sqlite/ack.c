@@ -3,6 +3,7 @@
  * and a statement costs no round trip.
  */
 #include "outbox/delivery/ack_move.h"
+#include "outbox/sqlite/engine.h"
 #include "outbox/transact_once.h"
 
 /* By both primary keys. Repeating is refused: the version has moved. */
@@ -84,10 +85,13 @@ static enum weir_status move(struct weir_connection *connection, void *argument,
     return status == WEIR_OK ? weir_ack_group_reject(self, connection, error) : status;
 }
 
-enum weir_status weir_ack_move_sqlite(struct weir_ack_group *self,
-                                      struct weir_connection *connection, bool alone,
-                                      struct weir_error *error)
+static enum weir_status move_group(struct weir_ack_group *self,
+                                   struct weir_connection *connection, bool alone,
+                                   struct weir_error *error)
 {
     return alone ? weir_transact_once(connection, move, self, error)
                  : move(connection, self, error);
 }
+
+/* Positions are read one by one: there is no round trip to save. */
+const struct weir_ack_ops weir_ack_sqlite = {.move = move_group};

@@ -3,6 +3,7 @@
  * costs no round trip.
  */
 #include "outbox/lease/lease_ops.h"
+#include "outbox/sqlite/engine.h"
 #include "outbox/transact_once.h"
 
 #define MARKS_FROM WEIR_LEASE_MARKS_FROM(WEIR_INCARNATION_PLAIN)

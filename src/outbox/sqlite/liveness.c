@@ -22,6 +22,7 @@
 #include "base/permissions.h"
 #include "base/text.h"
 #include "outbox/lease/liveness_ops.h"
+#include "outbox/sqlite/engine.h"
 
 #define SUFFIX "-weir"
 

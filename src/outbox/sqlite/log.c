@@ -14,6 +14,7 @@
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "outbox/log/page.h"
+#include "outbox/sqlite/engine.h"
 
 enum {
     FEW_ROWS = 64,        /* whose parameters fit on the stack: 11 KB */
@@ -355,7 +356,6 @@ static enum weir_status sqlite_read(const struct weir_outbox_log *self,
 }
 
 const struct weir_log_ops weir_log_sqlite = {
-    .engine = WEIR_SQLITE,
     .append = sqlite_append,
     .advance = sqlite_advance,
     .read = sqlite_read,

@@ -11,7 +11,8 @@
 
 #include "kit/db/explain.h"
 #include "kit/outbox/outbox_engines.h"
-#include "outbox/dead_letter/dead_letter_statements.h"
+#include "outbox/dead_letter/dead_letter_sql.h"
+#include "outbox/postgres/engine.h"
 #include "outbox/postgres/statements.h"
 
 enum { DEPTH_MAX = 64 };
@@ -95,23 +96,23 @@ static const struct sample SAMPLES[] = {
      {"weir_ack_0_subscription_pid_version_idx", "weir_log_0_id_idx",
       "weir_log_0_xid_id_idx", "weir_aside_by_partition"},
      SORTS},
-    {&weir_letter_sql_list[WEIR_POSTGRESQL],
+    {&weir_letters_pg.list,
      EVERYTHING ", 1000, 1, 0, 0, 0, " NEWEST,
      {"weir_dead_letter_by_failure"},
      SORTS | SMALL},
-    {&weir_letter_sql_list[WEIR_POSTGRESQL],
+    {&weir_letters_pg.list,
      EVERYTHING ", 1000, 1, 1, 1, 1, " NEWEST,
      {"weir_dead_letter_by_failure"},
      SORTS | SMALL},
-    {&weir_letter_sql_claim[WEIR_POSTGRESQL],
+    {&weir_letters_pg.claim,
      EVERYTHING ", 1000, 100",
      {"weir_dead_letter_open"},
      SMALL | CUSTOM},
-    {&weir_letter_sql_requeue[WEIR_POSTGRESQL],
+    {&weir_letters_pg.requeue,
      EVERYTHING ", 5000, 100000, 500, 1000",
      {"weir_dead_letter_pkey"},
      SMALL},
-    {&weir_letter_sql_expire[WEIR_POSTGRESQL],
+    {&weir_letters_pg.expire,
      "500, 1000000, 999000",
      {"weir_dead_letter_closed", "Index Cond: (completed_us"},
      SORTS | SMALL},

@@ -8,7 +8,8 @@
 # followed, so that a nameless constant behind one is found too.
 #
 # One JSON object per line: symbol (of the variable), file, engine (the last index of an array of
-# WEIR_ENGINE_COUNT, else null), name, text, parameters. An element without text is left out.
+# WEIR_ENGINE_COUNT, else null), form ("one" or "many" of a pair, else null or missing), name, text,
+# parameters. An element without text is left out.
 import json
 import re
 import subprocess
@@ -17,6 +18,7 @@ import gdb
 
 STRUCTURES = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION)
 WANTED = "weir_sql"
+PAIR = "weir_sql_pair"
 ENGINES = 3
 STATEMENT = gdb.lookup_type("struct " + WANTED)
 verdicts = {}  # tag of a struct: does it hold a statement, or a pointer to one?
@@ -70,7 +72,8 @@ def walk(value, where, engine):
     else:
         for field in kind.fields():
             if holds(field.type):
-                walk(value[field.name], where, engine)
+                form = field.name if kind.tag == PAIR else where.get("form")
+                walk(value[field.name], dict(where, form=form), engine)
 
 
 # The variables of file scope, of every compilation unit that has one. gdb names the variables of a

@@ -24,12 +24,19 @@ SQL = re.compile(
 FAULTS = {"SQL_DELETE_UP_TO", "SQL_MOVE_WRONGLY", "SQL_PICK_UNLOCKED_ROWS"}
 
 
-# By the name of its file or its symbol, else by its place in an array of engines, else all.
+# The engine that takes the form "many" of a pair (traits.h).
+TAKES_ARRAYS = "postgresql"
+
+
+# By the name of its file or its symbol, else by its form, else by its place in an array of engines,
+# else all.
 def engines_of(statement):
     place = inside_src(statement["file"]) + " " + statement["symbol"]
     for word in re.split(r"[^a-z]+", place.lower()):
         if word in WORDS:
             return [WORDS[word]]
+    if statement.get("form") is not None:
+        return [one for one in ENGINES if (one == TAKES_ARRAYS) == (statement["form"] == "many")]
     if statement["engine"] is not None:
         return [ENGINES[statement["engine"]]]
     return list(ENGINES)

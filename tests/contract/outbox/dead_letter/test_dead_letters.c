@@ -8,7 +8,9 @@
 #include "kit/outbox/dead_letter_fixture.h"
 #include "kit/outbox/outbox_application.h"
 #include "outbox/dead_letter/dead_letter_rows.h"
-#include "outbox/dead_letter/dead_letter_statements.h"
+#include "outbox/dead_letter/dead_letter_sql.h"
+#include "outbox/mariadb/engine.h"
+#include "outbox/sqlite/engine.h"
 
 #define HOUR WEIR_HOURS(1)
 
@@ -965,11 +967,11 @@ static void check_plan(struct fixture *fixture, const struct weir_sql *sql,
 
 OUTBOX_SQLITE_TEST(letter, statements_go_by_their_index_and_sort_nothing)
 {
-    check_plan(fixture, &weir_letter_sql_claim[WEIR_SQLITE],
+    check_plan(fixture, &weir_letters_sqlite.claim,
                "INDEX weir_dead_letter_open (deadline_us<?)");
-    check_plan(fixture, &weir_letter_sql_requeue[WEIR_SQLITE],
+    check_plan(fixture, &weir_letters_sqlite.requeue,
                "INTEGER PRIMARY KEY (rowid>? AND rowid<?)");
-    check_plan(fixture, &weir_letter_sql_expire[WEIR_SQLITE],
+    check_plan(fixture, &weir_letters_sqlite.expire,
                "INDEX weir_dead_letter_closed (completed_us<?)");
 }
 
@@ -1041,16 +1043,16 @@ OUTBOX_MARIADB_TEST(letter, statements_read_little_more_than_they_take)
 
     fill_letters(fixture);
 
-    check(count_reads(fixture, &weir_letter_sql_claim[WEIR_MARIADB],
+    check(count_reads(fixture, &weir_letters_maria.claim,
                       VALUES(zero, max, zero, max, none, none, none, middle, taken),
                       TAKEN) < ENOUGH);
-    check(count_reads(fixture, &weir_letter_sql_list[WEIR_MARIADB],
+    check(count_reads(fixture, &weir_letters_maria.list,
                       VALUES(zero, max, zero, max, none, none, none, middle, one, one,
                              one, one, middle, middle, taken),
                       TAKEN) < ENOUGH);
-    check(count_reads(fixture, &weir_letter_sql_expire[WEIR_MARIADB],
+    check(count_reads(fixture, &weir_letters_maria.expire,
                       VALUES(taken, weir_integer(1042), weir_integer(42)), 32) < ENOUGH);
-    check(count_reads(fixture, &weir_letter_sql_requeue[WEIR_MARIADB],
+    check(count_reads(fixture, &weir_letters_maria.requeue,
                       VALUES(zero, max, zero, max, none, none, none, zero, middle,
                              weir_integer(4), middle),
                       4) < ENOUGH);

@@ -10,6 +10,7 @@
 
 #include "kit/outbox/outbox_engines.h"
 #include "outbox/log/log.h"
+#include "outbox/postgres/engine.h"
 
 enum { SETUP_ROWS_MAX = 4096, SETUP_TEXT_SIZE = 64 * 1024 };
 

@@ -1,0 +1,17 @@
+/*
+ * engine.h - the operation tables of this engine, collected by engine.c.
+ */
+#ifndef WEIR_OUTBOX_SQLITE_ENGINE_H
+#define WEIR_OUTBOX_SQLITE_ENGINE_H
+
+#include "outbox/engine.h"
+
+extern const struct weir_log_ops weir_log_sqlite;
+extern const struct weir_lease_ops weir_lease_sqlite;
+extern const struct weir_liveness_ops weir_liveness_sqlite;
+extern const struct weir_ack_ops weir_ack_sqlite;
+extern const struct weir_backlog_ops weir_backlog_sqlite;
+extern const struct weir_inspect_sql weir_inspect_sqlite;
+extern const struct weir_letter_sql weir_letters_sqlite;
+
+#endif
