@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/count.h"
+#include "db/dialect.h"
 #include "db/value.h"
 
 enum { PREFIX_SIZE_MAX = 36, PARAMETERS_MAX = 99 };
@@ -47,27 +48,6 @@ static unsigned parse_number(const char *text, size_t size)
     return number;
 }
 
-static void append_parameter(struct weir_buf *out, enum weir_engine engine,
-                             unsigned number)
-{
-    weir_buf_append_format(out, engine == WEIR_POSTGRESQL ? "$%u" : "?%u", number);
-}
-
-/* Microseconds since 1970 by the database's clock. SQLite has none of its own: its
- * links define weir_now(), which reads the environment's. */
-static const char *now_expression(enum weir_engine engine)
-{
-    switch (engine) {
-    case WEIR_SQLITE:
-        return "weir_now()";
-    case WEIR_POSTGRESQL:
-        return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
-    case WEIR_MARIADB:
-        break;
-    }
-    return "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)";
-}
-
 static enum weir_status malformed(const struct weir_sql *self, const char *why,
                                   struct weir_error *error)
 {
@@ -79,7 +59,7 @@ static enum weir_status malformed(const struct weir_sql *self, const char *why,
 /* One expansion under way. */
 struct expansion {
     const struct weir_sql *sql;
-    enum weir_engine engine;
+    const struct weir_dialect *dialect;
     const char *qualifier; /* NULL: names are bare, and nothing is asked of them */
     const char *prefix;
     struct weir_buf *out;
@@ -181,6 +161,71 @@ static enum weir_status check_letters(const struct weir_sql *self, const char *l
     return WEIR_OK;
 }
 
+/* ---- dialect ----------------------------------------------------------------------- */
+
+static const struct weir_dialect *const DIALECTS[] = {
+    [WEIR_SQLITE] = &weir_dialect_sqlite,
+    [WEIR_POSTGRESQL] = &weir_dialect_postgresql,
+    [WEIR_MARIADB] = &weir_dialect_mariadb,
+};
+
+/* The phrase of a word; NULL: there is no such word. *takes: has it an argument? */
+static const char *find_phrase(const struct weir_dialect *dialect, struct weir_str word,
+                               bool *takes)
+{
+    const struct {
+        const char *word;
+        const char *phrase;
+        bool takes;
+    } PHRASES[] = {
+        {"now", dialect->now, false},
+        {"or_ignore", dialect->or_ignore, true},
+        {"insert_ignore", dialect->insert_ignore, false},
+        {"unless_there", dialect->unless_there, true},
+        {"for_no_key_update", dialect->for_no_key_update, false},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(PHRASES); i++) {
+        if (weir_str_equal(word, weir_str(PHRASES[i].word))) {
+            *takes = PHRASES[i].takes;
+            return PHRASES[i].phrase;
+        }
+    }
+    return NULL;
+}
+
+static void append_phrase(struct expansion *self, const char *phrase,
+                          struct weir_str argument)
+{
+    const char *place = strstr(phrase, "%s");
+
+    if (place == NULL) {
+        weir_buf_append_text(self->out, phrase);
+        return;
+    }
+    weir_buf_append(self->out, phrase, (size_t)(place - phrase));
+    weir_buf_append(self->out, argument.data, argument.size);
+    weir_buf_append_text(self->out, place + 2);
+}
+
+/* `{word}` or `{word:argument}`. False: it is none. */
+static bool expand_word(struct expansion *self, const char *brace, size_t size)
+{
+    const char *colon = memchr(brace + 1, ':', size);
+    size_t word_size = colon != NULL ? (size_t)(colon - brace - 1) : size;
+    struct weir_str argument = {brace + 1 + size, 0};
+    const char *phrase;
+    bool takes;
+
+    if (colon != NULL)
+        argument = (struct weir_str){colon + 1, size - word_size - 1};
+    phrase = find_phrase(self->dialect, (struct weir_str){brace + 1, word_size}, &takes);
+    if (phrase == NULL || takes != (argument.size > 0) || takes != (colon != NULL))
+        return false;
+    append_phrase(self, phrase, argument);
+    return true;
+}
+
 /* What stands between braces, `size` characters of it. */
 static enum weir_status expand_brace(struct expansion *self, const char *brace,
                                      size_t size, size_t parameter_count, bool *used,
@@ -190,16 +235,15 @@ static enum weir_status expand_brace(struct expansion *self, const char *brace,
 
     if (is_name(brace, size))
         return append_name(self, brace, error);
-    if (size == 3 && memcmp(brace + 1, "now", 3) == 0) {
-        weir_buf_append_text(self->out, now_expression(self->engine));
+    if (expand_word(self, brace, size))
         return WEIR_OK;
-    }
     number = parse_number(brace + 1, size);
     if (number == 0 || number > parameter_count)
-        return malformed(
-            self->sql, "between braces is neither a name nor now nor a parameter", error);
+        return malformed(self->sql,
+                         "between braces is neither a name nor a word nor a parameter",
+                         error);
     used[number] = true;
-    append_parameter(self->out, self->engine, number);
+    weir_buf_append_format(self->out, "%c%u", self->dialect->placeholder, number);
     return WEIR_OK;
 }
 
@@ -243,7 +287,7 @@ enum weir_status weir_sql_expand_at(const struct weir_sql *self, enum weir_engin
                                     struct weir_buf *out, struct weir_error *error)
 {
     struct expansion expansion = {.sql = self,
-                                  .engine = engine,
+                                  .dialect = DIALECTS[engine],
                                   .qualifier = qualifier,
                                   .prefix = prefix,
                                   .out = out};

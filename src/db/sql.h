@@ -12,7 +12,9 @@
  *   };
  *
  * and `{now}` for the database's clock, in microseconds since 1970 (not on an adopted
- * SQLite connection, whose clock is not ours).
+ * SQLite connection, whose clock is not ours). `{now}` is a word of the engine's dialect,
+ * as are `{or_ignore:columns}` and the others of dialect.h: phrases that engines spell
+ * differently.
  *
  * A session has settings that decide where a bare name is looked for, and a handler or
  * an application may change them (search_path, USE). So the names of tables, sequences

@@ -27,6 +27,7 @@ struct weir_letter_sql;
 struct weir_lease_ops;
 struct weir_liveness_ops;
 struct weir_log_ops;
+struct weir_queue_ops;
 
 struct weir_outbox_engine {
     /* A move of a position is one more row, and the newest counts (ack.h); else the row
@@ -37,9 +38,18 @@ struct weir_outbox_engine {
     const struct weir_lease_ops *lease;       /* lease/lease_ops.h */
     const struct weir_liveness_ops *liveness; /* lease/liveness_ops.h */
     const struct weir_ack_ops *ack;           /* delivery/ack_move.h */
+    const struct weir_queue_ops *queue;       /* queue/queue_ops.h */
     const struct weir_backlog_ops *backlog;   /* queue/backlog_ops.h */
     const struct weir_inspect_sql *inspect;   /* inspect_sql.h */
     const struct weir_letter_sql *letters;    /* dead_letter/dead_letter_sql.h */
+
+    /* How long the session waits for a lock, {1} milliseconds; {2}: until the transaction
+     * ends. NULL: readers wait for no lock (read_lock_timeout.h). */
+    const struct weir_sql *set_lock_timeout;
+
+    /* As weir_producer_make(); `why` is "". NULL: migrations make all functions. */
+    enum weir_status (*make_functions)(struct weir_db *db, char *why,
+                                       struct weir_error *error);
 };
 
 /* Never NULL. The same for every connection of a database. */

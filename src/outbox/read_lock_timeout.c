@@ -4,13 +4,7 @@
 #include "outbox/read_lock_timeout.h"
 
 #include "db/driver.h"
-
-/* In milliseconds; 0 waits for ever. */
-static const struct weir_sql SQL_SET_PG = {
-    .name = "set patience",
-    .text = "SELECT set_config('lock_timeout', {1}::text, {2})",
-    .parameters = "if",
-};
+#include "outbox/engine.h"
 
 /* The session is shared: settings go with a transaction. */
 static bool is_pooled(struct weir_connection *connection)
@@ -21,15 +15,16 @@ static bool is_pooled(struct weir_connection *connection)
 static enum weir_status set(struct weir_connection *connection, int64_t duration_ns,
                             struct weir_error *error)
 {
+    const struct weir_sql *sql = weir_outbox_engine_of(connection)->set_lock_timeout;
     int64_t milliseconds =
         (duration_ns + WEIR_MILLISECONDS(1) - 1) / WEIR_MILLISECONDS(1);
 
-    if (weir_connection_engine(connection) != WEIR_POSTGRESQL)
+    if (sql == NULL)
         return WEIR_OK;
     if (milliseconds > INT32_MAX)
         milliseconds = INT32_MAX;
     return weir_connection_execute(
-        connection, &SQL_SET_PG,
+        connection, sql,
         VALUES(weir_integer(milliseconds), weir_boolean(is_pooled(connection))), NULL,
         error);
 }

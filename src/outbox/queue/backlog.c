@@ -150,7 +150,7 @@ enum weir_status weir_backlog_publish(struct weir_outbox *outbox,
 
 /*
  * On another connection. With one writer nothing is published while the producer's
- * transaction may have the write lock. Whatever goes wrong is told by false: there are
+ * transaction may have the write lock. False: it has failed, and there are
  * other ways.
  */
 static bool count_apart(struct weir_outbox *outbox, struct weir_connection *theirs,

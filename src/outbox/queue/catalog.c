@@ -14,18 +14,24 @@
 
 #include "base/count.h"
 #include "base/noun.h"
-#include "base/stringize.h"
 #include "outbox/delivery/ack.h"
+#include "outbox/engine.h"
 #include "outbox/lease/lease.h"
 #include "outbox/log/log_position.h"
 #include "outbox/queue/backlog.h"
 #include "outbox/queue/policies.h"
+#include "outbox/queue/queue_ops.h"
 #include "outbox/queue/stored_queue.h"
 #include "outbox/schema.h"
 
 #include "base/quote.h"
 #include "db/transact.h"
 #include "weir/message.h"
+
+static const struct weir_queue_ops *ops_of(struct weir_connection *connection)
+{
+    return weir_outbox_engine_of(connection)->queue;
+}
 
 /* ---- queues ------------------------------------------------------------------------ */
 
@@ -34,24 +40,6 @@ static const struct weir_sql SQL_FIND_QUEUE = {
     .name = "find queue",
     .text = "SELECT id, partitions, paused, unread, backlog_max, attempts_max,"
             " retention_us, retain_us, going_us FROM {p}_queue WHERE name = {1}",
-    .parameters = "t",
-};
-
-/*
- * MariaDB: a producer holds the entry of the name until its transaction ends: a current
- * read, by the unique index, which has all of it, so that neither the row nor a gap is
- * locked. A transaction that marks or removes the queue needs it alone, for a second,
- * since others that look the queue up wait behind it; the transaction is repeated.
- */
-#define BY_NAME "SELECT id FROM {p}_queue FORCE INDEX (name) WHERE name = {1} "
-static const struct weir_sql SQL_HOLD_NAME_MARIA = {
-    .name = "hold queue",
-    .text = BY_NAME "LOCK IN SHARE MODE",
-    .parameters = "t",
-};
-static const struct weir_sql SQL_LOCK_NAME_MARIA = {
-    .name = "lock queue",
-    .text = "SET STATEMENT innodb_lock_wait_timeout = 1 FOR " BY_NAME "FOR UPDATE",
     .parameters = "t",
 };
 
@@ -65,18 +53,12 @@ static const struct weir_sql SQL_READ_QUEUES = {
 
 /* Repeating changes nothing. With a server it uses up an id each time: only when the
  * queue was not found. */
-#define ADD_QUEUE(once)                                                                  \
-    {                                                                                    \
-        .name = "add queue",                                                             \
-        .text = "INSERT INTO {p}_queue (name, partitions, unread, backlog_max,"          \
-                " attempts_max, retention_us, retain_us, created_us)"                    \
-                " VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {7}, {now})" once,               \
-        .parameters = "tiiiiii",                                                         \
-    }
-static const struct weir_sql SQL_ADD_QUEUE[] = {
-    [WEIR_SQLITE] = ADD_QUEUE(" ON CONFLICT (name) DO NOTHING"),
-    [WEIR_POSTGRESQL] = ADD_QUEUE(" ON CONFLICT (name) DO NOTHING"),
-    [WEIR_MARIADB] = ADD_QUEUE(" ON DUPLICATE KEY UPDATE id = id"),
+static const struct weir_sql SQL_ADD_QUEUE = {
+    .name = "add queue",
+    .text = "INSERT INTO {p}_queue (name, partitions, unread, backlog_max,"
+            " attempts_max, retention_us, retain_us, created_us)"
+            " VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {7}, {now}){or_ignore:name}",
+    .parameters = "tiiiiii",
 };
 
 /* By the id. A policy that is NULL here stays, also beside another process that changes
@@ -218,8 +200,9 @@ static enum weir_status find_held(struct weir_connection *connection, const char
                                   struct weir_queue_row *out, struct weir_error *error)
 {
     int64_t id = 0;
-    enum weir_status status = weir_connection_query_integer(
-        connection, &SQL_HOLD_NAME_MARIA, VALUES(weir_text(weir_str(name))), &id, error);
+    enum weir_status status =
+        weir_connection_query_integer(connection, &ops_of(connection)->hold_name,
+                                      VALUES(weir_text(weir_str(name))), &id, error);
 
     if (status == WEIR_NO_ROW)
         return no_queue(name, error);
@@ -235,7 +218,7 @@ enum weir_status weir_catalog_find_for_producer(struct weir_connection *connecti
                                                 struct weir_queue_row *out,
                                                 struct weir_error *error)
 {
-    enum weir_status status = weir_connection_engine(connection) == WEIR_MARIADB
+    enum weir_status status = ops_of(connection)->hold_name.text != NULL
                                   ? find_held(connection, name, out, error)
                                   : weir_catalog_find_queue(connection, name, out, error);
 
@@ -254,7 +237,7 @@ static enum weir_status insert_queue(struct weir_connection *connection,
                                      struct weir_queue_row *out, struct weir_error *error)
 {
     enum weir_status status = weir_connection_execute(
-        connection, &SQL_ADD_QUEUE[weir_connection_engine(connection)],
+        connection, &SQL_ADD_QUEUE,
         VALUES(weir_text(weir_str(options->name)), weir_integer(options->partitions),
                weir_integer(options->unread), weir_integer(options->backlog_max),
                weir_integer(options->attempts_max),
@@ -401,26 +384,6 @@ enum weir_status weir_catalog_pause(struct weir_connection *connection, const ch
 
 /* ---- subscriptions ----------------------------------------------------------------- */
 
-#define SUBSCRIBE_LOCK "(hashtext('{n}'), " STRINGIZE(WEIR_LOCK_SUBSCRIBE_NUMBER) ")"
-#define WEIR_LOCK_SUBSCRIBE_NUMBER 2
-_Static_assert(WEIR_LOCK_SUBSCRIBE_NUMBER == WEIR_LOCK_SUBSCRIBE,
-               "the text of a statement cannot name an enum");
-
-/* Until the end of the transaction. */
-#define MARIA_SUBSCRIBE_ROW "SELECT value FROM {p}_counter WHERE name = 'subscribe'"
-static const struct weir_sql SQL_LOCK_SHARED[] = {
-    [WEIR_POSTGRESQL] = {.name = "lock for subscribing",
-                         .text = "SELECT pg_advisory_xact_lock_shared" SUBSCRIBE_LOCK},
-    [WEIR_MARIADB] = {.name = "lock for subscribing",
-                      .text = MARIA_SUBSCRIBE_ROW " LOCK IN SHARE MODE"},
-};
-static const struct weir_sql SQL_LOCK_ALONE[] = {
-    [WEIR_POSTGRESQL] = {.name = "lock for removing",
-                         .text = "SELECT pg_advisory_xact_lock" SUBSCRIBE_LOCK},
-    [WEIR_MARIADB] = {.name = "lock for removing",
-                      .text = MARIA_SUBSCRIBE_ROW " FOR UPDATE"},
-};
-
 /* By the unique index. */
 static const struct weir_sql SQL_FIND_SUBSCRIPTION = {
     .name = "find subscription",
@@ -433,18 +396,12 @@ static const struct weir_sql SQL_FIND_SUBSCRIPTION = {
  * no row when that one has made it. (IGNORE lets more pass than a row that is there,
  * but names are checked; an ON DUPLICATE KEY would give the other one's row.)
  */
-#define SUBSCRIBE(insert, once)                                                          \
-    {                                                                                    \
-        .name = "subscribe",                                                             \
-        .text = insert " INTO {p}_subscription (queue, name, serving, created_us)"       \
-                       " SELECT id, {2}, {3}, {now} FROM {p}_queue WHERE id = {1}" once  \
-                       " RETURNING id",                                                  \
-        .parameters = "iti",                                                             \
-    }
-static const struct weir_sql SQL_SUBSCRIBE[] = {
-    [WEIR_SQLITE] = SUBSCRIBE("INSERT", " ON CONFLICT (queue, name) DO NOTHING"),
-    [WEIR_POSTGRESQL] = SUBSCRIBE("INSERT", " ON CONFLICT (queue, name) DO NOTHING"),
-    [WEIR_MARIADB] = SUBSCRIBE("INSERT IGNORE", ""),
+static const struct weir_sql SQL_SUBSCRIBE = {
+    .name = "subscribe",
+    .text = "{insert_ignore} INTO {p}_subscription (queue, name, serving, created_us)"
+            " SELECT id, {2}, {3}, {now} FROM {p}_queue WHERE id = {1}"
+            "{unless_there:queue, name} RETURNING id",
+    .parameters = "iti",
 };
 
 struct subscribe_call {
@@ -509,32 +466,29 @@ static enum weir_status begin_partitions(struct weir_connection *connection,
     return status;
 }
 
-/* One of the tables above, by engine. */
+/* Where there is one writer, the transaction is the lock. */
 static enum weir_status lock(struct weir_connection *connection,
-                             const struct weir_sql *locks, struct weir_error *error)
+                             const struct weir_sql *sql, struct weir_error *error)
 {
-    enum weir_engine engine = weir_connection_engine(connection);
-
-    if (engine == WEIR_SQLITE)
+    if (sql->text == NULL)
         return WEIR_OK;
-    return weir_connection_execute(connection, &locks[engine], NO_VALUES, NULL, error);
+    return weir_connection_execute(connection, sql, NO_VALUES, NULL, error);
 }
 
 enum weir_status weir_catalog_lock_alone(struct weir_connection *connection,
                                          struct weir_error *error)
 {
-    return lock(connection, SQL_LOCK_ALONE, error);
+    return lock(connection, &ops_of(connection)->lock_alone, error);
 }
 
 static enum weir_status subscribe(struct weir_connection *connection, void *argument,
                                   struct weir_error *error)
 {
     struct subscribe_call *self = argument;
-    enum weir_engine engine = weir_connection_engine(connection);
-    enum weir_status status = lock(connection, SQL_LOCK_SHARED, error);
+    enum weir_status status = lock(connection, &ops_of(connection)->lock_shared, error);
 
     if (status == WEIR_OK)
-        status = weir_connection_query_integer(connection, &SQL_SUBSCRIBE[engine],
+        status = weir_connection_query_integer(connection, &SQL_SUBSCRIBE,
                                                VALUES(weir_integer(self->queue->id),
                                                       weir_text(weir_str(self->name)),
                                                       weir_integer(self->serving)),
@@ -598,55 +552,6 @@ static const struct weir_sql SQL_COUNT_LETTERS = {
     .parameters = "i",
 };
 
-/*
- * What belongs to the subscriptions. Each may be repeated. The leases come first, in
- * the order in which acks lock them (ack.c), so that none of them waits for us while we
- * wait for it.
- *
- * Positions on PostgreSQL stay: deleting would leave dead rows in a table that is never
- * vacuumed, and the rotation carries forward only what belongs to a subscription.
- */
-#define REMOVE_OF(which)                                                                 \
-    {.name = "remove leases",                                                            \
-     .text = "DELETE FROM {p}_lease WHERE subscription " which,                          \
-     .parameters = "i"},                                                                 \
-        {.name = "remove members",                                                       \
-         .text = "DELETE FROM {p}_member WHERE subscription " which,                     \
-         .parameters = "i"},                                                             \
-    {                                                                                    \
-        .name = "remove dead letters",                                                   \
-        .text = "DELETE FROM {p}_dead_letter WHERE subscription " which,                 \
-        .parameters = "i"                                                                \
-    }
-enum { REMOVE_OF_COUNT = 4 };
-static const struct weir_sql SQL_REMOVE_OF_SQLITE[REMOVE_OF_COUNT] = {
-    {.name = "remove positions",
-     .text = "DELETE FROM {p}_ack WHERE subscription IN " ITS_SUBSCRIPTIONS,
-     .parameters = "i"},
-    REMOVE_OF("IN " ITS_SUBSCRIPTIONS),
-};
-static const struct weir_sql SQL_REMOVE_OF_PG[REMOVE_OF_COUNT] = {
-    {.name = "lock leases of the queue",
-     .text = "SELECT 1 FROM {p}_lease WHERE subscription IN " ITS_SUBSCRIPTIONS
-             " ORDER BY subscription, pid FOR UPDATE",
-     .parameters = "i"},
-    REMOVE_OF("IN " ITS_SUBSCRIPTIONS),
-};
-
-/* Of one subscription. With a sub-select it would read whole tables, lock what it
- * passes, and wait for acks of other queues. */
-static const struct weir_sql SQL_REMOVE_OF_MARIA[] = {
-    REMOVE_OF("= {1}"),
-    {.name = "remove positions",
-     .text = "DELETE FROM {p}_ack WHERE subscription = {1}",
-     .parameters = "i"},
-};
-static const struct weir_sql SQL_NEXT_SUBSCRIPTION = {
-    .name = "next subscription",
-    .text = "SELECT min(id) FROM {p}_subscription WHERE queue = {1} AND id > {2}",
-    .parameters = "ii",
-};
-
 /* Behind everything that is found by the subscriptions. */
 static const struct weir_sql SQL_REMOVE[] = {
     {.name = "remove subscriptions",
@@ -662,26 +567,6 @@ static const struct weir_sql SQL_REMOVE[] = {
 };
 
 enum { REMOVE_COUNT = COUNT_OF(SQL_REMOVE) };
-
-/* A queue without a subscription keeps its messages for future ones. Looks
- * through the log until it finds one: no index has the partition, and queues are seldom
- * removed. */
-#define KEPT_IN(messages)                                                                \
-    "SELECT 1 FROM {p}_" messages " m"                                                   \
-    " JOIN {p}_queue q ON q.id = {1} AND q.unread = 0"                                   \
-    " WHERE m.pid >= q.id * 64 AND m.pid < q.id * 64 + 64"                               \
-    " AND NOT EXISTS (SELECT 1 FROM {p}_subscription s WHERE s.queue = q.id) LIMIT 1"
-#define FIND_KEPT(rows)                                                                  \
-    {                                                                                    \
-        .name = "find kept messages", .text = "SELECT count(*) FROM (" rows ") kept",    \
-        .parameters = "i",                                                               \
-    }
-static const struct weir_sql SQL_KEPT_FOR_NOBODY[] = {
-    [WEIR_SQLITE] = FIND_KEPT(KEPT_IN("log")),
-    [WEIR_POSTGRESQL] = FIND_KEPT(KEPT_IN("log")),
-    [WEIR_MARIADB] =
-        FIND_KEPT("(" KEPT_IN("log") ") UNION ALL (" KEPT_IN("incoming") ")"),
-};
 
 struct remove_call {
     const struct weir_outbox_log *log;
@@ -710,8 +595,8 @@ static enum weir_status refuse_busy(struct remove_call *self,
 
     if (status == WEIR_OK && waiting == 0)
         status = weir_connection_query_integer(
-            connection, &SQL_KEPT_FOR_NOBODY[weir_connection_engine(connection)],
-            VALUES(weir_integer(queue)), &waiting, error);
+            connection, &ops_of(connection)->kept_for_nobody, VALUES(weir_integer(queue)),
+            &waiting, error);
     if (status == WEIR_OK && waiting > 0)
         return weir_error_set(error, WEIR_BUSY, "queue \"%s\" has messages that wait",
                               self->name);
@@ -725,59 +610,28 @@ static enum weir_status refuse_busy(struct remove_call *self,
     return status;
 }
 
-/* All of these with the same value. */
-static enum weir_status run_all(struct weir_connection *connection,
-                                const struct weir_sql *sql, size_t count, int64_t id,
-                                struct weir_error *error)
+enum weir_status weir_queue_run_all(struct weir_connection *connection,
+                                    const struct weir_sql *sql, size_t count, int64_t id,
+                                    struct weir_error *error)
 {
     const struct weir_value value = weir_integer(id);
-    struct weir_step steps[REMOVE_OF_COUNT];
+    struct weir_step steps[WEIR_REMOVE_OF_COUNT];
 
     for (size_t i = 0; i < count; i++)
         steps[i] = (struct weir_step){.sql = &sql[i], .values = &value, .value_count = 1};
     return weir_connection_execute_steps(connection, steps, count, error);
 }
 
-/* One after the other, by their numbers: the order of the locks. */
-static enum weir_status remove_one_by_one(struct weir_connection *connection,
-                                          int64_t queue, struct weir_error *error)
-{
-    int64_t id = 0;
-    enum weir_status status;
-
-    do {
-        status = weir_connection_query_integer(
-            connection, &SQL_NEXT_SUBSCRIPTION,
-            VALUES(weir_integer(queue), weir_integer(id)), &id, error);
-        if (status == WEIR_OK && id > 0)
-            status = run_all(connection, SQL_REMOVE_OF_MARIA, REMOVE_OF_COUNT, id, error);
-    } while (status == WEIR_OK && id > 0);
-    return status;
-}
-
-static enum weir_status remove_of_subscriptions(struct weir_connection *connection,
-                                                int64_t queue, struct weir_error *error)
-{
-    switch (weir_connection_engine(connection)) {
-    case WEIR_SQLITE:
-        return run_all(connection, SQL_REMOVE_OF_SQLITE, REMOVE_OF_COUNT, queue, error);
-    case WEIR_POSTGRESQL:
-        return run_all(connection, SQL_REMOVE_OF_PG, REMOVE_OF_COUNT, queue, error);
-    case WEIR_MARIADB:
-        break;
-    }
-    return remove_one_by_one(connection, queue, error);
-}
-
 static enum weir_status remove_rows(struct weir_connection *connection, int64_t queue,
                                     struct weir_error *error)
 {
-    enum weir_status status = remove_of_subscriptions(connection, queue, error);
+    enum weir_status status =
+        ops_of(connection)->remove_of_subscriptions(connection, queue, error);
 
     if (status == WEIR_OK)
         status = weir_backlog_remove(connection, queue, error);
     if (status == WEIR_OK)
-        status = run_all(connection, SQL_REMOVE, REMOVE_COUNT, queue, error);
+        status = weir_queue_run_all(connection, SQL_REMOVE, REMOVE_COUNT, queue, error);
     return status;
 }
 
@@ -806,9 +660,9 @@ static enum weir_status lock_name(struct weir_connection *connection, const char
     int64_t id = 0;
     enum weir_status status;
 
-    if (weir_connection_engine(connection) != WEIR_MARIADB)
+    if (ops_of(connection)->lock_name.text == NULL)
         return WEIR_OK;
-    status = weir_connection_query_integer(connection, &SQL_LOCK_NAME_MARIA,
+    status = weir_connection_query_integer(connection, &ops_of(connection)->lock_name,
                                            VALUES(weir_text(weir_str(name))), &id, error);
     return status == WEIR_NO_ROW ? no_queue(name, error) : status;
 }
@@ -818,7 +672,7 @@ static enum weir_status judge(struct remove_call *self,
                               struct weir_connection *connection,
                               struct weir_queue_row *queue, struct weir_error *error)
 {
-    enum weir_status status = lock(connection, SQL_LOCK_ALONE, error);
+    enum weir_status status = lock(connection, &ops_of(connection)->lock_alone, error);
 
     if (status == WEIR_OK)
         status = lock_name(connection, self->name, error);
@@ -852,7 +706,7 @@ static enum weir_status mark_queue(struct weir_connection *connection, void *arg
 static enum weir_status tell_held(struct weir_connection *connection, const char *name,
                                   enum weir_status status, struct weir_error *error)
 {
-    if (status != WEIR_LOCKED || weir_connection_engine(connection) != WEIR_MARIADB)
+    if (status != WEIR_LOCKED || ops_of(connection)->lock_name.text == NULL)
         return status;
     return weir_error_set(error, WEIR_BUSY,
                           "queue \"%s\": transactions are open that may have enqueued",
@@ -870,11 +724,7 @@ enum weir_status weir_catalog_mark(const struct weir_outbox_log *log,
         weir_transact_on(connection, mark_queue, &remove_call, error);
 
     *queue_id = remove_call.queue_id;
-    if (status == WEIR_LOCKED && weir_connection_engine(connection) == WEIR_MARIADB)
-        return weir_error_set(
-            error, WEIR_BUSY,
-            "queue \"%s\": transactions are open that may have enqueued", name);
-    return status;
+    return tell_held(connection, name, status, error);
 }
 
 void weir_catalog_unmark(struct weir_connection *connection, int64_t queue_id)

@@ -10,6 +10,7 @@
  *       read under the lock that every removal must have
  */
 #include "outbox/subscription/seek.h"
+#include "outbox/engine.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -465,7 +466,7 @@ static enum weir_status store(struct seek_call *self, const struct part *part,
                               const struct weir_stored_position *now,
                               struct weir_error *error)
 {
-    bool appends = weir_connection_engine(self->connection) == WEIR_POSTGRESQL;
+    bool appends = weir_outbox_engine_of(self->connection)->positions_are_appended;
     struct weir_value subscription = weir_integer(part->key.subscription);
     struct weir_value pid = weir_integer(part->key.pid);
     enum weir_status status = weir_connection_execute(

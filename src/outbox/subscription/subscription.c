@@ -9,6 +9,7 @@
  * subscriptions are never used again.
  */
 #include "outbox/subscription/subscription.h"
+#include "outbox/engine.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -59,7 +60,7 @@ static const struct weir_sql SQL_COUNT_LETTERS = {
     .parameters = "i",
 };
 
-/* By keys. Leases first; positions are not removed on PostgreSQL. */
+/* By keys. Leases first; positions, which are last, stay where they are appended. */
 static const struct weir_sql SQL_REMOVE[] = {
     {.name = "remove leases",
      .text = "DELETE FROM {p}_lease WHERE subscription = {1}",
@@ -245,7 +246,7 @@ static enum weir_status remove_rows(struct weir_connection *connection, int64_t 
     struct weir_step steps[REMOVE_COUNT];
     size_t count = REMOVE_COUNT;
 
-    if (weir_connection_engine(connection) == WEIR_POSTGRESQL)
+    if (weir_outbox_engine_of(connection)->positions_are_appended)
         count--;
     for (size_t i = 0; i < count; i++)
         steps[i] =

@@ -56,6 +56,30 @@ WEIR_TEST(sql, has_the_prefix_wherever_it_is_asked_for)
                                 "SELECT ?1 FROM weir_a WHERE x = ?2weir"});
 }
 
+WEIR_TEST(sql, has_the_phrases_of_the_engines_dialect)
+{
+    expands(&(struct expansion){"VALUES ({1}){or_ignore:name}", "i",
+                                "VALUES (?1) ON CONFLICT (name) DO NOTHING",
+                                "VALUES ($1) ON CONFLICT (name) DO NOTHING",
+                                "VALUES (?1) ON DUPLICATE KEY UPDATE id = id"});
+    expands(
+        &(struct expansion){"{insert_ignore} INTO x{unless_there:a, b} RETURNING id", "",
+                            "INSERT INTO x ON CONFLICT (a, b) DO NOTHING RETURNING id",
+                            "INSERT INTO x ON CONFLICT (a, b) DO NOTHING RETURNING id",
+                            "INSERT IGNORE INTO x RETURNING id"});
+    expands(&(struct expansion){"SELECT 1{for_no_key_update}", "", "SELECT 1",
+                                "SELECT 1 FOR NO KEY UPDATE", "SELECT 1 FOR UPDATE"});
+}
+
+WEIR_TEST(sql, takes_an_argument_of_a_word_where_it_has_one)
+{
+    refuses_everywhere("{or_ignore}", "", "neither a name nor a word nor a parameter");
+    refuses_everywhere("{or_ignore:}", "", "neither a name nor a word nor a parameter");
+    refuses_everywhere("{now:x}", "", "neither a name nor a word nor a parameter");
+    refuses_everywhere("{now:}", "", "neither a name nor a word nor a parameter");
+    refuses_everywhere("{for_nothing}", "", "neither a name nor a word nor a parameter");
+}
+
 WEIR_TEST(sql, has_the_databases_clock_as_an_expression)
 {
     expands(&(struct expansion){
@@ -126,23 +150,23 @@ WEIR_TEST(sql, that_is_malformed_is_told_by_its_name)
     refuses_everywhere("SELECT {1", "i", "not closed");
     refuses_everywhere("SELECT {", "", "not closed");
     refuses_everywhere("SELECT {p", "", "not closed");
-    refuses_everywhere("SELECT {}", "i", "neither a name nor now nor a parameter");
-    refuses_everywhere("SELECT {0}", "i", "neither a name nor now nor a parameter");
-    refuses_everywhere("SELECT {2}", "i", "neither a name nor now nor a parameter");
-    refuses_everywhere("SELECT {1}", "", "neither a name nor now nor a parameter");
-    refuses_everywhere("SELECT {1}", NULL, "neither a name nor now nor a parameter");
-    refuses_everywhere("SELECT {100}", "i", "neither a name nor now nor a parameter");
-    refuses_everywhere("SELECT {-1}", "i", "neither a name nor now nor a parameter");
-    refuses_everywhere("SELECT { 1}", "i", "neither a name nor now nor a parameter");
-    refuses_everywhere("SELECT {1 }", "i", "neither a name nor now nor a parameter");
-    refuses_everywhere("SELECT {x}", "i", "neither a name nor now nor a parameter");
-    refuses_everywhere("SELECT {P}", "i", "neither a name nor now nor a parameter");
-    refuses_everywhere("SELECT {NOW}", "i", "neither a name nor now nor a parameter");
-    refuses_everywhere("SELECT {nowx}", "i", "neither a name nor now nor a parameter");
-    refuses_everywhere("SELECT {no}", "i", "neither a name nor now nor a parameter");
+    refuses_everywhere("SELECT {}", "i", "neither a name nor a word nor a parameter");
+    refuses_everywhere("SELECT {0}", "i", "neither a name nor a word nor a parameter");
+    refuses_everywhere("SELECT {2}", "i", "neither a name nor a word nor a parameter");
+    refuses_everywhere("SELECT {1}", "", "neither a name nor a word nor a parameter");
+    refuses_everywhere("SELECT {1}", NULL, "neither a name nor a word nor a parameter");
+    refuses_everywhere("SELECT {100}", "i", "neither a name nor a word nor a parameter");
+    refuses_everywhere("SELECT {-1}", "i", "neither a name nor a word nor a parameter");
+    refuses_everywhere("SELECT { 1}", "i", "neither a name nor a word nor a parameter");
+    refuses_everywhere("SELECT {1 }", "i", "neither a name nor a word nor a parameter");
+    refuses_everywhere("SELECT {x}", "i", "neither a name nor a word nor a parameter");
+    refuses_everywhere("SELECT {P}", "i", "neither a name nor a word nor a parameter");
+    refuses_everywhere("SELECT {NOW}", "i", "neither a name nor a word nor a parameter");
+    refuses_everywhere("SELECT {nowx}", "i", "neither a name nor a word nor a parameter");
+    refuses_everywhere("SELECT {no}", "i", "neither a name nor a word nor a parameter");
     refuses_everywhere("SELECT {now", "", "not closed");
-    refuses_everywhere("SELECT {pp}", "i", "neither a name nor now nor a parameter");
-    refuses_everywhere("SELECT {{p}}", "i", "neither a name nor now nor a parameter");
+    refuses_everywhere("SELECT {pp}", "i", "neither a name nor a word nor a parameter");
+    refuses_everywhere("SELECT {{p}}", "i", "neither a name nor a word nor a parameter");
 }
 
 /* What is declared is also used: a value nobody asks for is a mistake somewhere. */
