@@ -6,6 +6,7 @@
  * says where it stopped. Only tags and flows have an index of their own; else it is a
  * span of numbers that bounds the work, and gaps between numbers are leapt over.
  */
+#include "db/query.h"
 #include "execution/store/store_columns.h"
 #include "execution/store/store_statements.h"
 
@@ -407,29 +408,39 @@ static enum weir_status refuse_attempt(const struct weir_ended_attempt *attempt,
                           attempt->number, column, (long long)number);
 }
 
-static enum weir_status read_attempt(struct weir_rows *rows,
-                                     struct weir_ended_attempt *out,
-                                     struct weir_error *error)
-{
-    int64_t type = weir_rows_integer(rows, 2);
-    int64_t outcome = weir_rows_integer(rows, 3);
+/* The order of WEIR_ATTEMPT_COLUMNS. */
+static const struct weir_column ATTEMPT[] = {
+    COLUMN(struct weir_ended_attempt, no, INTEGER),
+    COLUMN(struct weir_ended_attempt, number, INTEGER),
+    COLUMN_ENUM(struct weir_ended_attempt, type, INT32_MAX),
+    COLUMN_ENUM(struct weir_ended_attempt, outcome, INT32_MAX),
+    COLUMN(struct weir_ended_attempt, epoch, INTEGER),
+    COLUMN(struct weir_ended_attempt, started_us, INTEGER),
+    COLUMN(struct weir_ended_attempt, ended_us, INTEGER),
+    COLUMN(struct weir_ended_attempt, worker, TEXT),
+    COLUMN(struct weir_ended_attempt, instance, TEXT),
+    COLUMN(struct weir_ended_attempt, failure, TEXT),
+};
 
-    *out = (struct weir_ended_attempt){
-        .no = weir_rows_integer(rows, 0),
-        .number = (int32_t)weir_rows_integer(rows, 1),
-        .type = (enum weir_attempt_type)type,
-        .outcome = (enum weir_attempt_outcome)outcome,
-        .epoch = weir_rows_integer(rows, 4),
-        .started_us = weir_rows_integer(rows, 5),
-        .ended_us = weir_rows_integer(rows, 6),
-        .worker = weir_rows_text(rows, 7),
-        .instance = weir_rows_text(rows, 8),
-        .failure = weir_rows_text(rows, 9),
-    };
-    if (type < 0 || type > WEIR_ATTEMPT_REPLAY)
-        return refuse_attempt(out, "type", type, error);
-    if (outcome < 0 || outcome > WEIR_OUTCOME_EXPIRED)
-        return refuse_attempt(out, "outcome", outcome, error);
+struct attempt_call {
+    weir_ended_attempt_visit_fn visit;
+    void *state;
+};
+
+static enum weir_status visit_attempt(void *state, struct weir_rows *rows,
+                                      struct weir_error *error)
+{
+    const struct attempt_call *self = state;
+    struct weir_ended_attempt attempt = {.no = 0};
+    enum weir_status status = weir_row_read(rows, COLUMNS(ATTEMPT), &attempt, error);
+
+    if (status != WEIR_OK)
+        return status;
+    if (attempt.type > WEIR_ATTEMPT_REPLAY)
+        return refuse_attempt(&attempt, "type", attempt.type, error);
+    if (attempt.outcome > WEIR_OUTCOME_EXPIRED)
+        return refuse_attempt(&attempt, "outcome", attempt.outcome, error);
+    self->visit(self->state, &attempt);
     return WEIR_OK;
 }
 
@@ -437,16 +448,8 @@ enum weir_status weir_store_visit_attempts(struct weir_connection *connection, i
                                            weir_ended_attempt_visit_fn visit, void *state,
                                            struct weir_error *error)
 {
-    struct weir_ended_attempt attempt;
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &weir_store_sql_attempts, VALUES(weir_integer(no)), &rows, error);
+    struct attempt_call call = {visit, state};
 
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        status = read_attempt(&rows, &attempt, error);
-        if (status == WEIR_OK)
-            visit(state, &attempt);
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_each(connection, &weir_store_sql_attempts, VALUES(weir_integer(no)),
+                           visit_attempt, &call, error);
 }

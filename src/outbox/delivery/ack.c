@@ -17,6 +17,7 @@
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "base/noun.h"
+#include "db/query.h"
 #include "outbox/dead_letter/dead_letter.h"
 #include "outbox/delivery/ack_move.h"
 #include "outbox/engine.h"
@@ -227,19 +228,17 @@ enum weir_status weir_ack_move_inside(struct weir_connection *connection, int64_
 
 /* ---- reading and beginning --------------------------------------------------------- */
 
-static struct weir_stored_position read_position(struct weir_rows *rows)
-{
-    return (struct weir_stored_position){
-        .log_position = {weir_rows_integer(rows, 0), weir_rows_integer(rows, 1)},
-        .seq = weir_rows_integer(rows, 2),
-        .version = weir_rows_integer(rows, 3),
-        .attempts = (uint32_t)weir_rows_integer(rows, 4),
-        .retry_us = weir_rows_integer(rows, 5),
-        .alone = (uint32_t)weir_rows_integer(rows, 6),
-        .epoch = weir_rows_integer(rows, 7),
-        .trying = weir_rows_integer(rows, 8),
-    };
-}
+static const struct weir_column STORED[] = {
+    COLUMN(struct weir_stored_position, log_position.cut, INTEGER),
+    COLUMN(struct weir_stored_position, log_position.id, INTEGER),
+    COLUMN(struct weir_stored_position, seq, INTEGER),
+    COLUMN(struct weir_stored_position, version, INTEGER),
+    COLUMN(struct weir_stored_position, attempts, INTEGER),
+    COLUMN(struct weir_stored_position, retry_us, INTEGER),
+    COLUMN(struct weir_stored_position, alone, INTEGER),
+    COLUMN(struct weir_stored_position, epoch, INTEGER),
+    COLUMN(struct weir_stored_position, trying, INTEGER),
+};
 
 static enum weir_status tell_missing(struct weir_lease_key key, struct weir_error *error)
 {
@@ -252,22 +251,12 @@ enum weir_status weir_ack_read(struct weir_connection *connection,
                                struct weir_lease_key key,
                                struct weir_stored_position *out, struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_READ,
-        VALUES(weir_integer(key.subscription), weir_integer(key.pid)), &rows, error);
+    enum weir_status status =
+        weir_query_one(connection, &SQL_READ,
+                       VALUES(weir_integer(key.subscription), weir_integer(key.pid)),
+                       INTO(STORED, out), error);
 
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK) {
-        *out = read_position(&rows);
-        status = weir_rows_next(&rows, error); /* tells a column that was misread */
-        status = status == WEIR_NO_ROW ? WEIR_OK : status;
-    } else if (status == WEIR_NO_ROW) {
-        status = tell_missing(key, error);
-    }
-    weir_rows_close(&rows);
-    return status;
+    return status == WEIR_NO_ROW ? tell_missing(key, error) : status;
 }
 
 /* A position that is not found keeps its version of -1. */
@@ -276,7 +265,7 @@ static enum weir_status read_positions(struct weir_connection *connection,
                                        struct weir_stored_position *positions,
                                        struct weir_error *error)
 {
-    struct weir_rows rows = {.connection = NULL};
+    struct weir_rows rows;
     struct weir_buf text;
     enum weir_status status;
 
@@ -287,7 +276,7 @@ static enum weir_status read_positions(struct weir_connection *connection,
         size_t at = (size_t)weir_rows_integer(&rows, POSITION_NUMBER) - 1;
 
         if (at < count)
-            positions[at] = read_position(&rows);
+            status = weir_row_read(&rows, COLUMNS(STORED), &positions[at], error);
     }
     weir_rows_close(&rows);
     weir_buf_fini(&text);

@@ -16,6 +16,7 @@
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "db/clock.h"
+#include "db/query.h"
 #include "weir/inspect.h"
 
 enum {
@@ -88,19 +89,25 @@ static enum weir_status make_room(struct weir_lag_tally *self, struct weir_error
     return WEIR_OK;
 }
 
-static enum weir_status add_entry(struct weir_lag_tally *self, struct weir_rows *rows,
+static const struct weir_column ENTRY[] = {
+    COLUMN(struct weir_lag_entry, lag.pid, INTEGER),
+    COLUMN(struct weir_lag_entry, lag.subscription, INTEGER),
+    COLUMN(struct weir_lag_entry, log_position_id, INTEGER),
+};
+
+static enum weir_status add_entry(void *state, struct weir_rows *rows,
                                   struct weir_error *error)
 {
-    int64_t pid = weir_rows_integer(rows, 0);
-    enum weir_status status = make_room(self, error);
+    struct weir_lag_tally *self = state;
+    struct weir_lag_entry entry = {.log_position_id = 0};
+    enum weir_status status = weir_row_read(rows, COLUMNS(ENTRY), &entry, error);
 
+    if (status == WEIR_OK)
+        status = make_room(self, error);
     if (status != WEIR_OK)
         return status;
-    self->entries[self->count++] = (struct weir_lag_entry){
-        .lag = {.pid = pid, .subscription = weir_rows_integer(rows, 1)},
-        .log_position_id = weir_rows_integer(rows, 2),
-    };
-    self->first[weir_pid_partition(pid) + 1]++; /* summed up when all are there */
+    self->entries[self->count++] = entry;
+    self->first[weir_pid_partition(entry.lag.pid) + 1]++; /* summed up at the end */
     return WEIR_OK;
 }
 
@@ -108,17 +115,13 @@ static enum weir_status read_positions(struct weir_lag_tally *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_POSITIONS, VALUES(weir_integer(self->question.queue_id)), &rows,
-        error);
+    enum weir_status status = weir_query_each(
+        connection, &SQL_POSITIONS, VALUES(weir_integer(self->question.queue_id)),
+        add_entry, self, error);
 
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        status = add_entry(self, &rows, error);
-    weir_rows_close(&rows);
     for (int i = 0; i < WEIR_PARTITIONS_MAX; i++)
         self->first[i + 1] += self->first[i];
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return status;
 }
 
 static int64_t furthest_behind(const struct weir_lag_tally *self)
@@ -153,14 +156,27 @@ static int64_t budget(const struct weir_lag_tally *self)
     return self->waiting < WEIR_LAG_EXACT_MAX ? WEIR_LAG_EXACT_MAX - self->waiting : 1;
 }
 
-static void note_aside(struct weir_lag_tally *self, struct weir_lag_entry *entry,
-                       struct weir_rows *rows)
-{
-    int64_t count = weir_rows_integer(rows, 0);
-    int64_t counted_id = weir_rows_integer(rows, 1);
-    int64_t last_id = weir_rows_integer(rows, 2);
+struct aside {
+    int64_t count;
+    int64_t counted_id;
+    int64_t last_id;
+    int64_t oldest_us;
+};
+static const struct weir_column ASIDE[] = {
+    COLUMN(struct aside, count, INTEGER),
+    COLUMN(struct aside, counted_id, INTEGER),
+    COLUMN(struct aside, last_id, INTEGER),
+    COLUMN(struct aside, oldest_us, INTEGER),
+};
 
-    entry->lag.oldest_us = weir_rows_integer(rows, 3);
+static void note_aside(struct weir_lag_tally *self, struct weir_lag_entry *entry,
+                       const struct aside *aside)
+{
+    int64_t count = aside->count;
+    int64_t counted_id = aside->counted_id;
+    int64_t last_id = aside->last_id;
+
+    entry->lag.oldest_us = aside->oldest_us;
     entry->lag.waiting = count;
     entry->lag.estimate = counted_id < last_id;
     if (entry->lag.estimate)
@@ -174,18 +190,15 @@ static enum weir_status count_aside_of(struct weir_lag_tally *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_ASIDE,
-        VALUES(weir_integer(entry->lag.pid), weir_integer(entry->log_position_id),
-               weir_integer(budget(self))),
-        &rows, error);
+    struct aside aside;
+    enum weir_status status = weir_query_one(connection, &SQL_ASIDE,
+                                             VALUES(weir_integer(entry->lag.pid),
+                                                    weir_integer(entry->log_position_id),
+                                                    weir_integer(budget(self))),
+                                             INTO(ASIDE, &aside), error);
 
     if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK)
-        note_aside(self, entry, &rows);
-    weir_rows_close(&rows);
+        note_aside(self, entry, &aside);
     return status;
 }
 
@@ -255,6 +268,35 @@ bool weir_lag_is_enough(struct weir_lag_tally *self, int64_t rows)
     return self->out_of_time || (self->waiting > WEIR_LAG_EXACT_MAX && rows >= ROWS_MIN);
 }
 
+static const struct weir_column ROW[] = {
+    COLUMN(struct weir_lag_group, id, INTEGER),
+    COLUMN(struct weir_lag_group, pid, INTEGER),
+    COLUMN(struct weir_lag_group, oldest_us, INTEGER),
+};
+
+struct counting {
+    struct weir_lag_tally *tally;
+    enum weir_lag_where where;
+    struct weir_lag_stretch *stretch;
+};
+
+static enum weir_status count_row(void *state, struct weir_rows *rows,
+                                  struct weir_error *error)
+{
+    const struct counting *self = state;
+    struct weir_lag_group row = {.rows = 1};
+    enum weir_status status = weir_row_read(rows, COLUMNS(ROW), &row, error);
+
+    if (status != WEIR_OK)
+        return status;
+    weir_lag_add(self->tally, &row, self->where);
+    weir_lag_stretch_grow(self->stretch, row.id, row.id, 1);
+    return self->where == WEIR_LAG_FRONT &&
+                   weir_lag_is_enough(self->tally, self->stretch->rows)
+               ? WEIR_NO_ROW
+               : WEIR_OK;
+}
+
 enum weir_status weir_lag_count_rows(struct weir_lag_tally *self,
                                      struct weir_connection *connection,
                                      const struct weir_sql *sql,
@@ -262,26 +304,11 @@ enum weir_status weir_lag_count_rows(struct weir_lag_tally *self,
                                      int64_t limit, struct weir_lag_stretch *out,
                                      struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, sql, VALUES(weir_integer(after_id), weir_integer(limit)), &rows,
-        error);
+    struct counting counting = {self, where, out};
 
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        struct weir_lag_group row = {
-            .id = weir_rows_integer(&rows, 0),
-            .pid = weir_rows_integer(&rows, 1),
-            .rows = 1,
-            .oldest_us = weir_rows_integer(&rows, 2),
-        };
-
-        weir_lag_add(self, &row, where);
-        weir_lag_stretch_grow(out, row.id, row.id, 1);
-        if (where == WEIR_LAG_FRONT && weir_lag_is_enough(self, out->rows))
-            break;
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_each(connection, sql,
+                           VALUES(weir_integer(after_id), weir_integer(limit)), count_row,
+                           &counting, error);
 }
 
 /* ---- estimating -------------------------------------------------------------------- */

@@ -33,6 +33,7 @@
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "db/clock.h"
+#include "db/query.h"
 #include "weir/time.h"
 
 enum {
@@ -159,27 +160,37 @@ static bool is_last(const struct window *window)
     return window->count < window->asked_for;
 }
 
+static const struct weir_column ROW[] = {
+    COLUMN(struct row, id, INTEGER),
+    COLUMN(struct row, pid, INTEGER),
+    COLUMN(struct row, created_us, INTEGER),
+};
+
+static enum weir_status add_row(void *state, struct weir_rows *rows,
+                                struct weir_error *error)
+{
+    const struct sweep *self = state;
+    struct window *window = self->window;
+    struct row row = {.id = 0};
+    enum weir_status status = weir_row_read(rows, COLUMNS(ROW), &row, error);
+
+    if (status != WEIR_OK)
+        return status;
+    if (row.id > self->end_id)
+        return WEIR_NO_ROW;
+    window->rows[window->count++] = row;
+    return WEIR_OK;
+}
+
 static enum weir_status read_window(struct sweep *self, size_t row_max,
                                     struct weir_error *error)
 {
-    struct window *window = self->window;
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
+    self->window->count = 0;
+    self->window->asked_for = row_max;
+    return weir_query_each(
         self->connection, &SQL_WINDOW[table_of(self)],
-        VALUES(weir_integer(self->state->cursor), weir_integer((int64_t)row_max)), &rows,
-        error);
-
-    window->count = 0;
-    window->asked_for = row_max;
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK &&
-           weir_rows_integer(&rows, 0) <= self->end_id)
-        window->rows[window->count++] = (struct row){
-            .id = weir_rows_integer(&rows, 0),
-            .pid = weir_rows_integer(&rows, 1),
-            .created_us = weir_rows_integer(&rows, 2),
-        };
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+        VALUES(weir_integer(self->state->cursor), weir_integer((int64_t)row_max)),
+        add_row, self, error);
 }
 
 /* Where it is, or belongs. */
@@ -233,27 +244,49 @@ static size_t end_of_queue(const struct window *window, size_t first)
     return end;
 }
 
+struct floor_columns {
+    int64_t pid; /* below 0: of all */
+    int64_t passed_id;
+    int64_t young_us;
+};
+static const struct weir_column FLOOR[] = {
+    COLUMN(struct floor_columns, pid, INTEGER),
+    COLUMN(struct floor_columns, passed_id, INTEGER),
+    COLUMN(struct floor_columns, young_us, INTEGER),
+};
+
+struct floor_call {
+    struct floor *floors;
+    size_t first;
+    size_t end;
+};
+
+static enum weir_status note_floor(void *state, struct weir_rows *rows,
+                                   struct weir_error *error)
+{
+    const struct floor_call *self = state;
+    struct floor_columns row;
+    enum weir_status status = weir_row_read(rows, COLUMNS(FLOOR), &row, error);
+
+    for (size_t i = self->first; i < self->end && status == WEIR_OK; i++) {
+        struct floor *floor = &self->floors[i];
+
+        if (row.pid == floor->pid || row.pid < 0)
+            floor->passed_id = row.passed_id;
+        if (row.pid < 0)
+            floor->young_us = row.young_us;
+    }
+    return status;
+}
+
 static enum weir_status read_floors(struct sweep *self, size_t first, size_t end,
                                     struct weir_error *error)
 {
-    struct floor *floors = self->window->floors;
-    int64_t queue_id = weir_pid_queue(floors[first].pid);
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        self->connection, &SQL_FLOORS, VALUES(weir_integer(queue_id)), &rows, error);
+    struct floor_call call = {self->window->floors, first, end};
+    int64_t queue_id = weir_pid_queue(call.floors[first].pid);
 
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        int64_t pid = weir_rows_integer(&rows, 0);
-
-        for (size_t i = first; i < end; i++) {
-            if (pid == floors[i].pid || pid < 0)
-                floors[i].passed_id = weir_rows_integer(&rows, 1);
-            if (pid < 0)
-                floors[i].young_us = weir_rows_integer(&rows, 2);
-        }
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_each(self->connection, &SQL_FLOORS, VALUES(weir_integer(queue_id)),
+                           note_floor, &call, error);
 }
 
 static enum weir_status judge(struct sweep *self, struct weir_error *error)

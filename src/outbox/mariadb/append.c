@@ -7,6 +7,7 @@
  */
 #include "base/no_memory.h"
 #include "base/noun.h"
+#include "db/query.h"
 #include "outbox/mariadb/log.h"
 
 #include <mysqld_error.h>
@@ -47,26 +48,19 @@ struct ticket {
     int64_t packet_size_max;
 };
 
+static const struct weir_column TICKET[] = {
+    COLUMN(struct ticket, number, INTEGER),
+    COLUMN(struct ticket, era, INTEGER),
+    COLUMN(struct ticket, now_us, INTEGER),
+    COLUMN(struct ticket, keys_are_checked, FLAG),
+    COLUMN(struct ticket, is_strict, FLAG),
+    COLUMN(struct ticket, packet_size_max, INTEGER),
+};
+
 static enum weir_status query_ticket(struct weir_connection *connection,
                                      struct ticket *out, struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, &SQL_NUMBER, NO_VALUES, &rows, error);
-
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK)
-        *out = (struct ticket){
-            .number = weir_rows_integer(&rows, 0),
-            .era = weir_rows_integer(&rows, 1),
-            .now_us = weir_rows_integer(&rows, 2),
-            .keys_are_checked = weir_rows_integer(&rows, 3) != 0,
-            .is_strict = weir_rows_integer(&rows, 4) != 0,
-            .packet_size_max = weir_rows_integer(&rows, 5),
-        };
-    weir_rows_close(&rows);
-    return status;
+    return weir_query_one(connection, &SQL_NUMBER, NO_VALUES, INTO(TICKET, out), error);
 }
 
 static enum weir_status take_ticket(struct weir_connection *connection,

@@ -13,6 +13,7 @@
  *
  * What is committed and not moved yet waits for every subscription.
  */
+#include "db/query.h"
 #include "outbox/log/lag_by_id.h"
 #include "outbox/mariadb/log.h"
 #include "weir/inspect.h"
@@ -64,19 +65,32 @@ static const struct weir_sql SQL_INCOMING_LAST = {
     .text = "SELECT id FROM {p}_incoming ORDER BY era DESC, id DESC LIMIT 1",
 };
 
-/* A row of GROUPS; the stretch grows by it. */
-static struct weir_lag_group read_group(struct weir_rows *rows,
-                                        struct weir_lag_stretch *stretch)
-{
-    struct weir_lag_group group = {
-        .pid = weir_rows_integer(rows, 0),
-        .rows = weir_rows_integer(rows, 1),
-        .oldest_us = weir_rows_integer(rows, 2),
-        .id = weir_rows_integer(rows, 4),
-    };
+/* A row of GROUPS. */
+struct group_columns {
+    struct weir_lag_group group; /* its id: of the last row */
+    int64_t first_id;
+};
+static const struct weir_column GROUP[] = {
+    COLUMN(struct group_columns, group.pid, INTEGER),
+    COLUMN(struct group_columns, group.rows, INTEGER),
+    COLUMN(struct group_columns, group.oldest_us, INTEGER),
+    COLUMN(struct group_columns, first_id, INTEGER),
+    COLUMN(struct group_columns, group.id, INTEGER),
+};
 
-    weir_lag_stretch_grow(stretch, weir_rows_integer(rows, 3), group.id, group.rows);
-    return group;
+/* The stretch grows by it. */
+static enum weir_status read_group(struct weir_rows *rows,
+                                   struct weir_lag_stretch *stretch,
+                                   struct weir_lag_group *out, struct weir_error *error)
+{
+    struct group_columns row;
+    enum weir_status status = weir_row_read(rows, COLUMNS(GROUP), &row, error);
+
+    if (status != WEIR_OK)
+        return status;
+    *out = row.group;
+    weir_lag_stretch_grow(stretch, row.first_id, out->id, out->rows);
+    return WEIR_OK;
 }
 
 /* ---- the log ----------------------------------------------------------------------- */
@@ -93,20 +107,23 @@ struct walk {
 
 static enum weir_status begin_walk(struct walk *self, struct weir_error *error)
 {
-    struct weir_rows rows;
+    struct ends {
+        int64_t swept_id;
+        int64_t last_id;
+    } ends;
+    static const struct weir_column ENDS[] = {
+        COLUMN(struct ends, swept_id, INTEGER),
+        COLUMN(struct ends, last_id, INTEGER),
+    };
     enum weir_status status =
-        weir_connection_query(self->connection, &SQL_ENDS, NO_VALUES, &rows, error);
+        weir_query_one(self->connection, &SQL_ENDS, NO_VALUES, INTO(ENDS, &ends), error);
 
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK) {
-        int64_t swept_id = weir_rows_integer(&rows, 0);
-
-        self->after_id = self->after_id > swept_id ? self->after_id : swept_id;
-        self->last_id = weir_rows_integer(&rows, 1);
-    }
-    weir_rows_close(&rows);
-    return status;
+    if (status != WEIR_OK)
+        return status;
+    if (self->after_id < ends.swept_id)
+        self->after_id = ends.swept_id;
+    self->last_id = ends.last_id;
+    return WEIR_OK;
 }
 
 static int64_t lesser(int64_t a, int64_t b)
@@ -154,9 +171,11 @@ static enum weir_status walk_range(struct walk *self, int64_t size,
                               &rows, error);
 
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        struct weir_lag_group group = read_group(&rows, self->seen);
+        struct weir_lag_group group;
 
-        weir_lag_add(self->tally, &group, WEIR_LAG_FRONT);
+        status = read_group(&rows, self->seen, &group, error);
+        if (status == WEIR_OK)
+            weir_lag_add(self->tally, &group, WEIR_LAG_FRONT);
     }
     weir_rows_close(&rows);
     self->after_id = to_id;
@@ -216,7 +235,7 @@ static enum weir_status read_incoming(struct weir_connection *connection,
 
     *out = (struct incoming){.count = 0};
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        out->groups[out->count++] = read_group(&rows, &out->stretch);
+        status = read_group(&rows, &out->stretch, &out->groups[out->count++], error);
     weir_rows_close(&rows);
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }

@@ -16,6 +16,7 @@
  * and the next one finds it where it is.
  */
 #include "base/no_memory.h"
+#include "db/query.h"
 #include "outbox/mariadb/log.h"
 
 #include "base/assert.h"
@@ -120,21 +121,23 @@ static enum weir_status read_bounds(struct layout *self,
                                     const struct weir_page *page,
                                     struct weir_error *error)
 {
-    struct weir_rows rows;
+    struct bounds {
+        int64_t head;
+        int64_t swept;
+    } bounds;
+    static const struct weir_column BOUNDS[] = {
+        COLUMN(struct bounds, head, INTEGER),
+        COLUMN(struct bounds, swept, INTEGER),
+    };
     enum weir_status status =
-        weir_connection_query(connection, &SQL_BOUNDS, NO_VALUES, &rows, error);
+        weir_query_one(connection, &SQL_BOUNDS, NO_VALUES, INTO(BOUNDS, &bounds), error);
 
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK) {
-        int64_t swept = weir_rows_integer(&rows, 1);
-
-        self->head = weir_rows_integer(&rows, 0);
-        self->after[1] = page->after.id;
-        self->after[0] = swept > page->after.id ? swept : page->after.id;
-    }
-    weir_rows_close(&rows);
-    return status;
+    if (status != WEIR_OK)
+        return status;
+    self->head = bounds.head;
+    self->after[1] = page->after.id;
+    self->after[0] = bounds.swept > page->after.id ? bounds.swept : page->after.id;
+    return WEIR_OK;
 }
 
 static enum weir_status query_layout(const struct layout *self,
@@ -201,20 +204,17 @@ static enum weir_status lay_out(struct layout *self, struct weir_connection *con
 
 /* ---- fetching ---------------------------------------------------------------------- */
 
-static struct weir_log_row read_row(struct weir_rows *rows)
-{
-    return (struct weir_log_row){
-        .log_position = {0, weir_rows_integer(rows, 0)},
-        .pid = weir_rows_integer(rows, 1),
-        .id = weir_rows_integer(rows, 2),
-        .created_us = weir_rows_integer(rows, 3),
-        .uid = weir_rows_bytes(rows, 4),
-        .key = weir_rows_text_or_none(rows, 5),
-        .type = weir_rows_text(rows, 6),
-        .headers = weir_rows_text_or_none(rows, 7),
-        .payload = weir_rows_bytes(rows, 8),
-    };
-}
+static const struct weir_column ROW[] = {
+    COLUMN(struct weir_log_row, log_position.id, INTEGER),
+    COLUMN(struct weir_log_row, pid, INTEGER),
+    COLUMN(struct weir_log_row, id, INTEGER),
+    COLUMN(struct weir_log_row, created_us, INTEGER),
+    COLUMN(struct weir_log_row, uid, BYTES),
+    COLUMN(struct weir_log_row, key, TEXT_OR_NONE),
+    COLUMN(struct weir_log_row, type, TEXT),
+    COLUMN(struct weir_log_row, headers, TEXT_OR_NONE),
+    COLUMN(struct weir_log_row, payload, BYTES),
+};
 
 /* Step to the row of this id; false: it is not there any more, or the rows have ended. */
 static enum weir_status step_to(struct weir_rows *rows, int64_t id, bool *found,
@@ -237,17 +237,16 @@ static enum weir_status give(const struct layout *self, struct weir_page *page,
         const struct slot *slot = &self->slots[i];
 
         if (slot->wanted) {
+            struct weir_log_row row = {.log_position = {0, 0}};
             bool found = false;
             enum weir_status status =
                 step_to(&rows[slot->aside], slot->id, &found, error);
 
             if (status != WEIR_OK || !found)
                 return status;
-            {
-                struct weir_log_row row = read_row(&rows[slot->aside]);
-
+            status = weir_row_read(&rows[slot->aside], COLUMNS(ROW), &row, error);
+            if (status == WEIR_OK)
                 status = page->visit(page->state, &row, error);
-            }
             if (status != WEIR_OK)
                 return status;
             page->rows++;

@@ -23,9 +23,11 @@
  */
 #include "outbox/postgres/lag.h"
 
+#include "base/count.h"
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "db/clock.h"
+#include "db/query.h"
 #include "outbox/postgres/statements.h"
 #include "outbox/read_lock_timeout.h"
 #include "weir/inspect.h"
@@ -78,31 +80,44 @@ struct tally {
     struct piece piece[PIECES_MAX];
 };
 
-static enum weir_status no_row_is_ok(enum weir_status status)
-{
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
-}
-
 /* ---- marks ------------------------------------------------------------------------- */
 
-static enum weir_status add_entry(struct tally *self, struct weir_rows *rows,
+struct mark_columns {
+    struct entry entry;
+    int64_t last_id;
+    int64_t late_count;
+    int64_t late_id;
+    uint64_t all; /* rows */
+};
+static const struct weir_column MARK[] = {
+    COLUMN(struct mark_columns, entry.subscription, INTEGER),
+    COLUMN(struct mark_columns, entry.pid, INTEGER),
+    COLUMN(struct mark_columns, entry.lo, INTEGER),
+    COLUMN(struct mark_columns, last_id, INTEGER),
+    COLUMN(struct mark_columns, late_count, INTEGER),
+    COLUMN(struct mark_columns, late_id, INTEGER),
+    COLUMN(struct mark_columns, all, INTEGER),
+    COLUMN(struct mark_columns, entry.begin, INTEGER),
+};
+
+static enum weir_status add_entry(void *state, struct weir_rows *rows,
                                   struct weir_error *error)
 {
-    size_t all = (size_t)weir_rows_integer(rows, 6);
+    struct tally *self = state;
+    struct mark_columns row = {.all = 0};
+    enum weir_status status = weir_row_read(rows, COLUMNS(MARK), &row, error);
 
+    if (status != WEIR_OK)
+        return status;
     if (self->entries == NULL)
-        self->entries = weir_heap_zalloc_array(self->heap, all, sizeof *self->entries);
+        self->entries =
+            weir_heap_zalloc_array(self->heap, row.all, sizeof *self->entries);
     if (self->entries == NULL)
         return weir_no_memory(error, "lag");
-    self->entries[self->count++] = (struct entry){
-        .subscription = weir_rows_integer(rows, 0),
-        .pid = weir_rows_integer(rows, 1),
-        .lo = weir_rows_integer(rows, 2),
-        .begin = weir_rows_integer(rows, 7),
-    };
-    self->last_id = weir_rows_integer(rows, 3);
-    self->late_count = weir_rows_integer(rows, 4);
-    self->late_id = weir_rows_integer(rows, 5);
+    self->entries[self->count++] = row.entry;
+    self->last_id = row.last_id;
+    self->late_count = row.late_count;
+    self->late_id = row.late_id;
     return WEIR_OK;
 }
 
@@ -124,18 +139,14 @@ static void move_marks_back(struct tally *self)
 
 static enum weir_status read_marks(struct tally *self, struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
+    enum weir_status status = weir_query_each(
         self->connection, &weir_pg_sql_lag_marks,
-        VALUES(weir_integer(self->question.queue_id), weir_integer(LATE_FEW)), &rows,
-        error);
+        VALUES(weir_integer(self->question.queue_id), weir_integer(LATE_FEW)), add_entry,
+        self, error);
 
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        status = add_entry(self, &rows, error);
-    weir_rows_close(&rows);
     if (has_many_late(self))
         move_marks_back(self);
-    return no_row_is_ok(status);
+    return status;
 }
 
 static int64_t lowest_mark(const struct tally *self)
@@ -149,11 +160,8 @@ static int64_t lowest_mark(const struct tally *self)
     return lowest;
 }
 
-static struct entry *find_entry(struct tally *self, struct weir_rows *rows)
+static struct entry *find_entry(struct tally *self, int64_t subscription, int64_t pid)
 {
-    int64_t subscription = weir_rows_integer(rows, 0);
-    int64_t pid = weir_rows_integer(rows, 1);
-
     for (size_t i = 0; i < self->count; i++) {
         struct entry *entry = &self->entries[i];
 
@@ -187,25 +195,42 @@ static int64_t ids_behind(const struct tally *self, int64_t id)
     return ids;
 }
 
+static const struct weir_column PIECE[] = {
+    COLUMN(struct piece, first, INTEGER),
+    COLUMN(struct piece, last, INTEGER),
+};
+
+struct piece_reading {
+    struct tally *tally;
+    size_t read;
+};
+
+/* The last of all there may be goes on to the last id. */
+static enum weir_status read_piece(void *state, struct weir_rows *rows,
+                                   struct weir_error *error)
+{
+    struct piece_reading *self = state;
+    struct piece piece;
+    enum weir_status status = weir_row_read(rows, COLUMNS(PIECE), &piece, error);
+
+    if (status == WEIR_OK)
+        add_piece(self->tally, piece.first,
+                  ++self->read < PIECES_MAX ? piece.last : self->tally->last_id);
+    return status;
+}
+
 static enum weir_status read_pieces(struct tally *self, int64_t after_id,
                                     struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        self->connection, &weir_pg_sql_lag_pieces,
-        VALUES(weir_integer(after_id), weir_integer(self->segment_bits),
-               weir_integer(PIECES_MAX)),
-        &rows, error);
+    struct piece_reading reading = {self, 0};
+    enum weir_status status =
+        weir_query_each(self->connection, &weir_pg_sql_lag_pieces,
+                        VALUES(weir_integer(after_id), weir_integer(self->segment_bits),
+                               weir_integer(PIECES_MAX)),
+                        read_piece, &reading, error);
 
-    for (size_t i = 1; status == WEIR_OK; i++) {
-        status = weir_rows_next(&rows, error);
-        if (status == WEIR_OK)
-            add_piece(self, weir_rows_integer(&rows, 0),
-                      i < PIECES_MAX ? weir_rows_integer(&rows, 1) : self->last_id);
-    }
-    weir_rows_close(&rows);
     self->span = ids_behind(self, after_id);
-    return no_row_is_ok(status);
+    return status;
 }
 
 /* ---- counting ---------------------------------------------------------------------- */
@@ -235,17 +260,43 @@ static enum weir_status list_strips(const struct tally *self, int64_t mark,
     return WEIR_OK;
 }
 
-static void note_count(struct tally *self, struct weir_rows *rows, bool *stopped)
-{
-    struct entry *entry = find_entry(self, rows);
-    int64_t waiting = weir_rows_integer(rows, 2);
+struct count_columns {
+    int64_t subscription;
+    int64_t pid;
+    struct amount counted;
+    bool stopped;
+};
+static const struct weir_column COUNT[] = {
+    COLUMN(struct count_columns, subscription, INTEGER),
+    COLUMN(struct count_columns, pid, INTEGER),
+    COLUMN(struct count_columns, counted.waiting, INTEGER),
+    COLUMN(struct count_columns, counted.oldest_us, INTEGER),
+    COLUMN(struct count_columns, stopped, BOOLEAN),
+};
 
-    *stopped = *stopped || weir_rows_boolean(rows, 4);
+struct counting {
+    struct tally *tally;
+    bool stopped;
+};
+
+static enum weir_status note_count(void *state, struct weir_rows *rows,
+                                   struct weir_error *error)
+{
+    struct counting *self = state;
+    struct count_columns row;
+    struct entry *entry;
+    enum weir_status status = weir_row_read(rows, COLUMNS(COUNT), &row, error);
+
+    if (status != WEIR_OK)
+        return status;
+    self->stopped = self->stopped || row.stopped;
+    entry = find_entry(self->tally, row.subscription, row.pid);
     if (entry == NULL)
-        return;
+        return WEIR_OK;
     entry->listed = true;
-    if (waiting > 0)
-        entry->counted = (struct amount){waiting, weir_rows_integer(rows, 3)};
+    if (row.counted.waiting > 0)
+        entry->counted = row.counted;
+    return WEIR_OK;
 }
 
 static void clear_counts(struct tally *self)
@@ -263,20 +314,20 @@ static void trust_counts(struct tally *self)
 }
 
 static enum weir_status query_count(struct tally *self, int64_t mark, int64_t begin_min,
-                                    struct weir_value strips, struct weir_rows *rows,
+                                    struct weir_value strips, struct counting *counting,
                                     struct weir_error *error)
 {
     const struct weir_lag_question *question = &self->question;
     int64_t sure = question->look_us > 0 ? question->look_sure / STRIP_IDS : INT64_MAX;
     int64_t late_max = begin_min > 0 ? 0 : LATE_FEW;
 
-    return weir_connection_query(
+    return weir_query_each(
         self->connection, &weir_pg_sql_lag_count,
         VALUES(weir_integer(question->queue_id), weir_integer(mark),
                weir_integer(begin_min), strips, weir_integer(WEIR_LAG_EXACT_MAX + 1),
                weir_integer(late_max), weir_integer(question->look_max),
                weir_integer(sure), weir_integer(question->look_us)),
-        rows, error);
+        note_count, counting, error);
 }
 
 /*
@@ -286,23 +337,20 @@ static enum weir_status query_count(struct tally *self, int64_t mark, int64_t be
 static enum weir_status count_from(struct tally *self, int64_t mark, int64_t begin_min,
                                    struct weir_error *error)
 {
-    struct weir_rows rows = {.connection = NULL};
+    struct counting counting = {.tally = self};
     struct weir_value *starts = NULL;
     size_t count = 0;
-    bool stopped = false;
     enum weir_status status = list_strips(self, mark, &starts, &count, error);
 
-    if (status == WEIR_OK)
-        status = query_count(self, mark, begin_min,
-                             weir_array(WEIR_TYPE_INTEGER, starts, count), &rows, error);
     clear_counts(self);
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        note_count(self, &rows, &stopped);
-    weir_rows_close(&rows);
-    if (status == WEIR_NO_ROW && !stopped)
+    if (status == WEIR_OK)
+        status =
+            query_count(self, mark, begin_min,
+                        weir_array(WEIR_TYPE_INTEGER, starts, count), &counting, error);
+    if (status == WEIR_OK && !counting.stopped)
         trust_counts(self);
     weir_heap_free(self->heap, starts);
-    return no_row_is_ok(status);
+    return status;
 }
 
 /* ---- sampling ---------------------------------------------------------------------- */
@@ -339,43 +387,69 @@ static int64_t place_samples(const struct tally *self,
     return ids;
 }
 
-static void note_sample(struct tally *self, struct weir_rows *rows, int64_t ids)
-{
-    struct entry *entry = find_entry(self, rows);
-    double seen = (double)weir_rows_integer(rows, 2);
+struct sample_columns {
+    int64_t subscription;
+    int64_t pid;
+    int64_t seen;
+    int64_t late;
+    int64_t oldest_us;
+};
+static const struct weir_column SAMPLE[] = {
+    COLUMN(struct sample_columns, subscription, INTEGER),
+    COLUMN(struct sample_columns, pid, INTEGER),
+    COLUMN(struct sample_columns, seen, INTEGER),
+    COLUMN(struct sample_columns, late, INTEGER),
+    COLUMN(struct sample_columns, oldest_us, INTEGER),
+};
 
+struct sampling {
+    struct tally *tally;
+    int64_t ids; /* looked at in each sample */
+};
+
+static enum weir_status note_sample(void *state, struct weir_rows *rows,
+                                    struct weir_error *error)
+{
+    const struct sampling *self = state;
+    struct sample_columns row;
+    struct entry *entry;
+    double seen;
+    enum weir_status status = weir_row_read(rows, COLUMNS(SAMPLE), &row, error);
+
+    if (status != WEIR_OK)
+        return status;
+    entry = find_entry(self->tally, row.subscription, row.pid);
     if (entry == NULL)
-        return;
+        return WEIR_OK;
+    seen = (double)row.seen;
     if (seen > 0)
-        seen *= (double)self->span / (double)(ids * SAMPLE_COUNT);
+        seen *= (double)self->tally->span / (double)(self->ids * SAMPLE_COUNT);
     entry->sampled = (struct amount){
-        .waiting = (int64_t)seen + weir_rows_integer(rows, 3),
-        .oldest_us = weir_rows_integer(rows, 4),
+        .waiting = (int64_t)seen + row.late,
+        .oldest_us = row.oldest_us,
     };
+    return WEIR_OK;
 }
 
 static enum weir_status take_sample(struct tally *self, int64_t after_id,
                                     struct weir_error *error)
 {
-    struct weir_rows rows = {.connection = NULL};
+    struct sampling sampling = {self, 0};
     struct weir_value starts[SAMPLE_COUNT];
-    int64_t ids = 0;
     enum weir_status status = read_pieces(self, after_id, error);
 
     if (status == WEIR_OK && self->pieces > 0)
-        ids = place_samples(self, starts);
+        sampling.ids = place_samples(self, starts);
     if (status == WEIR_OK)
-        status = weir_connection_query(
-            self->connection, &weir_pg_sql_lag_sample,
-            VALUES(weir_integer(self->question.queue_id),
-                   weir_array(WEIR_TYPE_INTEGER, starts, ids > 0 ? SAMPLE_COUNT : 0),
-                   weir_integer(ids), weir_integer(after_id), weir_integer(LATE_FEW)),
-            &rows, error);
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        note_sample(self, &rows, ids);
-    weir_rows_close(&rows);
+        status = weir_query_each(self->connection, &weir_pg_sql_lag_sample,
+                                 VALUES(weir_integer(self->question.queue_id),
+                                        weir_array(WEIR_TYPE_INTEGER, starts,
+                                                   sampling.ids > 0 ? SAMPLE_COUNT : 0),
+                                        weir_integer(sampling.ids),
+                                        weir_integer(after_id), weir_integer(LATE_FEW)),
+                                 note_sample, &sampling, error);
     self->sampled = true;
-    return no_row_is_ok(status);
+    return status;
 }
 
 static enum weir_status sample(struct tally *self, struct weir_error *error)
@@ -453,30 +527,63 @@ static void add_to_sample(struct entry *entry, int64_t count, int64_t oldest_us)
         sampled->oldest_us = oldest_us;
 }
 
+struct aside_columns {
+    int64_t subscription;
+    int64_t pid;
+    int64_t count;
+    int64_t first_id;
+    int64_t counted_id;
+    int64_t last_id;
+    int64_t oldest_us;
+    int64_t probed;
+    int64_t doubled;
+};
+static const struct weir_column ASIDE[] = {
+    COLUMN(struct aside_columns, subscription, INTEGER),
+    COLUMN(struct aside_columns, pid, INTEGER),
+    COLUMN(struct aside_columns, count, INTEGER),
+    COLUMN(struct aside_columns, first_id, INTEGER),
+    COLUMN(struct aside_columns, counted_id, INTEGER),
+    COLUMN(struct aside_columns, last_id, INTEGER),
+    COLUMN(struct aside_columns, oldest_us, INTEGER),
+    COLUMN(struct aside_columns, probed, INTEGER),
+    COLUMN(struct aside_columns, doubled, INTEGER),
+};
+
+struct aside {
+    struct tally *tally;
+    int64_t max; /* rows that are counted */
+};
+
+static enum weir_status note_aside(void *state, struct weir_rows *rows,
+                                   struct weir_error *error)
+{
+    const struct aside *self = state;
+    struct aside_columns row;
+    struct entry *entry;
+    enum weir_status status = weir_row_read(rows, COLUMNS(ASIDE), &row, error);
+
+    if (status != WEIR_OK)
+        return status;
+    entry = find_entry(self->tally, row.subscription, row.pid);
+    if (entry == NULL)
+        return WEIR_OK;
+    if (row.count == self->max)
+        row.count = extrapolate(row.count, row.first_id, row.counted_id, row.last_id);
+    add_to_sample(entry, without_doubled(row.count, row.probed, row.doubled),
+                  row.oldest_us);
+    return WEIR_OK;
+}
+
 static enum weir_status add_aside(struct tally *self, const struct weir_sql *sql,
                                   struct weir_error *error)
 {
-    int64_t max = WEIR_LAG_EXACT_MAX / (int64_t)self->count + 1;
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
+    struct aside aside = {self, WEIR_LAG_EXACT_MAX / (int64_t)self->count + 1};
+
+    return weir_query_each(
         self->connection, sql,
-        VALUES(weir_integer(self->question.queue_id), weir_integer(max)), &rows, error);
-
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        struct entry *entry = find_entry(self, &rows);
-        int64_t count = weir_rows_integer(&rows, 2);
-
-        if (entry == NULL)
-            continue;
-        if (count == max)
-            count = extrapolate(count, weir_rows_integer(&rows, 3),
-                                weir_rows_integer(&rows, 4), weir_rows_integer(&rows, 5));
-        count = without_doubled(count, weir_rows_integer(&rows, 7),
-                                weir_rows_integer(&rows, 8));
-        add_to_sample(entry, count, weir_rows_integer(&rows, 6));
-    }
-    weir_rows_close(&rows);
-    return no_row_is_ok(status);
+        VALUES(weir_integer(self->question.queue_id), weir_integer(aside.max)),
+        note_aside, &aside, error);
 }
 
 /* Those that are close to the end, if any. */
@@ -543,24 +650,31 @@ static void forget_entries(struct tally *self)
     self->count = 0;
 }
 
+/* The estimate stands behind the columns of a mark. */
+static enum weir_status add_guess(void *state, struct weir_rows *rows,
+                                  struct weir_error *error)
+{
+    static const struct weir_column GUESS[] = {COLUMN(struct amount, waiting, INTEGER)};
+    struct tally *self = state;
+    enum weir_status status = add_entry(state, rows, error);
+
+    if (status == WEIR_OK)
+        status = weir_row_read_from(rows, COUNT_OF(MARK), COLUMNS(GUESS),
+                                    &self->entries[self->count - 1].sampled, error);
+    return status;
+}
+
 static enum weir_status guess(struct tally *self, struct weir_error *error)
 {
-    struct weir_rows rows;
     enum weir_status status;
 
     forget_entries(self);
-    status = weir_connection_query(self->connection, &weir_pg_sql_lag_guess,
-                                   VALUES(weir_integer(self->question.queue_id)), &rows,
-                                   error);
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        status = add_entry(self, &rows, error);
-        if (status == WEIR_OK)
-            self->entries[self->count - 1].sampled.waiting = weir_rows_integer(&rows, 8);
-    }
-    weir_rows_close(&rows);
-    if (status == WEIR_NO_ROW && self->count > 0)
+    status = weir_query_each(self->connection, &weir_pg_sql_lag_guess,
+                             VALUES(weir_integer(self->question.queue_id)), add_guess,
+                             self, error);
+    if (status == WEIR_OK && self->count > 0)
         status = add_aside(self, &weir_pg_sql_lag_aside_alone, error);
-    return no_row_is_ok(status);
+    return status;
 }
 
 /* Without waiting for the sweep, if there is no time for that. */

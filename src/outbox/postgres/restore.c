@@ -34,9 +34,12 @@
  */
 #include "outbox/postgres/restore.h"
 
+#include <string.h>
+
 #include "base/count.h"
 #include "base/fault_point.h"
 #include "base/text.h"
+#include "db/query.h"
 #include "db/transact.h"
 #include "outbox/log/log.h"
 #include "outbox/schema.h"
@@ -202,36 +205,28 @@ static const struct weir_sql SQL_STORE_IDENTITY = {
     .text = "UPDATE {p}_meta SET value = " WEIR_IDENTITY_PG " WHERE name = 'identity'",
 };
 
-static void keep_identity(struct weir_str text, char out[WEIR_IDENTITY_SIZE])
-{
-    (void)weir_text_format(out, WEIR_IDENTITY_SIZE, "%.*s", (int)text.size, text.data);
-}
+static const struct weir_column SURVEY[] = {
+    COLUMN(struct weir_pg_survey, made_in, CHARS),
+    COLUMN(struct weir_pg_survey, found_in, CHARS),
+    COLUMN(struct weir_pg_survey, messages, INTEGER),
+    COLUMN(struct weir_pg_survey, aside, INTEGER),
+    COLUMN(struct weir_pg_survey, cuts, INTEGER),
+    COLUMN(struct weir_pg_survey, queues, INTEGER),
+    COLUMN(struct weir_pg_survey, subscriptions, INTEGER),
+    COLUMN(struct weir_pg_survey, unplaced, INTEGER),
+};
 
 enum weir_status weir_pg_restore_survey(struct weir_connection *connection,
                                         struct weir_pg_survey *out,
                                         struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, &SQL_SURVEY, NO_VALUES, &rows, error);
+    enum weir_status status;
 
     *out = (struct weir_pg_survey){0};
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK) {
-        out->needed = !weir_str_equal(weir_rows_text(&rows, 0), weir_rows_text(&rows, 1));
-        keep_identity(weir_rows_text(&rows, 0), out->made_in);
-        keep_identity(weir_rows_text(&rows, 1), out->found_in);
-        out->messages = weir_rows_integer(&rows, 2);
-        out->aside = weir_rows_integer(&rows, 3);
-        out->cuts = weir_rows_integer(&rows, 4);
-        out->queues = weir_rows_integer(&rows, 5);
-        out->subscriptions = weir_rows_integer(&rows, 6);
-        out->unplaced = weir_rows_integer(&rows, 7);
-    } else if (status == WEIR_NO_ROW) {
+    status = weir_query_one(connection, &SQL_SURVEY, NO_VALUES, INTO(SURVEY, out), error);
+    if (status == WEIR_NO_ROW)
         status = weir_error_set(error, WEIR_SCHEMA, "meta: identity is missing");
-    }
-    weir_rows_close(&rows);
+    out->needed = strcmp(out->made_in, out->found_in) != 0;
     if (status == WEIR_OK)
         status = weir_pg_hole_read(connection, &out->hole, error);
     return status;
@@ -268,20 +263,24 @@ static enum weir_status lock_all(struct weir_connection *connection,
 static enum weir_status read_bounds(struct weir_connection *connection, int64_t *newest,
                                     int64_t *unseen, struct weir_error *error)
 {
-    struct weir_rows rows;
+    struct bounds {
+        int64_t newest;
+        int64_t unseen;
+    } bounds;
+    static const struct weir_column BOUNDS[] = {
+        COLUMN_NULL_IS(struct bounds, newest, -1),
+        COLUMN_NULL_IS(struct bounds, unseen, -1),
+    };
     enum weir_status status =
-        weir_connection_query(connection, &SQL_BOUNDS, NO_VALUES, &rows, error);
+        weir_query_one(connection, &SQL_BOUNDS, NO_VALUES, INTO(BOUNDS, &bounds), error);
 
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK && (weir_rows_is_null(&rows, 0) || weir_rows_is_null(&rows, 1)))
-        status = weir_error_set(error, WEIR_SCHEMA, "there is no cut, not even 0");
-    if (status == WEIR_OK) {
-        *newest = weir_rows_integer(&rows, 0);
-        *unseen = weir_rows_integer(&rows, 1);
-    }
-    weir_rows_close(&rows);
-    return status;
+    if (status != WEIR_OK)
+        return status;
+    if (bounds.newest < 0 || bounds.unseen < 0)
+        return weir_error_set(error, WEIR_SCHEMA, "there is no cut, not even 0");
+    *newest = bounds.newest;
+    *unseen = bounds.unseen;
+    return WEIR_OK;
 }
 
 /* Everything in the log, a bounded number of rows at a time: each statement has a time

@@ -6,6 +6,7 @@
 #include "base/fault_point.h"
 #include "db/clock.h"
 #include "db/db.h"
+#include "db/query.h"
 #include "outbox/outbox.h"
 #include "outbox/queue/backlog_ops.h"
 

@@ -14,6 +14,7 @@
 
 #include "base/count.h"
 #include "base/noun.h"
+#include "db/query.h"
 #include "outbox/delivery/ack.h"
 #include "outbox/engine.h"
 #include "outbox/lease/lease.h"
@@ -82,18 +83,26 @@ static const struct weir_sql SQL_PAUSE_QUEUE = {
     .parameters = "tf",
 };
 
-static struct weir_stored_queue take_stored(struct weir_rows *rows)
-{
-    return (struct weir_stored_queue){
-        .id = weir_rows_integer(rows, 0),
-        .partitions = weir_rows_integer(rows, 1),
-        .unread = weir_rows_integer(rows, 3),
-        .backlog_max = weir_rows_integer(rows, 4),
-        .attempts_max = weir_rows_integer(rows, 5),
-        .retention_us = weir_rows_integer(rows, 6),
-        .retain_us = weir_rows_integer(rows, 7),
-    };
-}
+/* As read. The last column is the one or the other. */
+struct queue_columns {
+    struct weir_stored_queue stored;
+    bool paused;
+    int64_t going_us;
+    struct weir_str name;
+};
+#define STORED_COLUMNS                                                                   \
+    COLUMN(struct queue_columns, stored.id, INTEGER),                                    \
+        COLUMN(struct queue_columns, stored.partitions, INTEGER),                        \
+        COLUMN(struct queue_columns, paused, BOOLEAN),                                   \
+        COLUMN(struct queue_columns, stored.unread, INTEGER),                            \
+        COLUMN(struct queue_columns, stored.backlog_max, INTEGER),                       \
+        COLUMN(struct queue_columns, stored.attempts_max, INTEGER),                      \
+        COLUMN(struct queue_columns, stored.retention_us, INTEGER),                      \
+        COLUMN(struct queue_columns, stored.retain_us, INTEGER)
+static const struct weir_column FOUND_QUEUE[] = {
+    STORED_COLUMNS, COLUMN(struct queue_columns, going_us, INTEGER)};
+static const struct weir_column READ_QUEUE[] = {STORED_COLUMNS,
+                                                COLUMN(struct queue_columns, name, TEXT)};
 
 /* Of what was checked. */
 static struct weir_queue_row row_of(const struct weir_stored_queue *stored, bool paused)
@@ -129,28 +138,16 @@ static enum weir_status look_for_queue(struct weir_connection *connection,
                                        const char *name, struct weir_queue_row *out,
                                        struct weir_error *error)
 {
-    struct weir_stored_queue stored = {0};
-    struct weir_rows rows;
-    bool paused = false;
-    int64_t going_us = 0;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_FIND_QUEUE, VALUES(weir_text(weir_str(name))), &rows, error);
+    struct queue_columns row;
+    enum weir_status status =
+        weir_query_one(connection, &SQL_FIND_QUEUE, VALUES(weir_text(weir_str(name))),
+                       INTO(FOUND_QUEUE, &row), error);
 
     if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
+        status = weir_stored_queue_check(&row.stored, name, error);
     if (status == WEIR_OK) {
-        stored = take_stored(&rows);
-        paused = weir_rows_boolean(&rows, 2);
-        going_us = weir_rows_integer(&rows, 8);
-        status = weir_rows_next(&rows, error); /* tells a column that was misread */
-        status = status == WEIR_NO_ROW ? WEIR_OK : status;
-        if (status == WEIR_OK)
-            status = weir_stored_queue_check(&stored, name, error);
-    }
-    weir_rows_close(&rows);
-    if (status == WEIR_OK) {
-        *out = row_of(&stored, paused);
-        status = judge_mark(connection, going_us, &out->going, error);
+        *out = row_of(&row.stored, row.paused);
+        status = judge_mark(connection, row.going_us, &out->going, error);
     }
     return status;
 }
@@ -174,26 +171,35 @@ enum weir_status weir_catalog_find_queue(struct weir_connection *connection,
     return status == WEIR_NO_ROW ? no_queue(name, error) : status;
 }
 
+struct flaw_call {
+    void (*tell)(void *state, const char *flaw);
+    void *state;
+};
+
+static enum weir_status check_stored(void *state, struct weir_rows *rows,
+                                     struct weir_error *error)
+{
+    const struct flaw_call *self = state;
+    struct queue_columns row;
+    struct weir_quote shown;
+    struct weir_error flaw = {0};
+    enum weir_status status = weir_row_read(rows, COLUMNS(READ_QUEUE), &row, error);
+
+    if (status == WEIR_OK &&
+        weir_stored_queue_check(&row.stored, weir_quote_str(&shown, row.name), &flaw) !=
+            WEIR_OK)
+        self->tell(self->state, flaw.text);
+    return status;
+}
+
 enum weir_status weir_catalog_find_flaws(struct weir_connection *connection,
                                          weir_catalog_flaw_fn tell, void *state,
                                          struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, &SQL_READ_QUEUES, NO_VALUES, &rows, error);
+    struct flaw_call call = {tell, state};
 
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        struct weir_stored_queue stored = take_stored(&rows);
-        struct weir_str name = weir_rows_text(&rows, 8);
-        struct weir_quote shown;
-        struct weir_error flaw = {0};
-
-        if (weir_stored_queue_check(&stored, weir_quote_str(&shown, name), &flaw) !=
-            WEIR_OK)
-            tell(state, flaw.text);
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_each(connection, &SQL_READ_QUEUES, NO_VALUES, check_stored, &call,
+                           error);
 }
 
 static enum weir_status find_held(struct weir_connection *connection, const char *name,
@@ -423,25 +429,27 @@ static enum weir_status look_for_subscription(struct weir_connection *connection
                                               struct subscribe_call *self,
                                               struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_serving serving = self->serving;
-    enum weir_status status = weir_connection_query(
+    struct found {
+        int64_t id;
+        enum weir_serving serving;
+    } found;
+    static const struct weir_column FOUND[] = {
+        COLUMN(struct found, id, INTEGER),
+        COLUMN_ENUM(struct found, serving, INT32_MAX),
+    };
+    enum weir_status status = weir_query_one(
         connection, &SQL_FIND_SUBSCRIPTION,
-        VALUES(weir_integer(self->queue->id), weir_text(weir_str(self->name))), &rows,
-        error);
+        VALUES(weir_integer(self->queue->id), weir_text(weir_str(self->name))),
+        INTO(FOUND, &found), error);
 
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK) {
-        self->id = weir_rows_integer(&rows, 0);
-        serving = (enum weir_serving)weir_rows_integer(&rows, 1);
-    }
-    weir_rows_close(&rows);
-    if (status == WEIR_OK && serving != self->serving)
+    if (status != WEIR_OK)
+        return status;
+    self->id = found.id;
+    if (found.serving != self->serving)
         return weir_error_set(
             error, WEIR_MISMATCH, "subscription \"%s\" is served by %s, not by %s",
-            self->name, serving_text(serving), serving_text(self->serving));
-    return status;
+            self->name, serving_text(found.serving), serving_text(self->serving));
+    return WEIR_OK;
 }
 
 /* A position and a lease for each partition. */

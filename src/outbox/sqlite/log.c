@@ -13,6 +13,7 @@
 #include "base/assert.h"
 #include "base/heap.h"
 #include "base/no_memory.h"
+#include "db/query.h"
 #include "outbox/log/page.h"
 #include "outbox/sqlite/engine.h"
 
@@ -184,20 +185,17 @@ static enum weir_status sqlite_start(const struct weir_outbox_log *self,
                                      bool now, struct weir_log_position *out,
                                      struct weir_error *error)
 {
-    struct weir_rows rows;
+    static const struct weir_column POSITION[] = {
+        COLUMN(struct weir_log_position, cut, INTEGER),
+        COLUMN(struct weir_log_position, id, INTEGER),
+    };
     enum weir_status status;
 
     (void)self;
     if (now)
         return read_head(connection, out, error);
-    status = weir_connection_query(connection, &SQL_REMOVED,
-                                   VALUES(weir_integer(queue_id)), &rows, error);
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK)
-        *out = (struct weir_log_position){weir_rows_integer(&rows, 0),
-                                          weir_rows_integer(&rows, 1)};
-    weir_rows_close(&rows);
+    status = weir_query_one(connection, &SQL_REMOVED, VALUES(weir_integer(queue_id)),
+                            INTO(POSITION, out), error);
     if (status == WEIR_NO_ROW)
         status = weir_error_set(error, WEIR_NOT_FOUND, "start: there is no queue %lld",
                                 (long long)queue_id);
@@ -206,20 +204,18 @@ static enum weir_status sqlite_start(const struct weir_outbox_log *self,
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static struct weir_log_row read_row(struct weir_rows *rows, int64_t id, int64_t pid)
-{
-    return (struct weir_log_row){
-        .log_position = {0, id},
-        .id = id,
-        .pid = pid,
-        .created_us = weir_rows_integer(rows, 2),
-        .uid = weir_rows_bytes(rows, 3),
-        .key = weir_rows_text_or_none(rows, 4),
-        .type = weir_rows_text(rows, 5),
-        .headers = weir_rows_text_or_none(rows, 6),
-        .payload = weir_rows_bytes(rows, 7),
-    };
-}
+/* The first columns of a row: its id and partition, or what was removed. */
+enum { ID, PID };
+
+/* Behind id and partition. */
+static const struct weir_column ROW[] = {
+    COLUMN(struct weir_log_row, created_us, INTEGER),
+    COLUMN(struct weir_log_row, uid, BYTES),
+    COLUMN(struct weir_log_row, key, TEXT_OR_NONE),
+    COLUMN(struct weir_log_row, type, TEXT),
+    COLUMN(struct weir_log_row, headers, TEXT_OR_NONE),
+    COLUMN(struct weir_log_row, payload, BYTES),
+};
 
 /* Give the row, unless the page is full with what it has; *full says so. */
 static enum weir_status give(struct weir_page *page, const struct weir_log_row *row,
@@ -276,12 +272,14 @@ static enum weir_status read_rows(struct weir_page *page, struct weir_rows *rows
             return status;
         if (looked_at == LOOKED_AT_MAX || page->rows == page->row_max)
             return WEIR_OK;
-        id = weir_rows_integer(rows, 0);
-        pid = weir_rows_integer(rows, 1);
+        id = weir_rows_integer(rows, ID);
+        pid = weir_rows_integer(rows, PID);
         if (weir_page_wants(page, pid)) {
-            struct weir_log_row row = read_row(rows, id, pid);
+            struct weir_log_row row = {.log_position = {0, id}, .id = id, .pid = pid};
 
-            status = give(page, &row, &payload_size, &full, error);
+            status = weir_row_read_from(rows, PID + 1, COLUMNS(ROW), &row, error);
+            if (status == WEIR_OK)
+                status = give(page, &row, &payload_size, &full, error);
         }
         if (status != WEIR_OK || full)
             return status;

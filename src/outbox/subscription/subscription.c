@@ -17,6 +17,7 @@
 #include "base/count.h"
 #include "base/fault_point.h"
 #include "base/noun.h"
+#include "db/query.h"
 #include "db/transact.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
@@ -133,23 +134,22 @@ enum weir_status weir_subscription_check(struct weir_connection *connection,
                                          const char *queue, const char *name,
                                          struct weir_error *error)
 {
-    struct weir_rows rows;
-    bool has_queue = false;
-    bool is_there = false;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_CHECK,
-        VALUES(weir_integer(queue_id), weir_integer(subscription_id)), &rows, error);
+    struct found {
+        bool queue;
+        bool subscription;
+    } found = {false, false};
+    static const struct weir_column FOUND[] = {
+        COLUMN(struct found, queue, FLAG),
+        COLUMN(struct found, subscription, FLAG),
+    };
+    enum weir_status status =
+        weir_query_one(connection, &SQL_CHECK,
+                       VALUES(weir_integer(queue_id), weir_integer(subscription_id)),
+                       INTO(FOUND, &found), error);
 
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK) {
-        has_queue = weir_rows_integer(&rows, 0) > 0;
-        is_there = weir_rows_integer(&rows, 1) > 0;
-    }
-    weir_rows_close(&rows);
-    if (status != WEIR_OK || is_there)
+    if (status != WEIR_OK || found.subscription)
         return status;
-    if (!has_queue)
+    if (!found.queue)
         return weir_error_set(error, WEIR_NOT_FOUND, "there is no queue \"%.80s\"",
                               queue);
     return weir_error_set(error, WEIR_NOT_FOUND,
@@ -182,15 +182,31 @@ struct remove_call {
     bool force;
 };
 
-static enum weir_status refuse_served(const struct remove_call *self,
-                                      struct weir_rows *rows, struct weir_error *error)
-{
-    int64_t others = weir_rows_integer(rows, 0) - 1;
-    int64_t alive_s = weir_rows_integer(rows, 2) / 1000000 + 1;
-    struct weir_str process = weir_rows_text(rows, 1);
+struct served {
+    int64_t processes;
+    struct weir_str name; /* of one of them */
+    int64_t alive_us;
+};
+static const struct weir_column SERVED[] = {
+    COLUMN(struct served, processes, INTEGER),
+    COLUMN(struct served, name, TEXT),
+    COLUMN(struct served, alive_us, INTEGER),
+};
 
-    if (others < 0)
-        return WEIR_OK;
+static enum weir_status refuse_served(void *state, struct weir_rows *rows,
+                                      struct weir_error *error)
+{
+    const struct remove_call *self = state;
+    struct served row;
+    enum weir_status status = weir_row_read(rows, COLUMNS(SERVED), &row, error);
+    int64_t others, alive_s;
+    struct weir_str process;
+
+    if (status != WEIR_OK || row.processes == 0)
+        return status;
+    others = row.processes - 1;
+    alive_s = row.alive_us / 1000000 + 1;
+    process = row.name;
     if (others == 0)
         return weir_error_set(
             error, WEIR_BUSY,
@@ -210,16 +226,10 @@ static enum weir_status check_served(const struct remove_call *self,
                                      struct weir_connection *connection, int64_t id,
                                      struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_SERVED, VALUES(weir_integer(id)), &rows, error);
+    struct remove_call call = *self;
 
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK)
-        status = refuse_served(self, &rows, error);
-    weir_rows_close(&rows);
-    return status;
+    return weir_query_one(connection, &SQL_SERVED, VALUES(weir_integer(id)),
+                          refuse_served, &call, error);
 }
 
 static enum weir_status check_letters(const struct remove_call *self,

@@ -9,6 +9,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/no_memory.h"
+#include "db/query.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
 #include "weir/inspect.h"
@@ -34,51 +35,63 @@ struct entry {
     char texts[]; /* the queue's name and its own, each with a zero */
 };
 
-static struct entry *make_entry(const struct weir_heap *heap, struct weir_rows *rows)
-{
-    struct weir_str queue = weir_rows_text(rows, 0);
-    struct weir_str name = weir_rows_text(rows, 1);
-    struct entry *self =
-        weir_heap_zalloc(heap, sizeof *self + queue.size + name.size + 2);
+struct entry_columns {
+    struct weir_str queue;
+    struct weir_str name;
+    struct weir_subscription_info info;
+};
+static const struct weir_column ENTRY[] = {
+    COLUMN(struct entry_columns, queue, TEXT),
+    COLUMN(struct entry_columns, name, TEXT),
+    COLUMN_ENUM(struct entry_columns, info.serving, INT32_MAX),
+    COLUMN(struct entry_columns, info.paused, BOOLEAN),
+    COLUMN(struct entry_columns, info.queue_paused, BOOLEAN),
+    COLUMN(struct entry_columns, info.created_us, INTEGER),
+    COLUMN(struct entry_columns, info.processes, INTEGER),
+    COLUMN(struct entry_columns, info.dead_letters, INTEGER),
+};
 
-    if (self == NULL)
-        return NULL;
-    memcpy(self->texts, queue.data, queue.size);
-    memcpy(self->texts + queue.size + 1, name.data, name.size);
-    self->info = (struct weir_subscription_info){
-        .queue = self->texts,
-        .name = self->texts + queue.size + 1,
-        .serving = (enum weir_serving)weir_rows_integer(rows, 2),
-        .paused = weir_rows_boolean(rows, 3),
-        .queue_paused = weir_rows_boolean(rows, 4),
-        .created_us = weir_rows_integer(rows, 5),
-        .processes = (uint32_t)weir_rows_integer(rows, 6),
-        .dead_letters = weir_rows_integer(rows, 7),
-    };
-    return self;
+struct collecting {
+    const struct weir_heap *heap;
+    struct weir_list *entries;
+};
+
+static enum weir_status add_entry(void *state, struct weir_rows *rows,
+                                  struct weir_error *error)
+{
+    const struct collecting *self = state;
+    struct entry_columns row = {.queue = {NULL, 0}};
+    struct entry *entry;
+    enum weir_status status = weir_row_read(rows, COLUMNS(ENTRY), &row, error);
+
+    if (status != WEIR_OK)
+        return status;
+    entry =
+        weir_heap_zalloc(self->heap, sizeof *entry + row.queue.size + row.name.size + 2);
+    if (entry == NULL)
+        return weir_no_memory(error, "read subscriptions");
+    memcpy(entry->texts, row.queue.data, row.queue.size);
+    memcpy(entry->texts + row.queue.size + 1, row.name.data, row.name.size);
+    entry->info = row.info;
+    entry->info.queue = entry->texts;
+    entry->info.name = entry->texts + row.queue.size + 1;
+    weir_list_append(self->entries, &entry->link);
+    return WEIR_OK;
 }
 
 static enum weir_status collect(struct weir_outbox *outbox, const char *queue,
                                 struct weir_list *out, struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
-    struct weir_rows rows = {.connection = NULL};
+    struct collecting collecting = {outbox->heap, out};
     enum weir_status status = weir_outbox_connect(outbox, &connection, error);
 
     if (status == WEIR_OK)
-        status = weir_connection_query(connection, &SQL_SUBSCRIPTIONS,
-                                       VALUES(weir_text(weir_str(queue))), &rows, error);
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        struct entry *entry = make_entry(outbox->heap, &rows);
-
-        if (entry != NULL)
-            weir_list_append(out, &entry->link);
-        else
-            status = weir_no_memory(error, "read subscriptions");
-    }
-    weir_rows_close(&rows);
+        status = weir_query_each(connection, &SQL_SUBSCRIPTIONS,
+                                 VALUES(weir_text(weir_str(queue))), add_entry,
+                                 &collecting, error);
     weir_db_release(outbox->db, connection);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return status;
 }
 
 static void add_partition(void *state, const struct weir_partition_info *partition)
