@@ -77,8 +77,11 @@ static const char *spell_number(const struct weir_record_field *self, const void
 {
     bool estimate =
         self->estimate > 0 && *(const bool *)((const char *)row + self->estimate - 1);
+    int64_t number = weir_field_number(self, row);
 
-    return weir_output_count(weir_field_number(self, row), estimate, out);
+    if (number == 0 && self->empty != NULL)
+        return self->empty;
+    return weir_output_count(number, estimate, out);
 }
 
 static const char *spell_text(const struct weir_record_field *self, const char *text)
@@ -207,8 +210,7 @@ static void append_field(const struct weir_record_field *self, struct weir_buf *
         weir_output_add_time(json, self->key, weir_field_number(self, row));
         break;
     case WEIR_FIELD_BYTES:
-        weir_output_add_bytes(json, self->key,
-                              *(const struct weir_str *)weir_field_at(self, row));
+        weir_output_add_bytes(json, self->key, self->bytes(row));
         break;
     case WEIR_FIELD_OBJECT:
     case WEIR_FIELD_PART:
@@ -224,6 +226,17 @@ static void append_field(const struct weir_record_field *self, struct weir_buf *
     }
 }
 
+static bool is_left_out(const struct weir_record_field *field, const void *row)
+{
+    if (field->shown != NULL && !field->shown(row))
+        return true;
+    if (!field->optional)
+        return false;
+    if (field->type == WEIR_FIELD_TEXT)
+        return *(const char *const *)weir_field_at(field, row) == NULL;
+    return weir_field_number(field, row) < 0;
+}
+
 void weir_record_append_members(const struct weir_record *self, struct weir_buf *json,
                                 const void *row, int64_t now_us)
 {
@@ -232,7 +245,7 @@ void weir_record_append_members(const struct weir_record *self, struct weir_buf 
 
         if (field->key == NULL && field->type != WEIR_FIELD_PART)
             continue;
-        if (field->shown != NULL && !field->shown(row))
+        if (is_left_out(field, row))
             continue;
         if (field->known != NULL && !field->known(row))
             weir_output_open(json, field->key, "null");

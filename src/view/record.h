@@ -58,7 +58,7 @@ enum weir_field_type {
     WEIR_FIELD_UUID,         /* uint8_t[16]; written with hyphens */
     WEIR_FIELD_EXECUTION_ID, /* struct weir_execution_id */
     WEIR_FIELD_FLOW_ID,      /* struct weir_flow_id */
-    WEIR_FIELD_BYTES,        /* struct weir_str; JSON: text, or key_base64 */
+    WEIR_FIELD_BYTES,        /* no member: bytes(); JSON: text, or key_base64 */
     WEIR_FIELD_WORD,         /* no member: word() or derive() has the text */
     WEIR_FIELD_OBJECT,       /* a struct in the row, with its record */
     WEIR_FIELD_PART,         /* the same, its fields among those of the row */
@@ -87,10 +87,11 @@ struct weir_record_field {
     size_t cut_to;     /* as in table.h */
     unsigned rank;     /* likewise */
     bool right;        /* to the right, which numbers and durations are anyway */
-    const char *empty; /* cell or line of a text that is empty or NULL */
+    const char *empty; /* cell or line of an empty text, or of the number 0 */
     const char *line;  /* name of the line in full; NULL: none */
     unsigned line_at;  /* place of the line; 0: as in this list */
     size_t estimate;   /* WEIR_FLAG_AT(): a count with '~' before it; 0: exact */
+    bool optional;     /* a number below 0 and a text that is NULL are left out of JSON */
     bool nullable;     /* a text that may be NULL */
     const struct weir_record *record; /* of OBJECT, PART, LIST and LISTED */
 
@@ -102,6 +103,7 @@ struct weir_record_field {
     const char *(*derive)(const void *row, int64_t now_us, char *out); /* likewise */
     const char *(*cell)(const void *row, int64_t now_us, char *out); /* only in tables */
     const char *(*full)(const void *row, int64_t now_us, char *out); /* only in lines */
+    struct weir_str (*bytes)(const void *row);
     enum weir_tone (*tone)(const void *row);
     void (*each)(const void *row, weir_record_emit_fn emit, void *state);
 };
@@ -136,7 +138,6 @@ struct weir_record {
 #define WEIR_FIELD_IS_EXECUTION_ID(m)                                                    \
     _Generic((m), struct weir_execution_id : 1, default : 0)
 #define WEIR_FIELD_IS_FLOW_ID(m) _Generic((m), struct weir_flow_id : 1, default : 0)
-#define WEIR_FIELD_IS_BYTES(m) _Generic((m), struct weir_str : 1, default : 0)
 #define WEIR_FIELD_IS_LISTED(m) _Generic((m), struct weir_record_list : 1, default : 0)
 
 /* Offset of a member, which is refused unless `is` is 1. */

@@ -110,7 +110,7 @@ static void append_required(const struct weir_record *self, struct weir_buf *jso
     for (size_t i = 0; i < self->count; i++) {
         const struct weir_record_field *field = &self->fields[i];
 
-        if (field->shown != NULL || field->type == WEIR_FIELD_BYTES)
+        if (field->shown != NULL || field->optional || field->type == WEIR_FIELD_BYTES)
             continue;
         if (field->type == WEIR_FIELD_PART)
             append_required(field->record, json);

@@ -3,6 +3,9 @@
  */
 #include "view/records.h"
 
+#include "view/budget_records.h"
+#include "view/dead_letter_records.h"
+#include "view/finding_records.h"
 #include "view/queue_records.h"
 #include "view/status_records.h"
 #include "view/subscription_records.h"
@@ -22,6 +25,18 @@ static const struct weir_record *const RECORDS[] = {
     &weir_subscription_removed_record,
     &weir_subscription_moved_record,
     &weir_partition_moved_record,
+    &weir_dead_letter_page_record,
+    &weir_dead_letter_record,
+    &weir_dead_letter_payload_record,
+    &weir_dead_letters_claimed_record,
+    &weir_dead_letters_decided_record,
+    &weir_dead_letter_refused_record,
+    &weir_dead_letters_swept_record,
+    &weir_budget_record,
+    &weir_usage_record,
+    &weir_budget_reply_record,
+    &weir_findings_record,
+    &weir_finding_record,
 };
 
 const struct weir_record *weir_records_at(size_t index)

@@ -35,6 +35,15 @@ const char *weir_output_age(int64_t age_us, char *out)
     return out;
 }
 
+const char *weir_output_ago(int64_t age_us, char *out)
+{
+    char age[WEIR_AGE_SIZE];
+
+    weir_text_format(out, WEIR_AGE_SIZE, "%s ago",
+                     weir_output_age(age_us > 1000 ? age_us : 1000, age));
+    return out;
+}
+
 const char *weir_output_count(int64_t count, bool estimate, char *out)
 {
     weir_text_format(out, WEIR_COUNT_SIZE, "%s%" PRId64, estimate ? "~" : "", count);

@@ -23,6 +23,9 @@ enum {
  * WEIR_AGE_SIZE bytes. */
 const char *weir_output_age(int64_t age_us, char *out);
 
+/* "4.2 s ago", at least "1 ms ago". Returns `out`, of WEIR_AGE_SIZE bytes. */
+const char *weir_output_ago(int64_t age_us, char *out);
+
 /* "1234", or "~1234" for an estimate. Returns `out`, of WEIR_COUNT_SIZE bytes. */
 const char *weir_output_count(int64_t count, bool estimate, char *out);
 

@@ -41,11 +41,6 @@ int weir_budget_fail(const struct weir_execution_session *session,
     return weir_execution_session_fail(session, error);
 }
 
-static bool is_reached(const struct weir_usage_info *usage)
-{
-    return usage->hard > 0 && usage->used >= usage->hard;
-}
-
 void weir_budget_append_facts(struct weir_buf *text, const struct weir_budget_info *info,
                               int64_t now_us)
 {
@@ -57,7 +52,7 @@ void weir_budget_append_facts(struct weir_buf *text, const struct weir_budget_in
     for (size_t i = 0; i < info->usage_count; i++) {
         const struct weir_usage_info *usage = &info->usage[i];
 
-        if (!is_reached(usage))
+        if (!weir_usage_is_reached(usage))
             continue;
         weir_buf_append_format(text, "%s %s is at %" PRId64 " of %" PRId64,
                                reached ? "," : ":", usage->dimension, usage->used,
@@ -73,41 +68,4 @@ void weir_budget_append_facts(struct weir_buf *text, const struct weir_budget_in
     else
         weir_buf_append_text(text, "; is to be reset now");
     weir_buf_append_text(text, "\n");
-}
-
-static void append_usage(struct weir_buf *json, const struct weir_budget_info *info)
-{
-    weir_output_open(json, "usage", "[");
-    for (size_t i = 0; i < info->usage_count; i++) {
-        const struct weir_usage_info *usage = &info->usage[i];
-
-        weir_output_open(json, NULL, "{");
-        weir_output_add_text(json, "dimension", usage->dimension);
-        weir_output_add_number(json, "used", usage->used);
-        weir_output_add_number(json, "hard", usage->hard);
-        weir_output_add_number(json, "soft", usage->soft);
-        weir_output_add_flag(json, "reached", is_reached(usage));
-        weir_buf_append_text(json, "}");
-    }
-    weir_buf_append_text(json, "]");
-}
-
-void weir_budget_append_json(struct weir_buf *json, const char *name,
-                             const struct weir_budget_info *info)
-{
-    weir_output_open(json, name, "{");
-    weir_output_add_text(json, "name", info->name);
-    weir_output_add_text(json, "scope_type", info->scope_type);
-    weir_output_add_text(json, "scope", info->scope);
-    weir_output_add_seconds(json, "period_seconds", info->period_ms * 1000);
-    weir_output_add_time(json, "created_at", info->created_us);
-    weir_output_add_time(json, "next_reset_at", info->next_reset_us);
-    weir_output_add_number(json, "resets", info->resets);
-    weir_output_add_number(json, "waiting", info->waiting);
-    weir_output_add_number(json, "hard_breaches", info->hard_breaches);
-    weir_output_add_number(json, "soft_breaches", info->soft_breaches);
-    weir_output_add_time(json, "breached_at", info->breached_us);
-    weir_output_add_text(json, "breached", info->breached);
-    append_usage(json, info);
-    weir_buf_append_text(json, "}");
 }

@@ -6,7 +6,7 @@
 
 #include "cli/execution/execution_session.h"
 #include "cli/output.h"
-#include "weir/budget.h"
+#include "view/budget_records.h"
 
 /* Tell what a call of the library answered, as weir_execution_session_fail(). */
 int weir_budget_fail(const struct weir_execution_session *session,
@@ -15,9 +15,5 @@ int weir_budget_fail(const struct weir_execution_session *session,
 /* One line for people: "budget        acme: cents 1000 of 1000; reset in 3 h 2 min". */
 void weir_budget_append_facts(struct weir_buf *text, const struct weir_budget_info *info,
                               int64_t now_us);
-
-/* An object, under this name if it is not NULL. */
-void weir_budget_append_json(struct weir_buf *json, const char *name,
-                             const struct weir_budget_info *info);
 
 #endif

@@ -11,10 +11,10 @@
 #include "base/count.h"
 #include "cli/budget/budget.h"
 #include "cli/execution/execution_words.h"
+#include "cli/reply.h"
 #include "weir/heap.h"
 
 enum {
-    JSON_SIZE_MAX = 64 << 10,
     TEXTS_SIZE_MAX = 64 << 10,
     OPTION_HARD = 256,
     OPTION_PERIOD,
@@ -217,23 +217,10 @@ static void fill_limits(struct limit_call *self)
 
 static int tell(const struct limit_call *self, const char *done)
 {
-    const struct weir_session *session = &self->session.session;
-    struct weir_buf json;
-    int code;
+    const struct weir_budget_reply row = {.budget = self->draft.name, .answer = done};
 
-    if (!session->shared.json) {
-        if (!session->shared.quiet)
-            printf("%s %s\n", self->draft.name, done);
-        return WEIR_EXIT_DONE;
-    }
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "budget", self->draft.name);
-    weir_output_add_text(&json, "answer", done);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(session->command, &json);
-    weir_buf_fini(&json);
-    return code;
+    return weir_reply(&self->session.session, &weir_budget_reply_record, &row, "%s %s",
+                      row.budget, done);
 }
 
 static int create(struct limit_call *self)

@@ -8,9 +8,7 @@
 #include "base/count.h"
 #include "cli/budget/budget.h"
 #include "cli/execution/execution_words.h"
-#include "weir/heap.h"
-
-enum { JSON_SIZE_MAX = 64 << 10 };
+#include "cli/reply.h"
 
 static int run_report(const struct weir_command *self, int argc, char **argv);
 static int run_release(const struct weir_command *self, int argc, char **argv);
@@ -121,37 +119,12 @@ static const char *const ANSWERS[] = {
     [WEIR_SPENT_BEFORE] = "before",
 };
 
-/* `answer` NULL: `done` is all there is to say. */
-static int print_json(const struct using *self, const char *done,
-                      const struct weir_budget_answer *answer)
-{
-    struct weir_buf json;
-    int code;
-
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "budget", self->name);
-    weir_output_add_text(&json, "answer", done);
-    if (answer != NULL && answer->dimension[0] != '\0') {
-        weir_output_add_text(&json, "dimension", answer->dimension);
-        weir_output_add_number(&json, "used", answer->used);
-        weir_output_add_number(&json, "limit", answer->limit);
-    }
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(self->session.session.command, &json);
-    weir_buf_fini(&json);
-    return code;
-}
-
 static int tell(const struct using *self, const char *done)
 {
-    const struct weir_command_shared *shared = &self->session.session.shared;
+    const struct weir_budget_reply row = {.budget = self->name, .answer = done};
 
-    if (shared->json)
-        return print_json(self, done, NULL);
-    if (!shared->quiet)
-        printf("%s %s\n", self->name, done);
-    return WEIR_EXIT_DONE;
+    return weir_reply(&self->session.session, &weir_budget_reply_record, &row, "%s %s",
+                      row.budget, done);
 }
 
 static void print_report(const struct using *self)
@@ -172,10 +145,11 @@ static int tell_report(const struct using *self)
 {
     const struct weir_budget_answer *answer = &self->answer;
     const struct weir_session *session = &self->session.session;
+    const struct weir_budget_reply row = {self->name, ANSWERS[answer->spending], *answer};
     int code = WEIR_EXIT_DONE;
 
     if (session->shared.json)
-        code = print_json(self, ANSWERS[answer->spending], answer);
+        code = weir_reply_json(session, &weir_budget_reply_record, &row);
     else if (!session->shared.quiet && answer->spending != WEIR_NOT_SPENT)
         print_report(self);
     if (answer->spending == WEIR_NOT_SPENT)
@@ -189,8 +163,9 @@ static int tell_report(const struct using *self)
 
 /* ---- the commands ------------------------------------------------------------------ */
 
-static int report(struct using *self)
+static int report(void *state)
 {
+    struct using *self = state;
     struct weir_error error = {0};
 
     if (weir_budget_report(self->session.executions, self->name,
@@ -201,8 +176,9 @@ static int report(struct using *self)
     return tell_report(self);
 }
 
-static int release(struct using *self)
+static int release(void *state)
 {
+    struct using *self = state;
     struct weir_error error = {0};
 
     if (weir_budget_release(self->session.executions, self->name, &self->id, &error) !=
@@ -211,8 +187,9 @@ static int release(struct using *self)
     return tell(self, "released");
 }
 
-static int reset(struct using *self)
+static int reset(void *state)
 {
+    struct using *self = state;
     struct weir_error error = {0};
 
     if (weir_budget_reset(self->session.executions, self->name, &error) != WEIR_OK)
@@ -221,15 +198,10 @@ static int reset(struct using *self)
 }
 
 static int call(const struct weir_command *command, struct using *self,
-                int (*use)(struct using *self))
+                int (*use)(void *state))
 {
-    int code = weir_execution_session_open(&self->session, command,
-                                           WEIR_EXECUTION_SESSION_SILENT, NULL);
-
-    if (code == WEIR_EXIT_DONE)
-        code = use(self);
-    weir_execution_session_close(&self->session);
-    return code;
+    return weir_execution_session_run(&self->session, command,
+                                      WEIR_EXECUTION_SESSION_SILENT, use, self);
 }
 
 static int run_report(const struct weir_command *self, int argc, char **argv)

@@ -8,11 +8,9 @@
 
 #include "base/noun.h"
 #include "cli/confirm.h"
-#include "cli/output.h"
 #include "cli/progress.h"
-#include "weir/heap.h"
-
-enum { JSON_SIZE_MAX = 4 << 10 };
+#include "cli/reply.h"
+#include "view/dead_letter_records.h"
 
 static const struct {
     const char *question; /* "Requeue 3 dead letters" */
@@ -88,24 +86,15 @@ static enum weir_status work(const struct weir_dlq_bulk *self, int64_t whole,
 static int tell(const struct weir_dlq_bulk *self, int64_t number)
 {
     const char *done = WORDS[self->kind].done;
-    struct weir_buf json;
-    int code;
+    struct weir_dead_letters_swept row = {.dry_run = self->dry_run};
 
-    if (!self->session->shared.json) {
-        if (self->dry_run)
-            printf("%" PRId64 " %s would be %s\n", number, letters(number), done);
-        else if (!self->session->shared.quiet)
-            printf("%" PRId64 " %s %s\n", number, letters(number), done);
+    weir_dead_letters_counts_set(&row.counts, done, number);
+    if (self->dry_run && !self->session->shared.json) {
+        printf("%" PRId64 " %s would be %s\n", number, letters(number), done);
         return WEIR_EXIT_DONE;
     }
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_number(&json, done, number);
-    weir_output_add_flag(&json, "dry_run", self->dry_run);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(self->session->command, &json);
-    weir_buf_fini(&json);
-    return code;
+    return weir_reply(self->session, &weir_dead_letters_swept_record, &row,
+                      "%" PRId64 " %s %s", number, letters(number), done);
 }
 
 static int tell_failure(const struct weir_dlq_bulk *self, int64_t done,

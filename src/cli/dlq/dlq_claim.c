@@ -4,12 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/text.h"
 #include "cli/dlq/dlq_scope.h"
-#include "cli/dlq/dlq_view.h"
-#include "weir/heap.h"
-
-enum { JSON_SIZE_MAX = 512 << 20, TOKEN_SIZE = 24 };
+#include "cli/reply.h"
+#include "db/clock.h"
+#include "view/dead_letter_records.h"
 
 #define FOR_DEFAULT_NS WEIR_MINUTES(5)
 #define FOR_MAX_NS (30 * 24 * WEIR_HOURS(1))
@@ -20,7 +18,7 @@ struct claim_call {
     struct weir_session session;
     struct weir_dlq_scope scope;
     int64_t timeout_ns;
-    struct weir_dlq_view view;
+    struct weir_dead_letters_claimed claimed;
     int64_t ids[WEIR_DLQ_IDS_MAX];
 };
 
@@ -50,27 +48,8 @@ static void add_letter(void *state, const struct weir_dead_letter *letter)
 {
     struct claim_call *self = state;
 
-    self->ids[self->view.count] = letter->id;
-    weir_dlq_view_add(&self->view, letter);
-}
-
-static int print_json(const struct claim_call *self,
-                      const struct weir_dead_letter_claim *claim)
-{
-    char token[TOKEN_SIZE];
-    struct weir_buf json;
-    int code;
-
-    weir_text_format(token, sizeof token, "%" PRId64, claim->token);
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "token", token); /* more digits than a double has */
-    weir_output_add_seconds(&json, "for_seconds", self->timeout_ns / 1000);
-    weir_dlq_view_append_json(&self->view, &json);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(self->session.command, &json);
-    weir_buf_fini(&json);
-    return code;
+    self->ids[self->claimed.letters.count] = letter->id;
+    weir_record_list_add(&self->claimed.letters, letter);
 }
 
 static int print(const struct claim_call *self,
@@ -79,7 +58,8 @@ static int print(const struct claim_call *self,
     int code;
 
     if (self->session.shared.json)
-        return print_json(self, claim);
+        return weir_reply_json(&self->session, &weir_dead_letters_claimed_record,
+                               &self->claimed);
     if (claim->count == 0) {
         if (!self->session.shared.quiet)
             puts("no dead letters to claim");
@@ -91,7 +71,7 @@ static int print(const struct claim_call *self,
             printf("%" PRId64 "\n", self->ids[i]);
         return WEIR_EXIT_DONE;
     }
-    code = weir_output_table(self->session.command, &self->view.table);
+    code = weir_output_table(self->session.command, &self->claimed.letters.table);
     if (code == WEIR_EXIT_DONE)
         printf("claimed %zu: --token %" PRId64 "\n", claim->count, claim->token);
     return code;
@@ -106,7 +86,25 @@ static int claim_letters(struct claim_call *self)
                                self->timeout_ns, add_letter, self, &claim,
                                &error) != WEIR_OK)
         return weir_dlq_scope_fail(&self->scope, &self->session, &error);
+    self->claimed.token = claim.token;
+    self->claimed.for_ns = self->timeout_ns;
     return print(self, &claim);
+}
+
+/* JSON has the payloads, too. */
+static int claim_and_print(void *state)
+{
+    struct claim_call *self = state;
+    const struct weir_record *record = self->session.shared.json
+                                           ? &weir_dead_letter_payload_record
+                                           : &weir_dead_letter_record;
+    int code;
+
+    weir_record_list_init(&self->claimed.letters, record, weir_reply_form(&self->session),
+                          weir_clock_wall_us());
+    code = claim_letters(self);
+    weir_record_list_fini(&self->claimed.letters);
+    return code;
 }
 
 static int run(const struct weir_command *self, int argc, char **argv)
@@ -119,11 +117,6 @@ static int run(const struct weir_command *self, int argc, char **argv)
     code = weir_command_parse(self, argc, argv, &claim_call, sizeof claim_call);
     if (code >= 0)
         return code;
-    weir_dlq_view_init(&claim_call.view, true);
-    code = weir_session_open(&claim_call.session, self, WEIR_SESSION_OUTBOX, 0);
-    if (code == WEIR_EXIT_DONE)
-        code = claim_letters(&claim_call);
-    weir_session_close(&claim_call.session);
-    weir_dlq_view_fini(&claim_call.view);
-    return code;
+    return weir_session_run(&claim_call.session, self, WEIR_SESSION_OUTBOX,
+                            claim_and_print, &claim_call);
 }

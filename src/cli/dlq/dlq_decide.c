@@ -8,10 +8,8 @@
 
 #include "base/noun.h"
 #include "cli/dlq/dlq_bulk.h"
-#include "cli/output.h"
-#include "weir/heap.h"
-
-enum { JSON_SIZE_MAX = 1 << 20 };
+#include "cli/reply.h"
+#include "view/dead_letter_records.h"
 
 static int run_resolve(const struct weir_command *self, int argc, char **argv);
 static int run_reject(const struct weir_command *self, int argc, char **argv);
@@ -161,42 +159,23 @@ static int check_claimed(const struct weir_command *self,
 
 /* ---- by id ------------------------------------------------------------------------- */
 
-static void add_refused(struct weir_buf *json, const struct decide_call *self)
-{
-    weir_output_open(json, "refused", "[");
-    for (size_t i = 0; i < self->scope.id_count; i++) {
-        if (self->verdicts[i] == WEIR_OK)
-            continue;
-        weir_output_open(json, NULL, "{");
-        weir_output_add_number(json, "id", self->scope.ids[i]);
-        weir_output_add_text(json, "why", weir_status_text(self->verdicts[i]));
-        weir_buf_append_text(json, "}");
-    }
-    weir_buf_append_text(json, "]");
-}
-
 static int tell(const struct decide_call *self, const char *done)
 {
-    struct weir_buf json;
-    size_t count = 0;
-    int code;
+    struct weir_dead_letters_decided row = {
+        .ids = self->scope.ids,
+        .verdicts = self->verdicts,
+        .count = self->scope.id_count,
+    };
+    int64_t count = 0;
 
     for (size_t i = 0; i < self->scope.id_count; i++)
         count += self->verdicts[i] == WEIR_OK;
-    if (!self->session.shared.json) {
-        if (!self->session.shared.quiet && count > 0)
-            printf("%zu %s %s\n", count, WEIR_NOUN(count, "dead letter", "dead letters"),
-                   done);
+    if (count == 0 && !self->session.shared.json)
         return WEIR_EXIT_DONE;
-    }
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_number(&json, done, (int64_t)count);
-    add_refused(&json, self);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(self->session.command, &json);
-    weir_buf_fini(&json);
-    return code;
+    weir_dead_letters_counts_set(&row.counts, done, count);
+    return weir_reply(&self->session, &weir_dead_letters_decided_record, &row,
+                      "%" PRId64 " %s %s", count,
+                      WEIR_NOUN(count, "dead letter", "dead letters"), done);
 }
 
 /* What was refused is reported in one line; what was done stays done. */

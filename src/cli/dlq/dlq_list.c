@@ -7,7 +7,9 @@
 
 #include "base/text.h"
 #include "cli/dlq/dlq_scope.h"
-#include "cli/dlq/dlq_view.h"
+#include "cli/reply.h"
+#include "db/clock.h"
+#include "view/dead_letter_records.h"
 #include "weir/heap.h"
 
 enum {
@@ -23,7 +25,7 @@ struct list_call {
     struct weir_dlq_scope scope;
     enum weir_dead_letter_status status;
     struct weir_dead_letter_mark mark;
-    struct weir_dlq_view view;
+    struct weir_dead_letter_page page;
 };
 
 struct show_call {
@@ -102,38 +104,27 @@ static void print_id(void *state, const struct weir_dead_letter *letter)
     printf("%" PRId64 "\n", letter->id);
 }
 
-static int print_json(const struct list_call *self, const char *mark)
+static void add_letter(void *state, const struct weir_dead_letter *letter)
 {
-    struct weir_buf json;
-    int code;
-
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_dlq_view_append_json(&self->view, &json);
-    if (self->mark.more)
-        weir_output_add_text(&json, "after", mark);
-    else
-        weir_output_open(&json, "after", "null");
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(self->session.command, &json);
-    weir_buf_fini(&json);
-    return code;
+    weir_record_list_add(state, letter);
 }
 
-static int print_page(const struct list_call *self)
+static int print_page(struct list_call *self)
 {
     char mark[MARK_SIZE];
     int code;
 
     weir_text_format(mark, sizeof mark, "%" PRId64 ":%" PRId64, self->mark.failed_us,
                      self->mark.id);
+    self->page.after = self->mark.more ? mark : NULL;
     if (self->session.shared.json)
-        return print_json(self, mark);
-    if (self->view.count == 0) {
+        return weir_reply_json(&self->session, &weir_dead_letter_page_record,
+                               &self->page);
+    if (self->page.letters.count == 0) {
         puts("no dead letters");
         return WEIR_EXIT_DONE;
     }
-    code = weir_output_table(self->session.command, &self->view.table);
+    code = weir_output_table(self->session.command, &self->page.letters.table);
     if (code == WEIR_EXIT_DONE && self->mark.more)
         printf("there are more: --after %s\n", mark);
     return code;
@@ -146,12 +137,12 @@ static enum weir_status read_page(struct list_call *self, weir_dead_letter_fn vi
     struct weir_dead_letter_scope *scope = &self->scope.scope;
     enum weir_status status =
         weir_dead_letter_list(self->session.outbox, NULL, scope, self->status,
-                              &self->mark, visit, &self->view, error);
+                              &self->mark, visit, &self->page.letters, error);
 
     if (status == WEIR_DENIED) {
         scope->sealed = true;
         status = weir_dead_letter_list(self->session.outbox, NULL, scope, self->status,
-                                       &self->mark, visit, &self->view, error);
+                                       &self->mark, visit, &self->page.letters, error);
     }
     return status;
 }
@@ -161,9 +152,21 @@ static int list(struct list_call *self)
     bool ids = self->session.shared.quiet && !self->session.shared.json;
     struct weir_error error = {0};
 
-    if (read_page(self, ids ? print_id : weir_dlq_view_add, &error) != WEIR_OK)
+    if (read_page(self, ids ? print_id : add_letter, &error) != WEIR_OK)
         return weir_dlq_scope_fail(&self->scope, &self->session, &error);
     return ids ? WEIR_EXIT_DONE : print_page(self);
+}
+
+static int list_and_print(void *state)
+{
+    struct list_call *self = state;
+    int code;
+
+    weir_record_list_init(&self->page.letters, &weir_dead_letter_record,
+                          weir_reply_form(&self->session), weir_clock_wall_us());
+    code = list(self);
+    weir_record_list_fini(&self->page.letters);
+    return code;
 }
 
 static int run_list(const struct weir_command *self, int argc, char **argv)
@@ -175,13 +178,8 @@ static int run_list(const struct weir_command *self, int argc, char **argv)
     code = weir_command_parse(self, argc, argv, &list_call, sizeof list_call);
     if (code >= 0)
         return code;
-    weir_dlq_view_init(&list_call.view, false);
-    code = weir_session_open(&list_call.session, self, WEIR_SESSION_OUTBOX, 0);
-    if (code == WEIR_EXIT_DONE)
-        code = list(&list_call);
-    weir_session_close(&list_call.session);
-    weir_dlq_view_fini(&list_call.view);
-    return code;
+    return weir_session_run(&list_call.session, self, WEIR_SESSION_OUTBOX, list_and_print,
+                            &list_call);
 }
 
 /* ---- show -------------------------------------------------------------------------- */
@@ -195,12 +193,15 @@ static void show_letter(void *state, const struct weir_dead_letter *letter)
 {
     struct letter *self = state;
 
-    if (self->shared.json)
-        weir_dlq_append_json(&self->text, letter, true);
-    else if (self->shared.quiet)
+    if (self->shared.json) {
+        weir_record_append_json(&weir_dead_letter_payload_record, &self->text, NULL,
+                                letter, 0);
+    } else if (self->shared.quiet) {
         weir_buf_append(&self->text, letter->payload, letter->payload_size);
-    else
-        weir_dlq_append_text(&self->text, letter);
+    } else {
+        weir_record_append_lines(&weir_dead_letter_record, &self->text, letter, 0);
+        weir_dead_letter_append_payload(&self->text, letter);
+    }
 }
 
 static int show(const struct weir_session *session, int64_t id)

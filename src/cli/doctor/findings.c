@@ -6,35 +6,24 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/count.h"
 #include "base/noun.h"
 #include "base/text.h"
+#include "cli/output.h"
 #include "weir/heap.h"
 
 enum { JSON_SIZE_MAX = 4 << 20, TEXT_SIZE = 400 };
 
-static const struct weir_table_column COLUMNS[] = {
-    {.title = "check"},
-    {.title = "verdict"},
-    {.title = "found", .cut_to = 30},
-    {.title = "what to do", .cut_to = 30, .rank = 1},
-};
-
-static const char *const NAMES[] = {"ok", "note", "warning", "broken"};
-static const enum weir_tone TONES[] = {WEIR_TONE_GOOD, WEIR_TONE_PLAIN, WEIR_TONE_CAREFUL,
-                                       WEIR_TONE_BAD};
-
 void weir_findings_init(struct weir_findings *self)
 {
     *self = (struct weir_findings){.counts = {0}};
-    weir_table_init(&self->table, weir_heap_system(), COLUMNS, COUNT_OF(COLUMNS));
-    weir_buf_init(&self->json, weir_heap_system(), JSON_SIZE_MAX);
+    weir_record_list_init(&self->list, &weir_finding_record,
+                          weir_command_shared().json ? WEIR_FORM_JSON : WEIR_FORM_TABLE,
+                          0);
 }
 
 void weir_findings_fini(struct weir_findings *self)
 {
-    weir_table_fini(&self->table);
-    weir_buf_fini(&self->json);
+    weir_record_list_fini(&self->list);
 }
 
 void weir_findings_add(struct weir_findings *self, enum weir_verdict verdict,
@@ -48,16 +37,8 @@ void weir_findings_add(struct weir_findings *self, enum weir_verdict verdict,
     va_end(arguments);
 
     self->counts[verdict]++;
-    weir_table_add(&self->table, WEIR_TONE_PLAIN, "%s", check);
-    weir_table_add(&self->table, TONES[verdict], "%s", NAMES[verdict]);
-    weir_table_add(&self->table, WEIR_TONE_PLAIN, "%s", found);
-    weir_table_add(&self->table, WEIR_TONE_PLAIN, "%s", remedy);
-    weir_output_open(&self->json, NULL, "{");
-    weir_output_add_text(&self->json, "check", check);
-    weir_output_add_text(&self->json, "verdict", NAMES[verdict]);
-    weir_output_add_text(&self->json, "found", found);
-    weir_output_add_text(&self->json, "remedy", remedy);
-    weir_buf_append_text(&self->json, "}");
+    weir_record_list_add(&self->list,
+                         &(struct weir_doctor_finding){check, verdict, found, remedy});
 }
 
 static int print_json(const struct weir_findings *self,
@@ -67,13 +48,7 @@ static int print_json(const struct weir_findings *self,
     int code;
 
     weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_number(&json, "warnings",
-                           (int64_t)self->counts[WEIR_VERDICT_WARNING]);
-    weir_output_add_number(&json, "broken", (int64_t)self->counts[WEIR_VERDICT_BROKEN]);
-    weir_output_open(&json, "findings", "[");
-    weir_buf_append(&json, weir_buf_text(&self->json), self->json.size);
-    weir_buf_append_text(&json, "]}");
+    weir_record_append_json(&weir_findings_record, &json, NULL, self, 0);
     code = weir_output_text(command, &json);
     weir_buf_fini(&json);
     return code;
@@ -84,7 +59,7 @@ static int print_table(const struct weir_findings *self,
 {
     size_t warnings = self->counts[WEIR_VERDICT_WARNING];
     size_t broken = self->counts[WEIR_VERDICT_BROKEN];
-    int code = weir_output_table(command, &self->table);
+    int code = weir_output_table(command, &self->list.table);
 
     if (weir_command_shared().quiet)
         return code;

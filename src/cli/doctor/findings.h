@@ -10,22 +10,8 @@
 #ifndef WEIR_CLI_DOCTOR_FINDINGS_H
 #define WEIR_CLI_DOCTOR_FINDINGS_H
 
-#include "cli/output.h"
-
-/* From harmless to harmful. A note needs no action. */
-enum weir_verdict {
-    WEIR_VERDICT_OK,
-    WEIR_VERDICT_NOTE,
-    WEIR_VERDICT_WARNING,
-    WEIR_VERDICT_BROKEN,
-    WEIR_VERDICT_COUNT
-};
-
-struct weir_findings {
-    struct weir_table table;
-    struct weir_buf json;
-    size_t counts[WEIR_VERDICT_COUNT];
-};
+#include "cli/command.h"
+#include "view/finding_records.h"
 
 void weir_findings_init(struct weir_findings *self);
 void weir_findings_fini(struct weir_findings *self);

@@ -111,7 +111,7 @@ static void show_budget(void *state, const struct weir_budget_info *info)
     struct show_call *self = state;
 
     if (self->session->session.shared.json)
-        weir_budget_append_json(&self->text, NULL, info);
+        weir_record_append_json(&weir_budget_record, &self->text, NULL, info, 0);
     else
         weir_budget_append_facts(&self->text, info, self->session->now_us);
 }

@@ -99,6 +99,19 @@ void weir_execution_session_close(struct weir_execution_session *self)
     weir_session_close(&self->session);
 }
 
+int weir_execution_session_run(struct weir_execution_session *self,
+                               const struct weir_command *command,
+                               enum weir_execution_session_use use,
+                               int (*body)(void *state), void *state)
+{
+    int code = weir_execution_session_open(self, command, use, NULL);
+
+    if (code == WEIR_EXIT_DONE)
+        code = body(state);
+    weir_execution_session_close(self);
+    return code;
+}
+
 int weir_execution_session_fail(const struct weir_execution_session *self,
                                 const struct weir_error *error)
 {

@@ -42,6 +42,13 @@ weir_execution_session_open(struct weir_execution_session *self,
                             const struct weir_execution_session_wishes *wishes);
 void weir_execution_session_close(struct weir_execution_session *self);
 
+/* Open without wishes, call `body` if that went well, and close; as
+ * weir_session_run(). */
+WEIR_CHECKED int weir_execution_session_run(struct weir_execution_session *self,
+                                            const struct weir_command *command,
+                                            enum weir_execution_session_use use,
+                                            int (*body)(void *state), void *state);
+
 /* The database's clock, which times in rows are of. */
 WEIR_CHECKED enum weir_status
 weir_execution_session_read_clock(const struct weir_execution_session *self,

@@ -21,7 +21,8 @@ struct crate_row {
     int64_t kept_ms;
     int64_t sent_us;
     double per_s;
-    struct weir_str content;
+    const char *content;
+    int64_t insured; /* -1: not */
     bool is_open;
     struct weir_record_pair stamps[2];
     size_t stamp_count;
@@ -64,6 +65,13 @@ static int64_t doubled(const void *row)
     const struct crate_row *crate = row;
 
     return (int64_t)crate->grams * 2;
+}
+
+static struct weir_str content_of(const void *row)
+{
+    const struct crate_row *crate = row;
+
+    return weir_str(crate->content);
 }
 
 static void each_stamp(const void *row, weir_record_emit_fn emit, void *state)
@@ -109,7 +117,8 @@ static const struct weir_record_field FIELDS[] = {
     CRATE("per_second", per_s, RATE, "Rate."),
     WEIR_FIELD_OF("size", WORD, "Large or small.", .title = "size", .word = size_word),
     WEIR_FIELD_OF("doubled", I64, "Twice the weight.", .compute = doubled),
-    CRATE("content", content, BYTES, "Content.", .known = is_open),
+    WEIR_FIELD_OF("content", BYTES, "Content.", .bytes = content_of, .known = is_open),
+    CRATE("insured", insured, I64, "Worth.", .optional = true),
     WEIR_FIELD_OF("stamps", LIST, "Stamps.", .record = &STAMP, .each = each_stamp),
     WEIR_FIELD_OF("values", MAP, "Values of stamps.", .each = each_stamp,
                   .line = "stamps"),
@@ -130,13 +139,14 @@ static const struct crate_row ROW = {
     .kept_ms = 1500,
     .sent_us = 1000000,
     .per_s = 0.04,
-    .content = {"hi", 2},
+    .content = "hi",
+    .insured = 7,
     .is_open = true,
     .stamps = {{"one", "1"}, {"two", "2"}},
     .stamp_count = 2,
     .place = {3, -4},
 };
-static const struct crate_row EMPTY = {.content = {"", 0}};
+static const struct crate_row EMPTY = {.insured = -1};
 
 enum { NOW_US = 61000000 };
 
@@ -157,7 +167,7 @@ WEIR_TEST(record, json_has_every_field_in_order_with_its_unit)
                "{\"name\":\"a \\\"b\\\"\",\"code\":\"x1\",\"urgent\":true,\"grams\":1200,"
                "\"age_seconds\":4.200000,\"kept_seconds\":1.500000,"
                "\"sent_at\":\"1970-01-01T00:00:01.000000Z\",\"per_second\":0.040,"
-               "\"size\":\"large\",\"doubled\":2400,\"content\":\"hi\","
+               "\"size\":\"large\",\"doubled\":2400,\"content\":\"hi\",\"insured\":7,"
                "\"stamps\":[{\"name\":\"one\"},{\"name\":\"two\"}],"
                "\"values\":{\"one\":\"1\",\"two\":\"2\"},\"names\":[\"one\",\"two\"],"
                "\"place\":{\"x\":3,\"y\":-4},\"x\":3,\"y\":-4}");
