@@ -4,7 +4,6 @@
 #include "view/dead_letter_records.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/codec/base64.h"
 #include "base/noun.h"
@@ -249,8 +248,5 @@ void weir_dead_letters_counts_set(struct weir_dead_letters_counts *self, const c
                                   int64_t count)
 {
     *self = (struct weir_dead_letters_counts){-1, -1, -1, -1, -1};
-    for (size_t i = 0; i < COUNT_OF(COUNTS_FIELDS); i++) {
-        if (strcmp(COUNTS_FIELDS[i].key, done) == 0)
-            *(int64_t *)((char *)self + COUNTS_FIELDS[i].offset) = count;
-    }
+    weir_record_set(&COUNTS_RECORD, self, done, count);
 }

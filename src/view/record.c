@@ -6,7 +6,7 @@
  */
 #include "view/record.h"
 
-#include <inttypes.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "execution/id.h"
@@ -162,6 +162,15 @@ static void append_text(const struct weir_record_field *self, struct weir_buf *j
         weir_output_open(json, self->key, "null");
 }
 
+static void append_composed(const struct weir_record_field *self, struct weir_buf *json,
+                            const struct weir_buf *composed)
+{
+    weir_output_open(json, self->key, "");
+    if (composed->size == 0)
+        weir_buf_append_text(json, "null");
+    weir_buf_append(json, weir_buf_text(composed), composed->size);
+}
+
 /* What is made of several values. */
 static void append_nested(const struct weir_record_field *self, struct weir_buf *json,
                           const void *row, int64_t now_us)
@@ -177,6 +186,10 @@ static void append_nested(const struct weir_record_field *self, struct weir_buf 
         break;
     case WEIR_FIELD_LISTED:
         weir_record_list_append_json(at, json, self->key);
+        break;
+    case WEIR_FIELD_COMPOSED:
+    case WEIR_FIELD_COMPOSED_PART:
+        append_composed(self, json, at);
         break;
     default:
         append_list(self, json, row, now_us);
@@ -218,6 +231,8 @@ static void append_field(const struct weir_record_field *self, struct weir_buf *
     case WEIR_FIELD_MAP:
     case WEIR_FIELD_WORDS:
     case WEIR_FIELD_LISTED:
+    case WEIR_FIELD_COMPOSED:
+    case WEIR_FIELD_COMPOSED_PART:
         append_nested(self, json, row, now_us);
         break;
     default:
@@ -243,7 +258,8 @@ void weir_record_append_members(const struct weir_record *self, struct weir_buf 
     for (size_t i = 0; i < self->count; i++) {
         const struct weir_record_field *field = &self->fields[i];
 
-        if (field->key == NULL && field->type != WEIR_FIELD_PART)
+        if (field->key == NULL && field->type != WEIR_FIELD_PART &&
+            field->type != WEIR_FIELD_COMPOSED_PART)
             continue;
         if (is_left_out(field, row))
             continue;
@@ -260,4 +276,15 @@ void weir_record_append_json(const struct weir_record *self, struct weir_buf *js
     weir_output_open(json, name, "{");
     weir_record_append_members(self, json, row, now_us);
     weir_buf_append_text(json, "}");
+}
+
+void weir_record_set(const struct weir_record *self, void *row, const char *key,
+                     int64_t number)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        const struct weir_record_field *field = &self->fields[i];
+
+        if (field->type == WEIR_FIELD_I64 && strcmp(field->key, key) == 0)
+            *(int64_t *)((char *)row + field->offset) = number;
+    }
 }

@@ -65,7 +65,9 @@ enum weir_field_type {
     WEIR_FIELD_LIST,         /* each() visits rows of `record` */
     WEIR_FIELD_MAP,          /* each() visits struct weir_record_pair */
     WEIR_FIELD_WORDS,        /* each() visits texts */
-    WEIR_FIELD_LISTED, /* struct weir_record_list: a list that is composed already */
+    WEIR_FIELD_LISTED,   /* struct weir_record_list: a list that is composed already */
+    WEIR_FIELD_COMPOSED, /* struct weir_buf: an object of `record`; empty: null */
+    WEIR_FIELD_COMPOSED_PART, /* the same, its members among those of the row */
     WEIR_FIELD_TYPE_COUNT
 };
 
@@ -138,6 +140,8 @@ struct weir_record {
 #define WEIR_FIELD_IS_EXECUTION_ID(m)                                                    \
     _Generic((m), struct weir_execution_id : 1, default : 0)
 #define WEIR_FIELD_IS_FLOW_ID(m) _Generic((m), struct weir_flow_id : 1, default : 0)
+#define WEIR_FIELD_IS_COMPOSED(m) _Generic((m), struct weir_buf : 1, default : 0)
+#define WEIR_FIELD_IS_COMPOSED_PART(m) WEIR_FIELD_IS_COMPOSED(m)
 #define WEIR_FIELD_IS_LISTED(m) _Generic((m), struct weir_record_list : 1, default : 0)
 
 /* Offset of a member, which is refused unless `is` is 1. */
@@ -212,6 +216,10 @@ void weir_record_append_schema(const struct weir_record *self, struct weir_buf *
 
 /* Append the table of the reference page, in Markdown. */
 void weir_record_append_reference(const struct weir_record *self, struct weir_buf *text);
+
+/* Set the number under `key`, a field of type I64. */
+void weir_record_set(const struct weir_record *self, void *row, const char *key,
+                     int64_t number);
 
 /* ---- values ------------------------------------------------------------------------ */
 

@@ -35,6 +35,8 @@ static const struct {
     [WEIR_FIELD_MAP] = {"object", NULL, "object of texts"},
     [WEIR_FIELD_WORDS] = {"array", NULL, "list of texts"},
     [WEIR_FIELD_LISTED] = {"array", NULL, "list"},
+    [WEIR_FIELD_COMPOSED] = {"object", NULL, "object"},
+    [WEIR_FIELD_COMPOSED_PART] = {"object", NULL, ""},
 };
 
 static bool is_nullable(const struct weir_record_field *field)
@@ -45,6 +47,16 @@ static bool is_nullable(const struct weir_record_field *field)
 static bool is_list(const struct weir_record_field *field)
 {
     return field->type == WEIR_FIELD_LIST || field->type == WEIR_FIELD_LISTED;
+}
+
+static bool is_part(const struct weir_record_field *field)
+{
+    return field->type == WEIR_FIELD_PART || field->type == WEIR_FIELD_COMPOSED_PART;
+}
+
+static bool is_object(const struct weir_record_field *field)
+{
+    return field->type == WEIR_FIELD_OBJECT || field->type == WEIR_FIELD_COMPOSED;
 }
 
 /* ---- schema ------------------------------------------------------------------------ */
@@ -72,7 +84,7 @@ static void append_inside(const struct weir_record_field *field, struct weir_buf
     if (is_list(field)) {
         weir_output_open(json, "items", "");
         weir_record_append_schema(field->record, json);
-    } else if (field->type == WEIR_FIELD_OBJECT) {
+    } else if (is_object(field)) {
         weir_output_open(json, "properties", "{");
         append_properties(field->record, json);
         weir_buf_append_text(json, "}");
@@ -97,7 +109,7 @@ static void append_properties(const struct weir_record *self, struct weir_buf *j
     for (size_t i = 0; i < self->count; i++) {
         const struct weir_record_field *field = &self->fields[i];
 
-        if (field->type == WEIR_FIELD_PART)
+        if (is_part(field))
             append_properties(field->record, json);
         else if (field->key != NULL)
             append_property(field, json);
@@ -112,7 +124,7 @@ static void append_required(const struct weir_record *self, struct weir_buf *jso
 
         if (field->shown != NULL || field->optional || field->type == WEIR_FIELD_BYTES)
             continue;
-        if (field->type == WEIR_FIELD_PART)
+        if (is_part(field))
             append_required(field->record, json);
         else if (field->key != NULL)
             weir_output_add_text(json, NULL, field->key);
@@ -140,7 +152,7 @@ static void append_rows(const struct weir_record *self, struct weir_buf *text)
     for (size_t i = 0; i < self->count; i++) {
         const struct weir_record_field *field = &self->fields[i];
 
-        if (field->type == WEIR_FIELD_PART) {
+        if (is_part(field)) {
             append_rows(field->record, text);
             continue;
         }
@@ -149,7 +161,7 @@ static void append_rows(const struct weir_record *self, struct weir_buf *text)
         weir_buf_append_format(text, "| `%s` | %s", field->key, FORMS[field->type].word);
         if (is_list(field))
             weir_buf_append_format(text, " of %s", field->record->name);
-        else if (field->type == WEIR_FIELD_OBJECT)
+        else if (is_object(field))
             weir_buf_append_format(text, " %s", field->record->name);
         weir_buf_append_format(text, "%s | %s |\n", is_nullable(field) ? " or null" : "",
                                field->about);

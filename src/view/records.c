@@ -5,10 +5,12 @@
 
 #include "view/budget_records.h"
 #include "view/dead_letter_records.h"
+#include "view/execution_records.h"
 #include "view/finding_records.h"
 #include "view/queue_records.h"
 #include "view/status_records.h"
 #include "view/subscription_records.h"
+#include "view/wait_records.h"
 
 static const struct weir_record *const RECORDS[] = {
     &weir_status_record,
@@ -32,6 +34,28 @@ static const struct weir_record *const RECORDS[] = {
     &weir_dead_letters_decided_record,
     &weir_dead_letter_refused_record,
     &weir_dead_letters_swept_record,
+    &weir_submission_record,
+    &weir_lines_submitted_record,
+    &weir_execution_page_record,
+    &weir_execution_record,
+    &weir_execution_detail_record,
+    &weir_attempt_record,
+    &weir_suspension_record,
+    &weir_condition_record,
+    &weir_execution_result_record,
+    &weir_claimed_record,
+    &weir_claim_settled_record,
+    &weir_executions_operated_record,
+    &weir_execution_refused_record,
+    &weir_suspended_record,
+    &weir_waitpoint_made_record,
+    &weir_waitpoint_record,
+    &weir_signal_record,
+    &weir_signalled_record,
+    &weir_key_rotated_record,
+    &weir_worked_record,
+    &weir_supervised_record,
+    &weir_reconciler_record,
     &weir_budget_record,
     &weir_usage_record,
     &weir_budget_reply_record,

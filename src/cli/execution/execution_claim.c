@@ -18,10 +18,10 @@
 #include "cli/execution/execution_claimant.h"
 #include "cli/execution/execution_session.h"
 #include "cli/execution/execution_words.h"
-#include "cli/output.h"
-#include "weir/heap.h"
+#include "cli/reply.h"
+#include "view/execution_records.h"
 
-enum { OPTION_INPUT_TO = 400, OPTION_WAIT, JSON_SIZE_MAX = 1 << 30 };
+enum { OPTION_INPUT_TO = 400, OPTION_WAIT };
 
 #define WAIT_MS_MAX (WEIR_HOURS(1) / WEIR_MILLISECONDS(1))
 
@@ -148,85 +148,19 @@ static int write_input(const struct claim_call *self)
 
 /* ---- telling ----------------------------------------------------------------------- */
 
-static const struct weir_table_column COLUMNS[] = {
-    {.title = "token"},
-    {.title = "lane", .cut_to = 10, .rank = 2},
-    {.title = "kind", .cut_to = 10},
-    {.title = "attempt", .align = WEIR_TABLE_RIGHT},
-    {.title = "type", .rank = 3},
-    {.title = "lease", .align = WEIR_TABLE_RIGHT, .rank = 1},
-    {.title = "input", .align = WEIR_TABLE_RIGHT, .rank = 4},
-};
-
-static int print_table(const struct claim_call *self)
+static int print_claims(const struct claim_call *self)
 {
-    struct weir_table table;
+    const struct weir_session *session = &self->session.session;
+    struct weir_record_list rows;
     int code;
 
-    weir_table_init(&table, weir_heap_system(), COLUMNS, COUNT_OF(COLUMNS));
-    for (size_t i = 0; i < self->claimed_count; i++) {
-        const struct weir_claimed *claimed = &self->claimed[i];
-        char token[WEIR_EXECUTION_TOKEN_SIZE];
-        char lease[WEIR_AGE_SIZE];
-
-        weir_table_add(&table, WEIR_TONE_PLAIN, "%s",
-                       weir_execution_token_format(&claimed->claim, token));
-        weir_table_add(&table, WEIR_TONE_PLAIN, "%s", claimed->lane);
-        weir_table_add(&table, WEIR_TONE_PLAIN, "%s", claimed->kind);
-        weir_table_add(&table, WEIR_TONE_PLAIN, "%" PRId32, claimed->attempt);
-        weir_table_add(&table, WEIR_TONE_PLAIN, "%s",
-                       weir_attempt_type_name(claimed->type));
-        weir_table_add(
-            &table, WEIR_TONE_PLAIN, "%s",
-            weir_output_age(self->claimant.options.lease_ms * INT64_C(1000), lease));
-        weir_table_add(&table, WEIR_TONE_PLAIN, "%zu %s", claimed->input_size,
-                       WEIR_NOUN(claimed->input_size, "byte", "bytes"));
-    }
-    code = weir_output_table(self->session.session.command, &table);
-    weir_table_fini(&table);
-    return code;
-}
-
-static void append_claim(struct weir_buf *json, const struct weir_claimed *claimed)
-{
-    char token[WEIR_EXECUTION_TOKEN_SIZE];
-    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
-
-    weir_output_open(json, NULL, "{");
-    weir_output_add_text(json, "token",
-                         weir_execution_token_format(&claimed->claim, token));
-    weir_output_add_text(json, "id", weir_execution_id_format(&claimed->claim.id, id));
-    weir_output_add_text(json, "namespace", claimed->name_space);
-    weir_output_add_text(json, "lane", claimed->lane);
-    weir_output_add_text(json, "kind", claimed->kind);
-    weir_output_add_text(json, "name", claimed->name);
-    weir_output_add_number(json, "attempt", claimed->attempt);
-    weir_output_add_text(json, "type", weir_attempt_type_name(claimed->type));
-    weir_output_add_number(json, "epoch", claimed->claim.epoch);
-    weir_output_add_time(json, "lease_until", claimed->lease_us);
-    weir_output_add_time(json, "deadline_at", claimed->deadline_us);
-    weir_output_open(json, "tags", "{");
-    for (size_t i = 0; i < claimed->tag_count; i++)
-        weir_output_add_text(json, claimed->tags[i].key, claimed->tags[i].value);
-    weir_buf_append_text(json, "}");
-    weir_output_add_bytes(json, "input",
-                          (struct weir_str){claimed->input, claimed->input_size});
-    weir_buf_append_text(json, "}");
-}
-
-static int print_json(const struct claim_call *self)
-{
-    struct weir_buf json;
-    int code;
-
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_open(&json, "claims", "[");
+    weir_record_list_init(&rows, &weir_claimed_record, weir_reply_form(session), 0);
     for (size_t i = 0; i < self->claimed_count; i++)
-        append_claim(&json, &self->claimed[i]);
-    weir_buf_append_text(&json, "]}");
-    code = weir_output_text(self->session.session.command, &json);
-    weir_buf_fini(&json);
+        weir_record_list_add(&rows,
+                             &(struct weir_claimed_row){self->claimed[i],
+                                                        self->claimant.options.lease_ms});
+    code = weir_reply_list(session, "claims", &rows);
+    weir_record_list_fini(&rows);
     return code;
 }
 
@@ -235,9 +169,9 @@ static int tell(const struct claim_call *self)
     char token[WEIR_EXECUTION_TOKEN_SIZE];
 
     if (self->session.session.shared.json)
-        return print_json(self);
+        return print_claims(self);
     if (!self->session.session.shared.quiet && self->claimed_count > 0)
-        return print_table(self);
+        return print_claims(self);
     if (!self->session.session.shared.quiet)
         puts("nothing to claim");
     for (size_t i = 0; i < self->claimed_count; i++)

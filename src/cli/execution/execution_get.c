@@ -7,9 +7,11 @@
 #include "base/count.h"
 #include "cli/budget/budget.h"
 #include "cli/execution/execution_session.h"
-#include "cli/execution/execution_view.h"
 #include "cli/execution/execution_words.h"
 #include "cli/execution/wait.h"
+#include "cli/reply.h"
+#include "view/execution_records.h"
+#include "view/wait_records.h"
 #include "weir/heap.h"
 
 enum { JSON_SIZE_MAX = 64 << 20 };
@@ -62,181 +64,145 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 
 /* ---- get --------------------------------------------------------------------------- */
 
-static const struct weir_table_column COLUMNS[] = {
-    {.title = "attempt", .align = WEIR_TABLE_RIGHT},
-    {.title = "type"},
-    {.title = "outcome"},
-    {.title = "worker", .cut_to = 8, .rank = 3},
-    {.title = "instance", .cut_to = 12, .rank = 1},
-    {.title = "epoch", .align = WEIR_TABLE_RIGHT, .rank = 4},
-    {.title = "began", .align = WEIR_TABLE_RIGHT, .rank = 2},
-    {.title = "took", .align = WEIR_TABLE_RIGHT},
-    {.title = "failure", .cut_to = 16},
-};
-
 struct show_call {
     const struct weir_execution_session *session;
     enum weir_public_state state;
-    struct weir_buf text;  /* lines for people, or JSON */
+    struct weir_execution_detail detail;
+    struct weir_buf text;  /* lines for people */
     struct weir_buf facts; /* those that come behind what it waits for */
-    struct weir_table attempts;
-    size_t attempt_count;
 };
+
+static bool is_json(const struct show_call *self)
+{
+    return self->session->session.shared.json;
+}
 
 static void show_execution(void *state, const struct weir_execution_info *info)
 {
     struct show_call *self = state;
+    const struct weir_execution_row row = {*info, NULL};
+    int64_t now_us = self->session->now_us;
 
     self->state = info->state;
-    if (self->session->session.shared.json) {
-        weir_flow_append_members(&self->text, info, self->session->now_us);
+    if (is_json(self)) {
+        weir_record_append_members(&weir_execution_record, &self->detail.execution, &row,
+                                   now_us);
         return;
     }
-    weir_execution_append_state(&self->text, info, self->session->now_us);
-    weir_execution_append_facts(&self->facts, info);
+    weir_record_append_lines(&weir_execution_head_record, &self->text, &row, now_us);
+    weir_record_append_lines(&weir_execution_record, &self->facts, &row, now_us);
 }
 
 static void show_suspension(void *state, const struct weir_suspension_info *info)
 {
     struct show_call *self = state;
 
-    if (self->session->session.shared.json)
-        weir_execution_append_suspension_json(&self->text, info);
+    if (is_json(self))
+        weir_record_append_json(&weir_suspension_record, &self->detail.suspension, NULL,
+                                info, 0);
     else
-        weir_execution_append_suspension(&self->text, info);
+        weir_record_append_lines(&weir_suspension_record, &self->text, info, 0);
 }
 
 static void show_budget(void *state, const struct weir_budget_info *info)
 {
     struct show_call *self = state;
 
-    if (self->session->session.shared.json)
-        weir_record_append_json(&weir_budget_record, &self->text, NULL, info, 0);
+    if (is_json(self))
+        weir_record_list_add(&self->detail.budgets, info);
     else
         weir_budget_append_facts(&self->text, info, self->session->now_us);
 }
 
-/* What it waits for, when that is more than a time or a worker. */
-static enum weir_status show_wait(struct show_call *self,
+static void show_attempt(void *state, const struct weir_attempt_info *info)
+{
+    weir_record_list_add(state, info);
+}
+
+/* What it waits for, when that is more than a time or a worker; and its attempts. */
+static enum weir_status read_rest(struct show_call *self,
                                   const struct weir_execution_id *id,
                                   struct weir_error *error)
 {
-    bool json = self->session->session.shared.json;
+    struct weir_executions *executions = self->session->executions;
     enum weir_status status = WEIR_OK;
 
     if (self->state == WEIR_STATE_SUSPENDED)
-        status = weir_execution_suspension(self->session->executions, id, show_suspension,
-                                           self, error);
-    else if (json)
-        weir_output_open(&self->text, "suspension", "null");
-    if (status != WEIR_OK)
-        return status;
-    if (json)
-        weir_output_open(&self->text, "budgets", "[");
-    if (self->state == WEIR_STATE_RATE_LIMITED)
-        status = weir_budget_of(self->session->executions, id, show_budget, self, error);
-    if (json)
-        weir_buf_append_text(&self->text, "]");
-    return status;
-}
-
-static void add_attempt_json(struct weir_buf *json, const struct weir_attempt_info *info)
-{
-    weir_output_open(json, NULL, "{");
-    weir_output_add_number(json, "number", info->number);
-    weir_output_add_text(json, "type", weir_attempt_type_name(info->type));
-    weir_output_add_text(json, "outcome", weir_attempt_outcome_name(info->outcome));
-    weir_output_add_text(json, "worker", info->worker);
-    weir_output_add_text(json, "instance", info->instance);
-    weir_output_add_text(json, "failure", info->failure);
-    weir_output_add_number(json, "epoch", info->epoch);
-    weir_output_add_time(json, "started_at", info->started_us);
-    weir_output_add_time(json, "ended_at", info->ended_us);
-    weir_buf_append_text(json, "}");
-}
-
-static void add_attempt_row(struct show_call *self, const struct weir_attempt_info *info)
-{
-    struct weir_table *table = &self->attempts;
-    int64_t now_us = self->session->now_us;
-    int64_t end_us = info->ended_us != 0 ? info->ended_us : now_us;
-    int64_t took_us = end_us - info->started_us;
-    int64_t age_us = now_us - info->started_us;
-    char age[WEIR_AGE_SIZE];
-
-    weir_table_add(table, WEIR_TONE_PLAIN, "%" PRId32, info->number);
-    weir_table_add(table, WEIR_TONE_PLAIN, "%s", weir_attempt_type_name(info->type));
-    weir_table_add(table, WEIR_TONE_PLAIN, "%s",
-                   weir_attempt_outcome_name(info->outcome));
-    weir_table_add(table, WEIR_TONE_PLAIN, "%s", info->worker);
-    weir_table_add(table, WEIR_TONE_PLAIN, "%s", info->instance);
-    weir_table_add(table, WEIR_TONE_PLAIN, "%" PRId64, info->epoch);
-    weir_table_add(table, WEIR_TONE_PLAIN, "%s ago",
-                   weir_output_age(age_us > 1000 ? age_us : 1000, age));
-    weir_table_add(table, WEIR_TONE_PLAIN, "%s",
-                   weir_output_age(took_us > 1000 ? took_us : 1000, age));
-    weir_table_add(table, WEIR_TONE_PLAIN, "%s", info->failure);
-}
-
-static void show_attempt(void *state, const struct weir_attempt_info *info)
-{
-    struct show_call *self = state;
-
-    self->attempt_count++;
-    if (self->session->session.shared.json)
-        add_attempt_json(&self->text, info);
-    else
-        add_attempt_row(self, info);
-}
-
-static enum weir_status show(struct show_call *self, const struct weir_execution_id *id,
-                             struct weir_error *error)
-{
-    bool json = self->session->session.shared.json;
-    enum weir_status status;
-
-    if (json)
-        weir_output_open(&self->text, NULL, "{");
-    status =
-        weir_execution_get(self->session->executions, id, show_execution, self, error);
+        status = weir_execution_suspension(executions, id, show_suspension, self, error);
+    else if (self->state == WEIR_STATE_RATE_LIMITED)
+        status = weir_budget_of(executions, id, show_budget, self, error);
     if (status == WEIR_OK)
-        status = show_wait(self, id, error);
-    if (status != WEIR_OK)
-        return status;
-    weir_buf_append(&self->text, weir_buf_text(&self->facts), self->facts.size);
-    if (json)
-        weir_output_open(&self->text, "attempts_log", "[");
-    status =
-        weir_execution_attempts(self->session->executions, id, show_attempt, self, error);
-    if (json)
-        weir_buf_append_text(&self->text, "]}\n");
-    if (status == WEIR_OK && self->attempt_count > 0 && !json) {
-        weir_buf_append_text(&self->text, "\n");
-        status = weir_output_append_table(&self->attempts, &self->text);
-    }
+        status = weir_execution_attempts(executions, id, show_attempt,
+                                         &self->detail.attempts, error);
     return status;
+}
+
+static int print_lines(struct show_call *self)
+{
+    const struct weir_command *command = self->session->session.command;
+    enum weir_status status = WEIR_OK;
+
+    if (self->session->session.shared.quiet)
+        return puts(weir_public_state_name(self->state)) < 0 ? WEIR_EXIT_FAILED
+                                                             : WEIR_EXIT_DONE;
+    weir_buf_append(&self->text, weir_buf_text(&self->facts), self->facts.size);
+    if (self->detail.attempts.count > 0) {
+        weir_buf_append_text(&self->text, "\n");
+        status = weir_output_append_table(&self->detail.attempts.table, &self->text);
+    }
+    if (status != WEIR_OK)
+        return weir_command_fail(command, "print: %s", weir_status_text(status));
+    return weir_output_lines(command, &self->text);
+}
+
+static int show(struct show_call *self, const struct weir_execution_id *id)
+{
+    struct weir_error error = {0};
+    enum weir_status status =
+        weir_execution_get(self->session->executions, id, show_execution, self, &error);
+
+    if (status == WEIR_OK)
+        status = read_rest(self, id, &error);
+    if (status != WEIR_OK)
+        return weir_execution_session_fail(self->session, &error);
+    return is_json(self) ? weir_reply_json(&self->session->session,
+                                           &weir_execution_detail_record, &self->detail)
+                         : print_lines(self);
+}
+
+static void open_show(struct show_call *self)
+{
+    const struct weir_heap *heap = weir_heap_system();
+    enum weir_form form = weir_reply_form(&self->session->session);
+
+    weir_buf_init(&self->text, heap, JSON_SIZE_MAX);
+    weir_buf_init(&self->facts, heap, JSON_SIZE_MAX);
+    weir_buf_init(&self->detail.execution, heap, JSON_SIZE_MAX);
+    weir_buf_init(&self->detail.suspension, heap, JSON_SIZE_MAX);
+    weir_record_list_init(&self->detail.budgets, &weir_budget_record, WEIR_FORM_JSON, 0);
+    weir_record_list_init(&self->detail.attempts, &weir_attempt_record, form,
+                          self->session->now_us);
+}
+
+static void close_show(struct show_call *self)
+{
+    weir_buf_fini(&self->text);
+    weir_buf_fini(&self->facts);
+    weir_buf_fini(&self->detail.execution);
+    weir_buf_fini(&self->detail.suspension);
+    weir_record_list_fini(&self->detail.budgets);
+    weir_record_list_fini(&self->detail.attempts);
 }
 
 static int get(const struct weir_execution_session *session,
                const struct weir_execution_id *id)
 {
     struct show_call show_call = {.session = session};
-    struct weir_error error = {0};
     int code;
 
-    weir_buf_init(&show_call.text, weir_heap_system(), JSON_SIZE_MAX);
-    weir_buf_init(&show_call.facts, weir_heap_system(), JSON_SIZE_MAX);
-    weir_table_init(&show_call.attempts, weir_heap_system(), COLUMNS, COUNT_OF(COLUMNS));
-    if (show(&show_call, id, &error) != WEIR_OK)
-        code = weir_execution_session_fail(session, &error);
-    else if (session->session.shared.quiet && !session->session.shared.json)
-        code = puts(weir_public_state_name(show_call.state)) < 0 ? WEIR_EXIT_FAILED
-                                                                 : WEIR_EXIT_DONE;
-    else
-        code = weir_output_lines(session->session.command, &show_call.text);
-    weir_table_fini(&show_call.attempts);
-    weir_buf_fini(&show_call.facts);
-    weir_buf_fini(&show_call.text);
+    open_show(&show_call);
+    code = show(&show_call, id);
+    close_show(&show_call);
     return code;
 }
 
@@ -266,23 +232,6 @@ static int run_get(const struct weir_command *self, int argc, char **argv)
 
 /* ---- result ------------------------------------------------------------------------ */
 
-static int print_json(const struct weir_command *command,
-                      const struct weir_execution_id *id, struct weir_str result)
-{
-    char text[WEIR_EXECUTION_ID_TEXT_SIZE];
-    struct weir_buf json;
-    int code;
-
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "id", weir_execution_id_format(id, text));
-    weir_output_add_bytes(&json, "result", result);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(command, &json);
-    weir_buf_fini(&json);
-    return code;
-}
-
 /* Only what is completed has one; how it stands is worth a word. */
 static int tell_none(const struct weir_execution_session *session,
                      const struct weir_execution_id *id)
@@ -292,8 +241,7 @@ static int tell_none(const struct weir_execution_session *session,
     struct weir_error error = {0};
     int code;
 
-    weir_buf_init(&show_call.text, weir_heap_system(), JSON_SIZE_MAX);
-    weir_buf_init(&show_call.facts, weir_heap_system(), JSON_SIZE_MAX);
+    open_show(&show_call);
     weir_execution_id_format(id, text);
     if (weir_execution_get(session->executions, id, show_execution, &show_call, &error) !=
         WEIR_OK)
@@ -303,8 +251,7 @@ static int tell_none(const struct weir_execution_session *session,
             weir_command_fail(session->session.command,
                               "%s is %s and has no result; see 'weir execution get %s'",
                               text, weir_public_state_name(show_call.state), text);
-    weir_buf_fini(&show_call.facts);
-    weir_buf_fini(&show_call.text);
+    close_show(&show_call);
     return code;
 }
 
@@ -326,7 +273,8 @@ static int print_result(const struct weir_execution_session *session,
     if (data != NULL)
         result = (struct weir_str){data, size};
     code = session->session.shared.json
-               ? print_json(session->session.command, id, result)
+               ? weir_reply_json(&session->session, &weir_execution_result_record,
+                                 &(struct weir_execution_result_row){*id, result})
                : weir_output_bytes(session->session.command, result);
     weir_executions_free(session->executions, data);
     return code;

@@ -13,7 +13,7 @@
 #ifndef WEIR_CLI_EXECUTION_EXECUTION_LEFT_H
 #define WEIR_CLI_EXECUTION_EXECUTION_LEFT_H
 
-#include "cli/execution/execution_view.h"
+#include "view/execution_text.h"
 #include "weir/executions.h"
 
 enum { WEIR_EXECUTION_LEFT_COUNT_MAX = 100000 };

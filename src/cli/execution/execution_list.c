@@ -11,10 +11,10 @@
 #include "base/count.h"
 #include "base/nearest.h"
 #include "cli/execution/execution_session.h"
-#include "cli/execution/execution_view.h"
 #include "cli/execution/execution_words.h"
 #include "cli/flow/flow_words.h"
-#include "weir/heap.h"
+#include "cli/reply.h"
+#include "view/execution_records.h"
 
 enum {
     OPTION_AFTER = 256,
@@ -22,7 +22,6 @@ enum {
     LIMIT_DEFAULT = 100,
     LIMIT_MAX = 10000,
     PAGE_MAX = 1000,
-    JSON_SIZE_MAX = 512 << 20,
 };
 
 static int run(const struct weir_command *self, int argc, char **argv);
@@ -62,7 +61,7 @@ struct list_call {
     struct weir_tag tag;
     struct weir_flow_id flow;
     size_t limit;
-    struct weir_execution_view view;
+    struct weir_execution_page page;
     size_t count; /* visited */
 };
 
@@ -143,38 +142,23 @@ static void add_row(void *state, const struct weir_execution_info *info)
     struct list_call *self = state;
 
     self->count++;
-    weir_execution_view_add(&self->view, info);
+    weir_record_list_add(&self->page.executions,
+                         &(struct weir_execution_row){*info, NULL});
 }
 
-static int print_json(const struct list_call *self)
-{
-    struct weir_buf json;
-    int code;
-
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_execution_view_append_json(&self->view, &json);
-    if (self->filter.before > 0)
-        weir_output_add_number(&json, "after", self->filter.before);
-    else
-        weir_output_open(&json, "after", "null");
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(self->session.session.command, &json);
-    weir_buf_fini(&json);
-    return code;
-}
-
-static int print_page(const struct list_call *self)
+static int print_page(struct list_call *self)
 {
     int code;
 
+    self->page.after = self->filter.before;
     if (self->session.session.shared.json)
-        return print_json(self);
+        return weir_reply_json(&self->session.session, &weir_execution_page_record,
+                               &self->page);
     if (self->count == 0) {
         puts("no executions");
         return WEIR_EXIT_DONE;
     }
-    code = weir_output_table(self->session.session.command, &self->view.table);
+    code = weir_output_table(self->session.session.command, &self->page.executions.table);
     if (code == WEIR_EXIT_DONE && self->filter.before > 0)
         printf("there are more: --after %" PRId64 "\n", self->filter.before);
     return code;
@@ -200,6 +184,18 @@ static int list(struct list_call *self)
     return ids ? WEIR_EXIT_DONE : print_page(self);
 }
 
+static int list_and_print(void *state)
+{
+    struct list_call *self = state;
+    int code;
+
+    weir_record_list_init(&self->page.executions, &weir_execution_record,
+                          weir_reply_form(&self->session.session), self->session.now_us);
+    code = list(self);
+    weir_record_list_fini(&self->page.executions);
+    return code;
+}
+
 static int run(const struct weir_command *self, int argc, char **argv)
 {
     struct list_call list_call = {.limit = LIMIT_DEFAULT};
@@ -211,12 +207,7 @@ static int run(const struct weir_command *self, int argc, char **argv)
         return code;
     if (code != WEIR_EXIT_DONE)
         return code;
-    code = weir_execution_session_open(&list_call.session, self,
-                                       WEIR_EXECUTION_SESSION_SILENT, NULL);
-    weir_execution_view_init(&list_call.view, list_call.session.now_us);
-    if (code == WEIR_EXIT_DONE)
-        code = list(&list_call);
-    weir_execution_session_close(&list_call.session);
-    weir_execution_view_fini(&list_call.view);
-    return code;
+    return weir_execution_session_run(&list_call.session, self,
+                                      WEIR_EXECUTION_SESSION_SILENT, list_and_print,
+                                      &list_call);
 }

@@ -14,10 +14,11 @@
 #include "cli/execution/execution_session.h"
 #include "cli/execution/execution_words.h"
 #include "cli/output.h"
-#include "weir/heap.h"
+#include "cli/reply.h"
+#include "view/execution_records.h"
 #include "weir/suspension.h"
 
-enum { JSON_SIZE_MAX = 1 << 20, OPTION_EPOCH = 256, OPTION_INSTANCE };
+enum { OPTION_EPOCH = 256, OPTION_INSTANCE };
 
 static int run_cancel(const struct weir_command *self, int argc, char **argv);
 static int run_revoke(const struct weir_command *self, int argc, char **argv);
@@ -127,7 +128,7 @@ struct operate_call {
     bool unchanged;                    /* it was so already */
     size_t done_count;
     size_t unchanged_count;
-    struct weir_buf refused; /* a JSON list that is not closed yet */
+    struct weir_executions_operated operated;
 };
 
 /* ---- options ----------------------------------------------------------------------- */
@@ -206,31 +207,21 @@ static void note_unchanged(struct operate_call *self, const struct weir_executio
 static int note_refused(struct operate_call *self, const struct weir_execution_id *id,
                         const char *why)
 {
-    char text[WEIR_EXECUTION_ID_TEXT_SIZE];
-
-    weir_output_open(&self->refused, NULL, "{");
-    weir_output_add_text(&self->refused, "id", weir_execution_id_format(id, text));
-    weir_output_add_text(&self->refused, "why", why);
-    weir_buf_append_text(&self->refused, "}");
+    weir_record_list_add(&self->operated.refused,
+                         &(struct weir_execution_refused){*id, why});
     return weir_command_fail(self->session.session.command, "%s", why);
 }
 
-static int print_json(const struct operate_call *self)
+static int print_json(struct operate_call *self)
 {
-    struct weir_buf json;
-    int code;
+    struct weir_executions_operated *row = &self->operated;
 
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_number(&json, self->done, (int64_t)self->done_count);
-    if (self->operate == revoke)
-        weir_output_add_number(&json, "unchanged", (int64_t)self->unchanged_count);
-    weir_output_open(&json, "refused", "[");
-    weir_buf_append(&json, weir_buf_text(&self->refused), self->refused.size);
-    weir_buf_append_text(&json, "]}");
-    code = weir_output_text(self->session.session.command, &json);
-    weir_buf_fini(&json);
-    return code;
+    row->cancelled = row->revoked = row->prioritised = -1;
+    row->replayed = row->resumed = -1;
+    row->unchanged = self->operate == revoke ? (int64_t)self->unchanged_count : -1;
+    weir_record_set(&weir_executions_operated_record, row, self->done,
+                    (int64_t)self->done_count);
+    return weir_reply_json(&self->session.session, &weir_executions_operated_record, row);
 }
 
 /* ---- the work ---------------------------------------------------------------------- */
@@ -260,7 +251,8 @@ static int operate(struct operate_call *self)
     int code = WEIR_EXIT_DONE;
     bool failed = false;
 
-    weir_buf_init(&self->refused, weir_heap_system(), JSON_SIZE_MAX);
+    weir_record_list_init(&self->operated.refused, &weir_execution_refused_record,
+                          WEIR_FORM_JSON, 0);
     for (size_t i = 0; i < self->count && !failed; i++) {
         int one = operate_one(self, &self->ids[i], &failed);
 
@@ -271,7 +263,7 @@ static int operate(struct operate_call *self)
 
         code = code != WEIR_EXIT_DONE ? code : told;
     }
-    weir_buf_fini(&self->refused);
+    weir_record_list_fini(&self->operated.refused);
     return code;
 }
 

@@ -14,12 +14,13 @@
 #include "base/text.h"
 #include "cli/content.h"
 #include "cli/execution/execution_session.h"
-#include "cli/execution/execution_view.h"
 #include "cli/execution/execution_words.h"
 #include "cli/output.h"
-#include "weir/heap.h"
+#include "cli/reply.h"
+#include "view/execution_records.h"
+#include "view/execution_text.h"
 
-enum { JSON_SIZE_MAX = 1 << 20, PERCENT_MAX = 100 };
+enum { PERCENT_MAX = 100 };
 
 #define LEASE_MS_DEFAULT (WEIR_SECONDS(30) / WEIR_MILLISECONDS(1))
 
@@ -275,36 +276,21 @@ static const char *answer_of(enum weir_status verdict)
     }
 }
 
-static void append_status(struct weir_buf *json,
-                          const struct weir_execution_status *current)
-{
-    weir_output_add_text(json, "state", weir_public_state_name(current->state));
-    weir_output_add_number(json, "epoch", current->epoch);
-    weir_output_add_time(json, "lease_until", current->lease_us);
-}
-
 static int print_json(const struct settle_call *self)
 {
-    struct weir_buf json;
+    struct weir_record_list rows;
     int code;
 
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_open(&json, "claims", "[");
-    for (size_t i = 0; i < self->count; i++) {
-        char token[WEIR_EXECUTION_TOKEN_SIZE];
-
-        weir_output_open(&json, NULL, "{");
-        weir_output_add_text(&json, "token",
-                             weir_execution_token_format(&self->claims[i], token));
-        weir_output_add_text(&json, "answer", answer_of(self->verdicts[i]));
-        if (self->verdicts[i] != WEIR_NOT_FOUND)
-            append_status(&json, &self->statuses[i]);
-        weir_buf_append_text(&json, "}");
-    }
-    weir_buf_append_text(&json, "]}");
-    code = weir_output_text(self->session.session.command, &json);
-    weir_buf_fini(&json);
+    weir_record_list_init(&rows, &weir_claim_settled_record, WEIR_FORM_JSON, 0);
+    for (size_t i = 0; i < self->count; i++)
+        weir_record_list_add(&rows, &(struct weir_claim_settled){
+                                        .claim = self->claims[i],
+                                        .answer = answer_of(self->verdicts[i]),
+                                        .found = self->verdicts[i] != WEIR_NOT_FOUND,
+                                        .current = self->statuses[i],
+                                    });
+    code = weir_reply_list(&self->session.session, "claims", &rows);
+    weir_record_list_fini(&rows);
     return code;
 }
 

@@ -19,7 +19,9 @@
 #include "cli/fields.h"
 #include "cli/lines.h"
 #include "cli/output.h"
+#include "cli/reply.h"
 #include "execution/draft.h"
+#include "view/execution_records.h"
 #include "weir/heap.h"
 
 enum {
@@ -30,7 +32,6 @@ enum {
 };
 enum {
     BATCH_DEFAULT = 1000,
-    JSON_SIZE_MAX = 64 << 10,
     KEYS_SIZE_MAX = 64 << 20,
     PARTITIONS_MAX = 65535,
 };
@@ -152,26 +153,15 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 static int tell_one(const struct submit_call *self,
                     const struct weir_submission *submission)
 {
-    const struct weir_command *command = self->session.session.command;
+    const struct weir_session *session = &self->session.session;
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
-    struct weir_buf json;
-    int code;
 
-    weir_execution_id_format(&submission->id, id);
-    if (!self->session.session.shared.json) {
-        printf("%s\n", id);
-        if (submission->duplicate && !self->session.session.shared.quiet)
-            weir_command_note(command, "it was there already");
-        return WEIR_EXIT_DONE;
-    }
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "id", id);
-    weir_output_add_flag(&json, "duplicate", submission->duplicate);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(command, &json);
-    weir_buf_fini(&json);
-    return code;
+    if (session->shared.json)
+        return weir_reply_json(session, &weir_submission_record, submission);
+    puts(weir_execution_id_format(&submission->id, id));
+    if (submission->duplicate && !session->shared.quiet)
+        weir_command_note(session->command, "it was there already");
+    return WEIR_EXIT_DONE;
 }
 
 /* The library counts drafts, and here there is one. */
@@ -265,33 +255,25 @@ static int tell_lines(const struct submit_call *self,
                       const struct weir_lines_result *result)
 {
     const struct weir_session *session = &self->session.session;
+    const struct weir_lines_submitted row = {
+        .count = result->count,
+        .duplicates = self->duplicates,
+        .elapsed_ns = result->elapsed_ns,
+        .failed_line = result->failed_line > 0 ? result->failed_line : -1,
+    };
     double seconds = (double)result->elapsed_ns / 1e9;
     char duplicates[64] = "";
-    struct weir_buf json;
-    int code;
 
-    if (!session->shared.json) {
-        if (self->duplicates > 0)
-            weir_text_format(duplicates, sizeof duplicates,
-                             "; %" PRId64 " of them were there already",
-                             self->duplicates);
-        if (!session->shared.quiet)
-            fprintf(stderr, "%" PRId64 " %s in %.2f s, %.0f/s%s\n", result->count,
-                    WEIR_NOUN(result->count, "execution", "executions"), seconds,
-                    seconds > 0 ? (double)result->count / seconds : 0.0, duplicates);
-        return WEIR_EXIT_DONE;
-    }
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_number(&json, "count", result->count);
-    weir_output_add_number(&json, "duplicates", self->duplicates);
-    weir_output_add_seconds(&json, "seconds", result->elapsed_ns / 1000);
-    if (result->failed_line > 0)
-        weir_output_add_number(&json, "failed_line", result->failed_line);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(session->command, &json);
-    weir_buf_fini(&json);
-    return code;
+    if (session->shared.json)
+        return weir_reply_json(session, &weir_lines_submitted_record, &row);
+    if (self->duplicates > 0)
+        weir_text_format(duplicates, sizeof duplicates,
+                         "; %" PRId64 " of them were there already", self->duplicates);
+    if (!session->shared.quiet)
+        fprintf(stderr, "%" PRId64 " %s in %.2f s, %.0f/s%s\n", result->count,
+                WEIR_NOUN(result->count, "execution", "executions"), seconds,
+                seconds > 0 ? (double)result->count / seconds : 0.0, duplicates);
+    return WEIR_EXIT_DONE;
 }
 
 static int run_lines(struct submit_call *self)

@@ -6,9 +6,10 @@
 #include "base/count.h"
 #include "cli/execution/execution_supervision.h"
 #include "cli/interrupt.h"
-#include "weir/heap.h"
+#include "cli/reply.h"
+#include "view/execution_records.h"
 
-enum { OPTION_GRACE = 256, OPTION_PARTITIONS, JSON_SIZE_MAX = 1 << 20 };
+enum { OPTION_GRACE = 256, OPTION_PARTITIONS };
 
 #define LOOK_PERIOD WEIR_MILLISECONDS(500)
 
@@ -82,20 +83,14 @@ static int take_option(const struct weir_command *self, void *state, int id, cha
 static int tell(const struct supervise_call *self, size_t unfinished)
 {
     const struct weir_session *session = &self->session.session;
-    struct weir_buf json;
+    const struct weir_supervised row = {self->supervision.infos, self->supervision.count,
+                                        unfinished};
     int code = WEIR_EXIT_DONE;
 
-    if (session->shared.json) {
-        weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-        weir_output_open(&json, NULL, "{");
-        weir_execution_supervision_append_json(&self->supervision, &json);
-        weir_output_add_number(&json, "unfinished", (int64_t)unfinished);
-        weir_buf_append_text(&json, "}");
-        code = weir_output_text(session->command, &json);
-        weir_buf_fini(&json);
-    } else if (!session->shared.quiet) {
+    if (session->shared.json)
+        code = weir_reply_json(session, &weir_supervised_record, &row);
+    else if (!session->shared.quiet)
         code = weir_execution_supervision_print(&self->supervision);
-    }
     if (unfinished > 0)
         code = weir_command_fail(session->command,
                                  "%zu reconcilers did not end within the grace; what "

@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "cli/execution/execution_words.h"
 #include "db/clock.h"
-#include "weir/heap.h"
+#include "view/execution_records.h"
 #include "weir/worker.h"
 
 enum { INTERVAL_MS_MIN = 100, NAME_SIZE = 64 };
@@ -175,52 +175,15 @@ void weir_execution_supervision_watch(struct weir_execution_supervision *self)
 
 /* ---- report ------------------------------------------------------------------------ */
 
-void weir_execution_supervision_append_json(const struct weir_execution_supervision *self,
-                                            struct weir_buf *json)
-{
-    weir_output_open(json, "reconcilers", "[");
-    for (size_t i = 0; i < self->count; i++) {
-        const struct weir_scan_info *info = &self->infos[i];
-
-        weir_output_open(json, NULL, "{");
-        weir_output_add_text(json, "name", info->name);
-        weir_output_add_number(json, "cycles", (int64_t)info->cycles);
-        weir_output_add_number(json, "handled", (int64_t)info->processed);
-        weir_output_add_number(json, "errors",
-                               (int64_t)(info->errors + info->ticks_failed));
-        weir_output_add_number(json, "failing", (int64_t)info->failing_items);
-        weir_output_add_text(json, "last_error", info->last_error);
-        weir_buf_append_text(json, "}");
-    }
-    weir_buf_append_text(json, "]");
-}
-
-static const struct weir_table_column COLUMNS[] = {
-    {.title = "reconciler"},
-    {.title = "cycles", .align = WEIR_TABLE_RIGHT, .rank = 1},
-    {.title = "handled", .align = WEIR_TABLE_RIGHT},
-    {.title = "errors", .align = WEIR_TABLE_RIGHT},
-    {.title = "last error", .cut_to = 16},
-};
-
 int weir_execution_supervision_print(const struct weir_execution_supervision *self)
 {
-    struct weir_table table;
+    struct weir_record_list rows;
     int code;
 
-    weir_table_init(&table, weir_heap_system(), COLUMNS, COUNT_OF(COLUMNS));
-    for (size_t i = 0; i < self->count; i++) {
-        const struct weir_scan_info *info = &self->infos[i];
-        uint64_t errors = info->errors + info->ticks_failed;
-
-        weir_table_add(&table, WEIR_TONE_PLAIN, "%s", info->name);
-        weir_table_add(&table, WEIR_TONE_PLAIN, "%" PRIu64, info->cycles);
-        weir_table_add(&table, WEIR_TONE_PLAIN, "%" PRIu64, info->processed);
-        weir_table_add(&table, errors > 0 ? WEIR_TONE_BAD : WEIR_TONE_PLAIN, "%" PRIu64,
-                       errors);
-        weir_table_add(&table, WEIR_TONE_PLAIN, "%s", info->last_error);
-    }
-    code = weir_output_table(self->command, &table);
-    weir_table_fini(&table);
+    weir_record_list_init(&rows, &weir_reconciler_record, WEIR_FORM_TABLE, 0);
+    for (size_t i = 0; i < self->count; i++)
+        weir_record_list_add(&rows, &self->infos[i]);
+    code = weir_output_table(self->command, &rows.table);
+    weir_record_list_fini(&rows);
     return code;
 }

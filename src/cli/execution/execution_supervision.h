@@ -68,9 +68,7 @@ size_t weir_execution_supervision_stop(struct weir_execution_supervision *self,
                                        int64_t grace_ns);
 void weir_execution_supervision_close(struct weir_execution_supervision *self);
 
-/* `"reconcilers":[...]` to the end of an object; and a table on standard output. */
-void weir_execution_supervision_append_json(const struct weir_execution_supervision *self,
-                                            struct weir_buf *json);
+/* A table on standard output. */
 WEIR_CHECKED int
 weir_execution_supervision_print(const struct weir_execution_supervision *self);
 

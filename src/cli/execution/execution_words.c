@@ -14,15 +14,6 @@
 /* "{fp:65535}:" and 36 characters, with the zero: ids that were written down earlier. */
 enum { OLD_ID_TEXT_SIZE = 48 };
 
-const char *weir_execution_token_format(const struct weir_claim *claim, char *out)
-{
-    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
-
-    weir_text_format(out, WEIR_EXECUTION_TOKEN_SIZE, "%s/%" PRId64 "/%" PRId64,
-                     weir_execution_id_format(&claim->id, id), claim->no, claim->epoch);
-    return out;
-}
-
 /* "/" and a number from 1 on. Returns what is behind it; NULL: it is none. */
 static const char *take_part(const char *text, int64_t *out)
 {

@@ -14,15 +14,11 @@
 #define WEIR_CLI_EXECUTION_EXECUTION_WORDS_H
 
 #include "cli/command.h"
+#include "view/execution_text.h"
 #include "weir/execution.h"
-
-enum { WEIR_EXECUTION_TOKEN_SIZE = WEIR_EXECUTION_ID_TEXT_SIZE + 2 * 21 };
 
 /* Ids or tokens that one command line may have. */
 enum { WEIR_EXECUTION_WORDS_MAX = 1000 };
-
-/* Returns `out`, of WEIR_EXECUTION_TOKEN_SIZE bytes. */
-const char *weir_execution_token_format(const struct weir_claim *claim, char *out);
 
 /* Does it begin as ids of executions do, in either form, and is no uuid? */
 bool weir_execution_is_id(const char *word);

@@ -17,11 +17,13 @@
 #include "cli/execution/execution_exec.h"
 #include "cli/execution/execution_left.h"
 #include "cli/execution/execution_supervision.h"
-#include "cli/execution/execution_view.h"
 #include "cli/execution/execution_words.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/reply.h"
 #include "db/clock.h"
+#include "view/execution_records.h"
+#include "view/execution_text.h"
 #include "weir/heap.h"
 
 enum {
@@ -339,39 +341,21 @@ static void stop(struct work_call *self)
 
 static int tell_json(const struct work_call *self)
 {
-    const struct weir_execution_worker_stats *stats = &self->stats;
-    struct weir_buf json;
-    int code;
+    const struct weir_worked row = {
+        .lanes = self->claimant.lanes,
+        .lane_count = self->claimant.options.lane_count,
+        .ended = ended_so_far(self),
+        .stats = self->stats,
+        .elapsed_ns = self->elapsed_ns,
+        .drained = self->drained,
+        .left_suspended = self->drained ? (int64_t)self->left.suspended : -1,
+        .left_behind = self->drained ? (int64_t)self->left.behind : -1,
+        .unfinished = self->unfinished,
+        .reconcilers = self->no_supervise ? NULL : self->supervision.infos,
+        .reconciler_count = self->supervision.count,
+    };
 
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_open(&json, "lanes", "[");
-    for (size_t i = 0; i < self->claimant.options.lane_count; i++)
-        weir_output_add_text(&json, NULL, self->claimant.lanes[i]);
-    weir_buf_append_text(&json, "]");
-    weir_output_add_number(&json, "executions", (int64_t)ended_so_far(self));
-    weir_output_add_number(&json, "claimed", (int64_t)stats->claimed);
-    weir_output_add_number(&json, "completed", (int64_t)stats->completed);
-    weir_output_add_number(&json, "failed", (int64_t)stats->failed);
-    weir_output_add_number(&json, "retried", (int64_t)stats->retried);
-    weir_output_add_number(&json, "delayed", (int64_t)stats->delayed);
-    weir_output_add_number(&json, "suspended", (int64_t)stats->suspended);
-    weir_output_add_number(&json, "cancelled", (int64_t)stats->cancelled);
-    weir_output_add_number(&json, "given_back", (int64_t)stats->returned);
-    weir_output_add_number(&json, "lost", (int64_t)stats->fenced);
-    weir_output_add_seconds(&json, "seconds", self->elapsed_ns / 1000);
-    weir_output_add_text(&json, "ended", self->drained ? "drained" : "stopped");
-    if (self->drained) {
-        weir_output_add_number(&json, "left_suspended", (int64_t)self->left.suspended);
-        weir_output_add_number(&json, "left_behind", (int64_t)self->left.behind);
-    }
-    weir_output_add_number(&json, "unfinished", (int64_t)self->unfinished);
-    if (!self->no_supervise)
-        weir_execution_supervision_append_json(&self->supervision, &json);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(self->session.session.command, &json);
-    weir_buf_fini(&json);
-    return code;
+    return weir_reply_json(&self->session.session, &weir_worked_record, &row);
 }
 
 static void add_count(struct weir_buf *text, uint64_t count, const char *what)

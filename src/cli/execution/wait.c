@@ -7,15 +7,9 @@
 #include <string.h>
 
 #include "base/count.h"
-#include "cli/execution/execution_view.h"
 #include "execution/id.h"
-#include "weir/heap.h"
-
-static const struct weir_table_column COLUMNS[] = {
-    {.title = "waitpoint"},
-    {.title = "id"},
-    {.title = "token"},
-};
+#include "view/execution_text.h"
+#include "view/wait_records.h"
 
 int weir_execution_take_waitpoint(const struct weir_command *command, char *word,
                                   struct weir_waitpoint *out)
@@ -44,55 +38,25 @@ static void print_words(const struct weir_waitpoint *waitpoint)
            waitpoint->token);
 }
 
-static void add_row(struct weir_table *table, const struct weir_waitpoint *waitpoint)
-{
-    char uuid[WEIR_UUID_TEXT_SIZE];
-
-    weir_table_add(table, WEIR_TONE_PLAIN, "%s", waitpoint->key);
-    weir_table_add(table, WEIR_TONE_PLAIN, "%s", weir_uuid_format(waitpoint->uuid, uuid));
-    weir_table_add(table, WEIR_TONE_PLAIN, "%s", waitpoint->token);
-}
-
 int weir_execution_print_waitpoints(const struct weir_session *session,
                                     const struct weir_waitpoint *waitpoints, size_t count)
 {
-    struct weir_table table;
-    size_t shown = 0;
+    struct weir_record_list rows;
     int code = WEIR_EXIT_DONE;
 
-    weir_table_init(&table, weir_heap_system(), COLUMNS, COUNT_OF(COLUMNS));
+    weir_record_list_init(&rows, &weir_waitpoint_made_record, WEIR_FORM_TABLE, 0);
     for (size_t i = 0; i < count; i++) {
         if (waitpoints[i].token[0] == '\0')
             continue;
-        shown++;
         if (session->shared.quiet)
             print_words(&waitpoints[i]);
         else
-            add_row(&table, &waitpoints[i]);
+            weir_record_list_add(&rows, &waitpoints[i]);
     }
-    if (shown > 0 && !session->shared.quiet)
-        code = weir_output_table(session->command, &table);
-    weir_table_fini(&table);
+    if (rows.count > 0)
+        code = weir_output_table(session->command, &rows.table);
+    weir_record_list_fini(&rows);
     return code;
-}
-
-void weir_execution_append_waitpoints(struct weir_buf *json,
-                                      const struct weir_waitpoint *waitpoints,
-                                      size_t count)
-{
-    char uuid[WEIR_UUID_TEXT_SIZE];
-
-    weir_output_open(json, "waitpoints", "[");
-    for (size_t i = 0; i < count; i++) {
-        if (waitpoints[i].token[0] == '\0')
-            continue;
-        weir_output_open(json, NULL, "{");
-        weir_output_add_text(json, "key", waitpoints[i].key);
-        weir_output_add_text(json, "id", weir_uuid_format(waitpoints[i].uuid, uuid));
-        weir_output_add_text(json, "token", waitpoints[i].token);
-        weir_buf_append_text(json, "}");
-    }
-    weir_buf_append_text(json, "]");
 }
 
 int weir_execution_wait_fail(const struct weir_execution_session *session,
@@ -121,60 +85,4 @@ int weir_execution_wait_fail(const struct weir_execution_session *session,
     default:
         return weir_execution_session_fail(session, error);
     }
-}
-
-/* ---- what is waited for ------------------------------------------------------------ */
-
-/* What becomes of it when it takes too long. */
-static const char *spell_end(enum weir_on_timeout on_timeout)
-{
-    static const char *const WORDS[WEIR_ON_TIMEOUT_COUNT] = {
-        [WEIR_TIMEOUT_FAIL] = "then it fails",
-        [WEIR_TIMEOUT_CANCEL] = "then it is cancelled",
-        [WEIR_TIMEOUT_EXPIRE] = "then it expires",
-        [WEIR_TIMEOUT_RESUME] = "then it goes on, with a signal 'timeout'",
-        [WEIR_TIMEOUT_ESCALATE] = "then an operator is to look at it",
-    };
-
-    return WORDS[on_timeout];
-}
-
-void weir_execution_append_suspension(struct weir_buf *text,
-                                      const struct weir_suspension_info *info)
-{
-    char time[WEIR_OUTPUT_TIME_SIZE];
-
-    weir_output_line(text, "waits for", info->missing);
-    weir_output_line(text, "until", info->until);
-    weir_output_time_line(text, "since", info->since_us);
-    if (info->escalated)
-        weir_buf_append_format(
-            text, "%-13s %s: it took too long, an operator is to look at it\n",
-            "escalated", weir_output_time(info->timeout_us, time));
-    else if (info->timeout_us != 0)
-        weir_buf_append_format(text, "%-13s %s, %s\n", "timeout",
-                               weir_output_time(info->timeout_us, time),
-                               spell_end(info->on_timeout));
-}
-
-void weir_execution_append_suspension_json(struct weir_buf *json,
-                                           const struct weir_suspension_info *info)
-{
-    weir_output_open(json, "suspension", "{");
-    weir_output_add_text(json, "until", info->until);
-    weir_output_add_text(json, "missing", info->missing);
-    weir_output_add_text(json, "reason", weir_suspend_reason_name(info->reason));
-    weir_output_add_time(json, "since", info->since_us);
-    weir_output_add_time(json, "timeout_at", info->timeout_us);
-    weir_output_add_text(json, "on_timeout", weir_on_timeout_name(info->on_timeout));
-    weir_output_add_flag(json, "escalated", info->escalated);
-    weir_output_open(json, "parts", "[");
-    for (size_t i = 0; i < info->part_count; i++) {
-        weir_output_open(json, NULL, "{");
-        weir_output_add_text(json, "text", info->parts[i].text);
-        weir_output_add_number(json, "wanted", info->parts[i].wanted);
-        weir_output_add_number(json, "found", info->parts[i].found);
-        weir_buf_append_text(json, "}");
-    }
-    weir_buf_append_text(json, "]}");
 }

@@ -22,21 +22,10 @@ WEIR_CHECKED int weir_execution_print_waitpoints(const struct weir_session *sess
                                                  const struct weir_waitpoint *waitpoints,
                                                  size_t count);
 
-/* `"waitpoints":[...]`, with their tokens. */
-void weir_execution_append_waitpoints(struct weir_buf *json,
-                                      const struct weir_waitpoint *waitpoints,
-                                      size_t count);
-
 /* Tell what a worker's call about a waitpoint answered. Returns the exit code. */
 int weir_execution_wait_fail(const struct weir_execution_session *session,
                              const struct weir_claim *claim,
                              const struct weir_execution_status *current,
                              const struct weir_error *error);
-
-/* What an execution waits for: lines for people, and `"suspension":{...}`. */
-void weir_execution_append_suspension(struct weir_buf *text,
-                                      const struct weir_suspension_info *info);
-void weir_execution_append_suspension_json(struct weir_buf *json,
-                                           const struct weir_suspension_info *info);
 
 #endif

@@ -16,11 +16,11 @@
 #include "cli/content.h"
 #include "cli/execution/execution_session.h"
 #include "cli/execution/execution_words.h"
-#include "cli/output.h"
-#include "weir/heap.h"
+#include "cli/reply.h"
+#include "view/wait_records.h"
 #include "weir/suspension.h"
 
-enum { JSON_SIZE_MAX = 4096, SECRET_FILE_SIZE_MAX = 256, OPTION_SECRET_FILE = 256 };
+enum { SECRET_FILE_SIZE_MAX = 256, OPTION_SECRET_FILE = 256 };
 
 #define GRACE_MS_DEFAULT (WEIR_HOURS(24) / WEIR_MILLISECONDS(1))
 
@@ -127,22 +127,13 @@ static void print_lines(const struct rotate_call *self)
 static int tell(const struct rotate_call *self)
 {
     const struct weir_session *session = &self->session.session;
-    struct weir_buf json;
-    int code;
 
-    if (!session->shared.json) {
-        if (!session->shared.quiet)
-            print_lines(self);
-        return WEIR_EXIT_DONE;
-    }
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "key", self->key);
-    weir_output_add_seconds(&json, "grace_seconds", self->grace_ms * 1000);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(session->command, &json);
-    weir_buf_fini(&json);
-    return code;
+    if (session->shared.json)
+        return weir_reply_json(session, &weir_key_rotated_record,
+                               &(struct weir_key_rotated){self->key, self->grace_ms});
+    if (!session->shared.quiet)
+        print_lines(self);
+    return WEIR_EXIT_DONE;
 }
 
 static int rotate(const struct weir_command *command, struct rotate_call *self)

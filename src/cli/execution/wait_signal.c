@@ -12,15 +12,11 @@
 #include "cli/content.h"
 #include "cli/execution/execution_words.h"
 #include "cli/execution/wait.h"
+#include "cli/reply.h"
 #include "execution/id.h"
-#include "weir/heap.h"
+#include "view/wait_records.h"
 
-enum {
-    JSON_SIZE_MAX = 64 << 10,
-    TOKEN_FILE_SIZE_MAX = 4096,
-    OPTION_SOURCE_TYPE = 256,
-    OPTION_TOKEN_FILE
-};
+enum { TOKEN_FILE_SIZE_MAX = 4096, OPTION_SOURCE_TYPE = 256, OPTION_TOKEN_FILE };
 
 static int run_signal(const struct weir_command *self, int argc, char **argv);
 static int run_approve(const struct weir_command *self, int argc, char **argv);
@@ -250,28 +246,15 @@ static const char *const EFFECTS[WEIR_SIGNAL_EFFECT_COUNT] = {
     [WEIR_SIGNAL_LATE] = "the wait is over",
 };
 
-static int print_json(const struct signal_call *self)
-{
-    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
-    struct weir_buf json;
-    int code;
-
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "id", weir_execution_id_format(&self->signal.id, id));
-    weir_output_add_text(&json, "effect", weir_signal_effect_name(self->effect));
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(self->session.session.command, &json);
-    weir_buf_fini(&json);
-    return code;
-}
-
 static int tell(const struct signal_call *self)
 {
     const struct weir_command_shared *shared = &self->session.session.shared;
 
     if (shared->json)
-        return print_json(self);
+        return weir_reply_json(
+            &self->session.session, &weir_signalled_record,
+            &(struct weir_signalled){self->signal.id,
+                                     weir_signal_effect_name(self->effect)});
     printf("%s", weir_signal_effect_name(self->effect));
     if (!shared->quiet)
         printf(": %s", EFFECTS[self->effect]);

@@ -12,10 +12,11 @@
 #include "base/text.h"
 #include "cli/execution/execution_words.h"
 #include "cli/execution/wait.h"
+#include "cli/reply.h"
 #include "execution/wait/condition.h"
-#include "weir/heap.h"
+#include "view/wait_records.h"
 
-enum { JSON_SIZE_MAX = 1 << 20, OPTION_ON_TIMEOUT = 256, OPTION_RESUME_DELAY };
+enum { OPTION_ON_TIMEOUT = 256, OPTION_RESUME_DELAY };
 
 #define EXPIRES_MS_DEFAULT (WEIR_HOURS(24) / WEIR_MILLISECONDS(1))
 
@@ -264,32 +265,6 @@ static int parse_waitpoint(const struct weir_command *self, int argc, char **arg
 
 /* ---- telling ----------------------------------------------------------------------- */
 
-static void append_answer(struct weir_buf *json, const struct suspend_call *self)
-{
-    weir_output_add_flag(json, "satisfied", self->satisfied);
-    weir_output_add_text(json, "state", weir_public_state_name(self->current.state));
-    weir_output_add_number(json, "epoch", self->current.epoch);
-}
-
-static int print_json(const struct suspend_call *self, const struct weir_command *command)
-{
-    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
-    struct weir_buf json;
-    int code;
-
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "id", weir_execution_id_format(&self->claim.id, id));
-    if (self->options.until != NULL)
-        append_answer(&json, self);
-    weir_execution_append_waitpoints(&json, self->waitpoints,
-                                     self->options.waitpoint_count);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(command, &json);
-    weir_buf_fini(&json);
-    return code;
-}
-
 /* Where nothing waits, no token has to be printed. */
 static int tell(struct suspend_call *self)
 {
@@ -299,7 +274,15 @@ static int tell(struct suspend_call *self)
     if (self->satisfied)
         self->options.waitpoint_count = 0;
     if (session->shared.json)
-        return print_json(self, session->command);
+        return weir_reply_json(session, &weir_suspended_record,
+                               &(struct weir_suspended){
+                                   .id = self->claim.id,
+                                   .suspends = self->options.until != NULL,
+                                   .satisfied = self->satisfied,
+                                   .current = self->current,
+                                   .waitpoints = self->waitpoints,
+                                   .count = self->options.waitpoint_count,
+                               });
     if (self->options.until != NULL && !session->shared.quiet)
         printf("%s %s\n", weir_execution_id_format(&self->claim.id, id),
                self->satisfied ? "goes on: what came before suffices" : "suspended");

@@ -11,6 +11,7 @@
 #include "base/no_memory.h"
 #include "base/noun.h"
 #include "base/text.h"
+#include "view/execution_records.h"
 #include "weir/budget.h"
 #include "weir/heap.h"
 #include "weir/suspension.h"
@@ -472,10 +473,10 @@ static void append_member(const struct weir_flow_chart *self, size_t member,
 {
     char why[WEIR_EXECUTION_WHY_SIZE];
 
-    weir_output_open(json, NULL, "{");
-    weir_flow_append_members_why(json, &self->members[member].info,
-                                 weir_flow_chart_why(self, member, why));
-    weir_buf_append_text(json, "}");
+    weir_flow_chart_why(self, member, why);
+    weir_record_append_json(&weir_execution_record, json, NULL,
+                            &(struct weir_execution_row){self->members[member].info, why},
+                            self->now_us);
 }
 
 static void append_edge(const struct weir_edge_info *info, struct weir_buf *json)

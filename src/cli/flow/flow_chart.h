@@ -13,9 +13,9 @@
 #define WEIR_CLI_FLOW_FLOW_CHART_H
 
 #include "base/arena.h"
-#include "cli/execution/execution_view.h"
 #include "cli/flow/flow_draw_layers.h"
 #include "cli/flow/flow_words.h"
+#include "view/execution_text.h"
 
 enum { WEIR_CHART_MEMBERS_MAX = 100000 };
 

@@ -1,8 +1,8 @@
 /*
  * Tests of cli/execution/execution_view.c: why an execution does not move, in words.
  */
-#include "cli/execution/execution_view.h"
 #include "kit/test.h"
+#include "view/execution_text.h"
 #include "weir/time.h"
 
 #define NOW INT64_C(1800000000000000)
