@@ -129,9 +129,12 @@ static void append_element(void *state, const void *element)
 {
     const struct list *list = state;
     const struct weir_record_pair *pair = element;
+    const struct weir_record_count *count = element;
 
     if (list->field->type == WEIR_FIELD_MAP)
         weir_output_add_text(list->json, pair->name, pair->value);
+    else if (list->field->type == WEIR_FIELD_COUNTS)
+        weir_output_add_number(list->json, count->name, count->number);
     else if (list->field->type == WEIR_FIELD_WORDS)
         weir_output_add_text(list->json, NULL, element);
     else
@@ -142,7 +145,7 @@ static void append_element(void *state, const void *element)
 static void append_list(const struct weir_record_field *self, struct weir_buf *json,
                         const void *row, int64_t now_us)
 {
-    bool map = self->type == WEIR_FIELD_MAP;
+    bool map = self->type == WEIR_FIELD_MAP || self->type == WEIR_FIELD_COUNTS;
     struct list list = {.field = self, .json = json, .now_us = now_us};
 
     weir_output_open(json, self->key, map ? "{" : "[");
@@ -230,6 +233,7 @@ static void append_field(const struct weir_record_field *self, struct weir_buf *
     case WEIR_FIELD_LIST:
     case WEIR_FIELD_MAP:
     case WEIR_FIELD_WORDS:
+    case WEIR_FIELD_COUNTS:
     case WEIR_FIELD_LISTED:
     case WEIR_FIELD_COMPOSED:
     case WEIR_FIELD_COMPOSED_PART:

@@ -65,6 +65,7 @@ enum weir_field_type {
     WEIR_FIELD_LIST,         /* each() visits rows of `record` */
     WEIR_FIELD_MAP,          /* each() visits struct weir_record_pair */
     WEIR_FIELD_WORDS,        /* each() visits texts */
+    WEIR_FIELD_COUNTS,       /* each() visits struct weir_record_count */
     WEIR_FIELD_LISTED,   /* struct weir_record_list: a list that is composed already */
     WEIR_FIELD_COMPOSED, /* struct weir_buf: an object of `record`; empty: null */
     WEIR_FIELD_COMPOSED_PART, /* the same, its members among those of the row */
@@ -74,6 +75,11 @@ enum weir_field_type {
 struct weir_record_pair {
     const char *name;
     const char *value;
+};
+
+struct weir_record_count {
+    const char *name;
+    int64_t number;
 };
 
 typedef void (*weir_record_emit_fn)(void *state, const void *element);

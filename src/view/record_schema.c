@@ -34,6 +34,7 @@ static const struct {
     [WEIR_FIELD_LIST] = {"array", NULL, "list"},
     [WEIR_FIELD_MAP] = {"object", NULL, "object of texts"},
     [WEIR_FIELD_WORDS] = {"array", NULL, "list of texts"},
+    [WEIR_FIELD_COUNTS] = {"object", NULL, "object of integers"},
     [WEIR_FIELD_LISTED] = {"array", NULL, "list"},
     [WEIR_FIELD_COMPOSED] = {"object", NULL, "object"},
     [WEIR_FIELD_COMPOSED_PART] = {"object", NULL, ""},
@@ -92,6 +93,8 @@ static void append_inside(const struct weir_record_field *field, struct weir_buf
         weir_output_open(json,
                          field->type == WEIR_FIELD_MAP ? "additionalProperties" : "items",
                          "{\"type\":\"string\"}");
+    } else if (field->type == WEIR_FIELD_COUNTS) {
+        weir_output_open(json, "additionalProperties", "{\"type\":\"integer\"}");
     }
 }
 

@@ -7,6 +7,9 @@
 #include "view/dead_letter_records.h"
 #include "view/execution_records.h"
 #include "view/finding_records.h"
+#include "view/flow_records.h"
+#include "view/message_records.h"
+#include "view/migration_records.h"
 #include "view/queue_records.h"
 #include "view/status_records.h"
 #include "view/subscription_records.h"
@@ -27,6 +30,8 @@ static const struct weir_record *const RECORDS[] = {
     &weir_subscription_removed_record,
     &weir_subscription_moved_record,
     &weir_partition_moved_record,
+    &weir_enqueued_record,
+    &weir_relayed_record,
     &weir_dead_letter_page_record,
     &weir_dead_letter_record,
     &weir_dead_letter_payload_record,
@@ -56,9 +61,21 @@ static const struct weir_record *const RECORDS[] = {
     &weir_worked_record,
     &weir_supervised_record,
     &weir_reconciler_record,
+    &weir_flow_page_record,
+    &weir_flow_record,
+    &weir_flow_detail_record,
+    &weir_edge_record,
+    &weir_join_record,
+    &weir_flow_created_record,
+    &weir_flow_extended_record,
+    &weir_member_added_record,
+    &weir_flow_cancelled_record,
     &weir_budget_record,
     &weir_usage_record,
     &weir_budget_reply_record,
+    &weir_migrated_record,
+    &weir_roles_record,
+    &weir_restored_record,
     &weir_findings_record,
     &weir_finding_record,
 };

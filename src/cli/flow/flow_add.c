@@ -16,9 +16,9 @@
 #include "cli/execution/execution_words.h"
 #include "cli/flow/flow_plan.h"
 #include "cli/flow/flow_words.h"
+#include "cli/reply.h"
 #include "db/db.h"
 #include "execution/flow/flow_store.h"
-#include "weir/heap.h"
 
 enum {
     OPTION_AFTER = 256,
@@ -32,7 +32,6 @@ enum {
 };
 enum {
     FROM_SIZE_MAX = 64 << 20,
-    JSON_SIZE_MAX = 4 << 20,
     PARTITIONS_MAX = 65535,
     TRIES_MAX = 5,
 };
@@ -261,27 +260,18 @@ static void print_ids(const struct add_call *self)
 
 static int print_json(const struct add_call *self, int64_t revision)
 {
-    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
-    struct weir_buf json;
+    struct weir_flow_extended row = {.flow = self->flow, .revision = revision};
     int code;
 
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "flow", weir_flow_id_format(&self->flow, id));
-    weir_output_add_number(&json, "revision", revision);
-    weir_output_open(&json, "members", "[");
+    weir_record_list_init(&row.members, &weir_member_added_record, WEIR_FORM_JSON, 0);
     for (size_t i = 0; i < weir_flow_plan_member_count(&self->plan); i++) {
         const struct weir_plan_member *member = weir_flow_plan_member(&self->plan, i);
 
-        weir_output_open(&json, NULL, "{");
-        weir_output_add_text(&json, "id", weir_execution_id_format(&member->id, id));
-        if (member->name != NULL)
-            weir_output_add_text(&json, "name", member->name);
-        weir_buf_append_text(&json, "}");
+        weir_record_list_add(&row.members,
+                             &(struct weir_member_added){member->id, member->name});
     }
-    weir_buf_append_text(&json, "]}");
-    code = weir_output_text(self->session.session.command, &json);
-    weir_buf_fini(&json);
+    code = weir_reply_json(&self->session.session, &weir_flow_extended_record, &row);
+    weir_record_list_fini(&row.members);
     return code;
 }
 

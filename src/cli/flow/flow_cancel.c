@@ -8,9 +8,9 @@
 #include "base/count.h"
 #include "base/nearest.h"
 #include "cli/flow/flow_words.h"
-#include "weir/heap.h"
+#include "cli/reply.h"
 
-enum { JSON_SIZE_MAX = 64 << 10, OPTION_MEMBERS = 256 };
+enum { OPTION_MEMBERS = 256 };
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
@@ -82,22 +82,6 @@ static void keep_state(void *state, const struct weir_flow_info *info)
     *(enum weir_flow_state *)state = info->state;
 }
 
-static int print_json(const struct weir_command *command, const char *id, size_t members)
-{
-    struct weir_buf json;
-    int code;
-
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "flow", id);
-    weir_output_add_text(&json, "state", weir_flow_state_name(WEIR_FLOW_CANCELLED));
-    weir_output_add_number(&json, "members_cancelled", (int64_t)members);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(command, &json);
-    weir_buf_fini(&json);
-    return code;
-}
-
 static int cancel(const struct weir_execution_session *session,
                   const struct weir_flow_id *flow, enum weir_flow_cancel_policy policy,
                   const char *reason)
@@ -119,11 +103,10 @@ static int cancel(const struct weir_execution_session *session,
             "flow %s is %s and is left as it is; 'weir execution replay' "
             "runs members once more",
             id, weir_flow_state_name(state));
-    if (shared->shared.json)
-        return print_json(shared->command, id, members);
-    if (!shared->shared.quiet)
-        printf("flow %s cancelled; members cancelled: %zu\n", id, members);
-    return WEIR_EXIT_DONE;
+    return weir_reply(
+        shared, &weir_flow_cancelled_record,
+        &(struct weir_flow_cancelled){*flow, weir_flow_state_name(state), members},
+        "flow %s cancelled; members cancelled: %zu", id, members);
 }
 
 static int run(const struct weir_command *self, int argc, char **argv)

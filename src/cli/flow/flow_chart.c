@@ -380,13 +380,6 @@ enum weir_status weir_flow_chart_read(struct weir_flow_chart *self,
 
 /* ---- why --------------------------------------------------------------------------- */
 
-static uint32_t needed(const struct weir_flow_join_info *group)
-{
-    return group->join.policy == WEIR_JOIN_ALL   ? group->total
-           : group->join.policy == WEIR_JOIN_ANY ? 1
-                                                 : group->join.quorum;
-}
-
 const char *weir_chart_member_label(const struct weir_chart_member *self)
 {
     return self->info.name[0] != '\0' ? self->info.name : self->info.kind;
@@ -425,7 +418,7 @@ static void spell_group(const struct weir_flow_chart *self, size_t member,
 
     weir_buf_init(&text, weir_heap_system(), WEIR_EXECUTION_WHY_SIZE - 1);
     weir_buf_append_format(&text, "%" PRIu32 " of %" PRIu32 ", needs %" PRIu32,
-                           group->succeeded, group->total, needed(group));
+                           group->succeeded, group->total, weir_flow_join_needed(group));
     if (group->failed > 0)
         weir_buf_append_format(&text, "; failed: %" PRIu32, group->failed);
     if (group->skipped > 0)
@@ -454,79 +447,34 @@ const char *weir_flow_chart_why(const struct weir_flow_chart *self, size_t membe
 
 /* ---- JSON -------------------------------------------------------------------------- */
 
-static const char *edge_state_name(enum weir_edge_state state)
-{
-    static const char *const NAMES[] = {"open", "succeeded", "failed", "skipped"};
-
-    return NAMES[state];
-}
-
-static const char *group_state_name(enum weir_flow_join_state state)
-{
-    static const char *const NAMES[] = {"pending", "satisfied", "impossible"};
-
-    return NAMES[state];
-}
-
-static void append_member(const struct weir_flow_chart *self, size_t member,
-                          struct weir_buf *json)
+static void add_members(const struct weir_flow_chart *self,
+                        struct weir_flow_detail *detail)
 {
     char why[WEIR_EXECUTION_WHY_SIZE];
 
-    weir_flow_chart_why(self, member, why);
-    weir_record_append_json(&weir_execution_record, json, NULL,
-                            &(struct weir_execution_row){self->members[member].info, why},
-                            self->now_us);
-}
-
-static void append_edge(const struct weir_edge_info *info, struct weir_buf *json)
-{
-    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
-
-    weir_output_open(json, NULL, "{");
-    weir_output_add_text(json, "from", weir_execution_id_format(&info->edge.from, id));
-    weir_output_add_text(json, "to", weir_execution_id_format(&info->edge.to, id));
-    weir_output_add_text(json, "state", edge_state_name(info->state));
-    weir_output_add_flag(json, "pass_data", info->edge.passes_data);
-    weir_buf_append_text(json, "}");
-}
-
-static void append_group(const struct weir_flow_join_info *info, struct weir_buf *json)
-{
-    char id[WEIR_EXECUTION_ID_TEXT_SIZE];
-    char join[WEIR_JOIN_TEXT_SIZE];
-
-    weir_output_open(json, NULL, "{");
-    weir_output_add_text(json, "to", weir_execution_id_format(&info->join.to, id));
-    weir_output_add_text(json, "join", weir_flow_join_format(&info->join, join));
-    weir_output_add_flag(json, "cancel_remaining", info->join.cancel_remaining);
-    weir_output_add_text(json, "state", group_state_name(info->state));
-    weir_output_add_number(json, "total", info->total);
-    weir_output_add_number(json, "needed", needed(info));
-    weir_output_add_number(json, "succeeded", info->succeeded);
-    weir_output_add_number(json, "failed", info->failed);
-    weir_output_add_number(json, "skipped", info->skipped);
-    weir_output_add_flag(json, "cancelling", info->cancelling);
-    weir_buf_append_text(json, "}");
+    for (size_t i = 0; i < self->member_count; i++) {
+        weir_flow_chart_why(self, i, why);
+        weir_record_list_add(&detail->members,
+                             &(struct weir_execution_row){self->members[i].info, why});
+        if (self->members[i].group != NULL)
+            weir_record_list_add(&detail->joins, self->members[i].group);
+    }
 }
 
 void weir_flow_chart_append_json(const struct weir_flow_chart *self,
                                  struct weir_buf *json)
 {
-    weir_output_open(json, NULL, "{");
-    weir_flow_append_summary(json, &self->info);
-    weir_output_open(json, "members", "[");
-    for (size_t i = 0; i < self->member_count; i++)
-        append_member(self, i, json);
-    weir_buf_append_text(json, "]");
-    weir_output_open(json, "edges", "[");
+    struct weir_flow_detail detail = {.info = self->info};
+
+    weir_record_list_init(&detail.members, &weir_execution_record, WEIR_FORM_JSON,
+                          self->now_us);
+    weir_record_list_init(&detail.edges, &weir_edge_record, WEIR_FORM_JSON, 0);
+    weir_record_list_init(&detail.joins, &weir_join_record, WEIR_FORM_JSON, 0);
+    add_members(self, &detail);
     for (size_t i = 0; i < self->edge_count; i++)
-        append_edge(&self->edge_infos[i], json);
-    weir_buf_append_text(json, "]");
-    weir_output_open(json, "joins", "[");
-    for (size_t i = 0; i < self->member_count; i++) {
-        if (self->members[i].group != NULL)
-            append_group(self->members[i].group, json);
-    }
-    weir_buf_append_text(json, "]}");
+        weir_record_list_add(&detail.edges, &self->edge_infos[i]);
+    weir_record_append_json(&weir_flow_detail_record, json, NULL, &detail, self->now_us);
+    weir_record_list_fini(&detail.members);
+    weir_record_list_fini(&detail.edges);
+    weir_record_list_fini(&detail.joins);
 }

@@ -6,7 +6,7 @@
 
 #include "base/count.h"
 #include "cli/flow/flow_words.h"
-#include "weir/heap.h"
+#include "cli/reply.h"
 
 enum {
     OPTION_AFTER = 256,
@@ -14,7 +14,6 @@ enum {
     LIMIT_DEFAULT = 100,
     LIMIT_MAX = 10000,
     PAGE_MAX = 1000,
-    JSON_SIZE_MAX = 64 << 20,
 };
 
 static int run_create(const struct weir_command *self, int argc, char **argv);
@@ -98,23 +97,15 @@ static int create(const struct weir_execution_session *session,
     struct weir_error error = {0};
     struct weir_flow_id id;
     char text[WEIR_FLOW_ID_TEXT_SIZE];
-    struct weir_buf json;
-    int code;
 
     if (weir_flow_create(session->executions, &wanted->draft, &id, &error) != WEIR_OK)
         return error.status == WEIR_MISMATCH
                    ? weir_command_fail(session->session.command, "%s", error.text)
                    : weir_flow_fail(session, &error);
-    weir_flow_id_format(&id, text);
-    if (!session->session.shared.json)
-        return puts(text) < 0 ? WEIR_EXIT_FAILED : WEIR_EXIT_DONE;
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "flow", text);
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(session->session.command, &json);
-    weir_buf_fini(&json);
-    return code;
+    if (session->session.shared.json)
+        return weir_reply_json(&session->session, &weir_flow_created_record,
+                               &(struct weir_flow_created){id});
+    return puts(weir_flow_id_format(&id, text)) < 0 ? WEIR_EXIT_FAILED : WEIR_EXIT_DONE;
 }
 
 static int run_create(const struct weir_command *self, int argc, char **argv)
@@ -141,23 +132,12 @@ static int run_create(const struct weir_command *self, int argc, char **argv)
 
 /* ---- flows ------------------------------------------------------------------------- */
 
-static const struct weir_table_column COLUMNS[] = {
-    {.title = "flow"},
-    {.title = "state"},
-    {.title = "kind", .cut_to = 10},
-    {.title = "namespace", .cut_to = 10, .rank = 3},
-    {.title = "members", .align = WEIR_TABLE_RIGHT, .rank = 1},
-    {.title = "age", .align = WEIR_TABLE_RIGHT, .rank = 2},
-    {.title = "of them", .cut_to = 12, .rank = 4},
-};
-
 struct list_call {
     struct weir_execution_session session;
     struct weir_flow_filter filter;
     size_t limit;
     size_t count;
-    struct weir_table table;
-    struct weir_buf json; /* a list that is not closed yet */
+    struct weir_flow_page page;
 };
 
 static int take_flows_option(const struct weir_command *self, void *state, int id,
@@ -183,28 +163,6 @@ static int take_flows_option(const struct weir_command *self, void *state, int i
     }
 }
 
-static void add_row(struct list_call *self, const struct weir_flow_info *info)
-{
-    struct weir_table *table = &self->table;
-    int64_t age_us = self->session.now_us - info->created_us;
-    char id[WEIR_FLOW_ID_TEXT_SIZE];
-    char age[WEIR_AGE_SIZE];
-    struct weir_buf states;
-
-    weir_buf_init(&states, weir_heap_system(), JSON_SIZE_MAX);
-    weir_flow_append_states(&states, info);
-    weir_table_add(table, WEIR_TONE_PLAIN, "%s", weir_flow_id_format(&info->id, id));
-    weir_table_add(table, weir_flow_tone(info->state), "%s",
-                   weir_flow_state_name(info->state));
-    weir_table_add(table, WEIR_TONE_PLAIN, "%s", info->kind);
-    weir_table_add(table, WEIR_TONE_PLAIN, "%s", info->name_space);
-    weir_table_add(table, WEIR_TONE_PLAIN, "%" PRIu32, info->members);
-    weir_table_add(table, WEIR_TONE_PLAIN, "%s",
-                   weir_output_age(age_us > 1000 ? age_us : 1000, age));
-    weir_table_add(table, WEIR_TONE_PLAIN, "%s", weir_buf_text(&states));
-    weir_buf_fini(&states);
-}
-
 static void visit(void *state, const struct weir_flow_info *info)
 {
     struct list_call *self = state;
@@ -212,51 +170,28 @@ static void visit(void *state, const struct weir_flow_info *info)
     char id[WEIR_FLOW_ID_TEXT_SIZE];
 
     self->count++;
-    if (shared->json) {
-        weir_output_open(&self->json, NULL, "{");
-        weir_flow_append_summary(&self->json, info);
-        weir_buf_append_text(&self->json, "}");
-    } else if (shared->quiet) {
+    if (shared->quiet && !shared->json)
         puts(weir_flow_id_format(&info->id, id));
-    } else {
-        add_row(self, info);
-    }
-}
-
-static int print_json(const struct list_call *self)
-{
-    struct weir_buf json;
-    int code;
-
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_open(&json, "flows", "[");
-    weir_buf_append(&json, weir_buf_text(&self->json), self->json.size);
-    weir_buf_append_text(&json, "]");
-    if (self->filter.before > 0)
-        weir_output_add_number(&json, "after", self->filter.before);
     else
-        weir_output_open(&json, "after", "null");
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(self->session.session.command, &json);
-    weir_buf_fini(&json);
-    return code;
+        weir_record_list_add(&self->page.flows, info);
 }
 
-static int print_page(const struct list_call *self)
+static int print_page(struct list_call *self)
 {
     const struct weir_command_shared *shared = &self->session.session.shared;
     int code;
 
+    self->page.after = self->filter.before;
     if (shared->json)
-        return print_json(self);
+        return weir_reply_json(&self->session.session, &weir_flow_page_record,
+                               &self->page);
     if (shared->quiet)
         return WEIR_EXIT_DONE;
     if (self->count == 0) {
         puts("no flows; make one with 'weir flow create --kind KIND'");
         return WEIR_EXIT_DONE;
     }
-    code = weir_output_table(self->session.session.command, &self->table);
+    code = weir_output_table(self->session.session.command, &self->page.flows.table);
     if (code == WEIR_EXIT_DONE && self->filter.before > 0)
         printf("there are more: --after %" PRId64 "\n", self->filter.before);
     return code;
@@ -279,6 +214,18 @@ static int list(struct list_call *self)
     return print_page(self);
 }
 
+static int list_and_print(void *state)
+{
+    struct list_call *self = state;
+    int code;
+
+    weir_record_list_init(&self->page.flows, &weir_flow_record,
+                          weir_reply_form(&self->session.session), self->session.now_us);
+    code = list(self);
+    weir_record_list_fini(&self->page.flows);
+    return code;
+}
+
 static int run_flows(const struct weir_command *self, int argc, char **argv)
 {
     struct list_call list_call = {.limit = LIMIT_DEFAULT};
@@ -289,14 +236,7 @@ static int run_flows(const struct weir_command *self, int argc, char **argv)
     code = weir_command_no_operands(self, argc, argv);
     if (code != WEIR_EXIT_DONE)
         return code;
-    weir_table_init(&list_call.table, weir_heap_system(), COLUMNS, COUNT_OF(COLUMNS));
-    weir_buf_init(&list_call.json, weir_heap_system(), JSON_SIZE_MAX);
-    code = weir_execution_session_open(&list_call.session, self,
-                                       WEIR_EXECUTION_SESSION_SILENT, NULL);
-    if (code == WEIR_EXIT_DONE)
-        code = list(&list_call);
-    weir_execution_session_close(&list_call.session);
-    weir_table_fini(&list_call.table);
-    weir_buf_fini(&list_call.json);
-    return code;
+    return weir_execution_session_run(&list_call.session, self,
+                                      WEIR_EXECUTION_SESSION_SILENT, list_and_print,
+                                      &list_call);
 }

@@ -53,16 +53,6 @@ int weir_flow_take_join(const struct weir_command *command, const char *word,
     return WEIR_EXIT_DONE;
 }
 
-const char *weir_flow_join_format(const struct weir_flow_join *join, char *out)
-{
-    if (join->policy == WEIR_JOIN_QUORUM)
-        weir_text_format(out, WEIR_JOIN_TEXT_SIZE, "quorum:%" PRIu32, join->quorum);
-    else
-        weir_text_format(out, WEIR_JOIN_TEXT_SIZE, "%s",
-                         join->policy == WEIR_JOIN_ANY ? "any" : "all");
-    return out;
-}
-
 /* ---- failures ---------------------------------------------------------------------- */
 
 static const char *remedy_of(enum weir_status status)
@@ -93,73 +83,4 @@ int weir_flow_fail(const struct weir_execution_session *self,
     if (remedy == NULL)
         return weir_session_fail(&self->session, error, NULL);
     return weir_command_fail(self->session.command, "%s%s", error->text, remedy);
-}
-
-/* ---- showing ----------------------------------------------------------------------- */
-
-static const char *cancel_policy_name(enum weir_flow_cancel_policy policy)
-{
-    return policy == WEIR_CANCEL_ALL       ? "all"
-           : policy == WEIR_CANCEL_PENDING ? "pending"
-                                           : "none";
-}
-
-static void append_counts(struct weir_buf *json, const struct weir_flow_info *info)
-{
-    weir_output_open(json, "in_state", "{");
-    for (int i = 0; i < WEIR_STATE_COUNT; i++) {
-        if (info->in_state[i] > 0)
-            weir_output_add_number(json,
-                                   weir_public_state_name((enum weir_public_state)i),
-                                   info->in_state[i]);
-    }
-    weir_buf_append_text(json, "}");
-}
-
-void weir_flow_append_summary(struct weir_buf *json, const struct weir_flow_info *info)
-{
-    char id[WEIR_FLOW_ID_TEXT_SIZE];
-
-    weir_output_add_text(json, "flow", weir_flow_id_format(&info->id, id));
-    weir_output_add_text(json, "namespace", info->name_space);
-    weir_output_add_text(json, "kind", info->kind);
-    weir_output_add_text(json, "state", weir_flow_state_name(info->state));
-    if (info->state == WEIR_FLOW_CANCELLED) {
-        weir_output_add_text(json, "cancelled_members",
-                             cancel_policy_name(info->cancel_policy));
-        weir_output_add_text(json, "cancel_reason", info->cancel_reason);
-    }
-    weir_output_add_number(json, "revision", info->revision);
-    weir_output_add_number(json, "member_count", info->members);
-    weir_output_add_number(json, "edge_count", info->edges);
-    append_counts(json, info);
-    weir_output_add_time(json, "created_at", info->created_us);
-    weir_output_add_time(json, "ended_at", info->ended_us);
-}
-
-void weir_flow_append_states(struct weir_buf *text, const struct weir_flow_info *info)
-{
-    const char *comma = "";
-
-    for (int i = 0; i < WEIR_STATE_COUNT; i++) {
-        if (info->in_state[i] == 0)
-            continue;
-        weir_buf_append_format(text, "%s%" PRIu32 " %s", comma, info->in_state[i],
-                               weir_public_state_name((enum weir_public_state)i));
-        comma = ", ";
-    }
-}
-
-enum weir_tone weir_flow_tone(enum weir_flow_state state)
-{
-    switch (state) {
-    case WEIR_FLOW_COMPLETED:
-        return WEIR_TONE_GOOD;
-    case WEIR_FLOW_FAILED:
-        return WEIR_TONE_BAD;
-    case WEIR_FLOW_RUNNING:
-        return WEIR_TONE_CAREFUL;
-    default:
-        return WEIR_TONE_PLAIN;
-    }
 }

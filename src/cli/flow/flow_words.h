@@ -11,7 +11,7 @@
 
 #include "cli/execution/execution_session.h"
 #include "cli/output.h"
-#include "weir/flow.h"
+#include "view/flow_records.h"
 
 /* The exit code, as of the next. */
 WEIR_CHECKED int weir_flow_take_id(const struct weir_command *command, const char *word,
@@ -19,19 +19,8 @@ WEIR_CHECKED int weir_flow_take_id(const struct weir_command *command, const cha
 WEIR_CHECKED int weir_flow_take_join(const struct weir_command *command, const char *word,
                                      struct weir_flow_join *out);
 
-/* "all", "any", "quorum:2". Returns `out`. */
-enum { WEIR_JOIN_TEXT_SIZE = 24 };
-const char *weir_flow_join_format(const struct weir_flow_join *join, char *out);
-
 /* Tell what a call of weir/flow.h answered, and what to do about it. The exit code. */
 int weir_flow_fail(const struct weir_execution_session *self,
                    const struct weir_error *error);
-
-/* The members of its JSON object, and "3 completed, 1 waiting". */
-void weir_flow_append_summary(struct weir_buf *json, const struct weir_flow_info *info);
-void weir_flow_append_states(struct weir_buf *text, const struct weir_flow_info *info);
-
-/* How it is shown. */
-enum weir_tone weir_flow_tone(enum weir_flow_state state);
 
 #endif

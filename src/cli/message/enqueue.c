@@ -10,11 +10,12 @@
 #include "base/noun.h"
 #include "cli/content.h"
 #include "cli/output.h"
+#include "cli/reply.h"
 #include "outbox/names.h"
 #include "outbox/queue/catalog.h"
-#include "weir/heap.h"
+#include "view/message_records.h"
 
-enum { BATCH_DEFAULT = 1000, BATCH_MAX = 10000, JSON_SIZE_MAX = 64 << 10 };
+enum { BATCH_DEFAULT = 1000, BATCH_MAX = 10000 };
 
 #define TYPE_DEFAULT "message"
 
@@ -194,28 +195,18 @@ static int enqueue_one(const struct weir_enqueue_plan *plan,
 static int tell_json(const struct weir_enqueue_plan *plan,
                      const struct weir_enqueue_result *result)
 {
-    char uid[WEIR_UID_TEXT_SIZE];
-    struct weir_buf json;
-    int code;
+    const struct weir_enqueued row = {
+        .queue = plan->queue,
+        .count = result->count,
+        .first_id = result->first_id,
+        .last_id = result->last_id,
+        .lines = plan->lines,
+        .elapsed_ns = result->elapsed_ns,
+        .failed_line = plan->lines && result->failed_line > 0 ? result->failed_line : -1,
+        .receipt = result->receipt,
+    };
 
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "queue", plan->queue);
-    weir_output_add_number(&json, "count", result->count);
-    weir_output_add_number(&json, "first_id", result->first_id);
-    weir_output_add_number(&json, "last_id", result->last_id);
-    if (plan->lines) {
-        weir_output_add_seconds(&json, "seconds", result->elapsed_ns / 1000);
-        if (result->failed_line > 0)
-            weir_output_add_number(&json, "failed_line", result->failed_line);
-    } else {
-        weir_output_add_number(&json, "partition", result->receipt.partition);
-        weir_output_add_text(&json, "uid", weir_uid_format(result->receipt.uid, uid));
-    }
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(plan->session.command, &json);
-    weir_buf_fini(&json);
-    return code;
+    return weir_reply_json(&plan->session, &weir_enqueued_record, &row);
 }
 
 static int tell(const struct weir_enqueue_plan *plan,

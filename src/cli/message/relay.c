@@ -16,8 +16,10 @@
 #include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/reply.h"
 #include "outbox/names.h"
 #include "outbox/queue/catalog.h"
+#include "view/message_records.h"
 #include "weir/heap.h"
 #include "weir/time.h"
 
@@ -225,34 +227,38 @@ static const char *const ENDINGS[] = {
     [WEIR_RELAY_GIVEN_UP] = "failed",
 };
 
+static void each_queue(const void *state, weir_record_emit_fn emit, void *emit_state)
+{
+    const struct weir_relay_plan *plan = state;
+
+    for (size_t i = 0; i < plan->count; i++)
+        emit(emit_state, plan->lines[i].queue);
+}
+
 static int tell_json(const struct weir_relay_plan *plan, const struct result *result)
 {
+    const struct weir_relayed row = {
+        .state = plan,
+        .each_queue = each_queue,
+        .as = plan->options.as,
+        .sink = plan->options.sink,
+        .delivered = result->delivered,
+        .rejected = result->rejected,
+        .given_up = result->given_up,
+        .elapsed_ns = result->elapsed_ns,
+        .ended = ENDINGS[plan->ending],
+        .unfinished = result->unfinished,
+        .error = plan->ending == WEIR_RELAY_GIVEN_UP ? plan->error : NULL,
+    };
     struct weir_buf json;
-    int code = WEIR_EXIT_DONE;
 
+    if (!plan->to_standard_output)
+        return weir_reply_json(&plan->session, &weir_relayed_record, &row);
     weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_open(&json, "queues", "[");
-    for (size_t i = 0; i < plan->count; i++)
-        weir_output_add_text(&json, NULL, plan->lines[i].queue);
-    weir_buf_append_text(&json, "]");
-    weir_output_add_text(&json, "as", plan->options.as);
-    weir_output_add_text(&json, "sink", plan->options.sink);
-    weir_output_add_number(&json, "count", result->delivered);
-    weir_output_add_number(&json, "rejected", result->rejected);
-    weir_output_add_number(&json, "given_up", result->given_up);
-    weir_output_add_seconds(&json, "seconds", result->elapsed_ns / 1000);
-    weir_output_add_text(&json, "ended", ENDINGS[plan->ending]);
-    weir_output_add_number(&json, "unfinished", (int64_t)result->unfinished);
-    if (plan->ending == WEIR_RELAY_GIVEN_UP)
-        weir_output_add_text(&json, "error", plan->error);
-    weir_buf_append_text(&json, "}");
-    if (plan->to_standard_output)
-        fprintf(stderr, "%s\n", weir_buf_text(&json));
-    else
-        code = weir_output_text(plan->session.command, &json);
+    weir_record_append_json(&weir_relayed_record, &json, NULL, &row, 0);
+    fprintf(stderr, "%s\n", weir_buf_text(&json));
     weir_buf_fini(&json);
-    return code;
+    return WEIR_EXIT_DONE;
 }
 
 static void tell_text(const struct weir_relay_plan *plan, const struct result *result)

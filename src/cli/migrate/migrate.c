@@ -7,6 +7,7 @@
 #include "cli/migrate/restored.h"
 #include "cli/migrate/roles.h"
 #include "cli/output.h"
+#include "cli/reply.h"
 #include "cli/session.h"
 #include "db/db.h"
 #include "execution/events.h"
@@ -14,6 +15,7 @@
 #include "outbox/postgres/creators.h"
 #include "outbox/producer.h"
 #include "outbox/schema.h"
+#include "view/migration_records.h"
 #include "weir/heap.h"
 #include "weir/message.h"
 
@@ -120,26 +122,16 @@ static void tell_move(const struct weir_session *session, const char *what,
 }
 
 /* What all JSON of this command begins with. */
-static void open_json(struct weir_buf *json, const struct weir_session *session,
-                      const struct outcome *outcome)
+static struct weir_migrated row_of(const struct weir_session *session,
+                                   const struct outcome *outcome)
 {
-    weir_buf_init(json, weir_heap_system(), TEXT_SIZE_MAX);
-    weir_output_open(json, NULL, "{");
-    weir_output_add_text(json, "database", session->name);
-    weir_output_add_number(json, "from", outcome->outbox.from);
-    weir_output_add_number(json, "to", outcome->outbox.to);
-    weir_output_add_number(json, "executions_from", outcome->executions.from);
-    weir_output_add_number(json, "executions_to", outcome->executions.to);
-}
-
-static int close_json(struct weir_buf *json, const struct weir_session *session)
-{
-    int code;
-
-    weir_buf_append_text(json, "}");
-    code = weir_output_text(session->command, json);
-    weir_buf_fini(json);
-    return code;
+    return (struct weir_migrated){
+        .database = session->name,
+        .from = outcome->outbox.from,
+        .to = outcome->outbox.to,
+        .executions_from = outcome->executions.from,
+        .executions_to = outcome->executions.to,
+    };
 }
 
 static void tell_creators(const struct weir_creators *creators)
@@ -151,33 +143,35 @@ static void tell_creators(const struct weir_creators *creators)
             creators->schema, creators->schema, creators->roles);
 }
 
+static void tell_text(const struct weir_session *session, const struct wishes *wishes,
+                      const struct outcome *outcome)
+{
+    tell_move(session, "schema", &outcome->outbox);
+    if (outcome->executions.from != outcome->executions.to)
+        tell_move(session, "executions", &outcome->executions);
+    if (outcome->no_functions[0] != '\0')
+        printf("no %s_enqueue() for producers in SQL: %s\n", weir_db_prefix(session->db),
+               outcome->no_functions);
+    tell_creators(&outcome->creators);
+    if (wishes->roles)
+        weir_roles_tell(&outcome->roles);
+}
+
 static int tell(const struct weir_session *session, const struct wishes *wishes,
                 const struct outcome *outcome)
 {
-    struct weir_buf json;
+    struct weir_migrated row = row_of(session, outcome);
 
     if (!session->shared.json) {
-        if (session->shared.quiet)
-            return WEIR_EXIT_DONE;
-        tell_move(session, "schema", &outcome->outbox);
-        if (outcome->executions.from != outcome->executions.to)
-            tell_move(session, "executions", &outcome->executions);
-        if (outcome->no_functions[0] != '\0')
-            printf("no %s_enqueue() for producers in SQL: %s\n",
-                   weir_db_prefix(session->db), outcome->no_functions);
-        tell_creators(&outcome->creators);
-        if (wishes->roles)
-            weir_roles_tell(&outcome->roles);
+        if (!session->shared.quiet)
+            tell_text(session, wishes, outcome);
         return WEIR_EXIT_DONE;
     }
-    open_json(&json, session, outcome);
-    if (outcome->no_functions[0] != '\0')
-        weir_output_add_text(&json, "no_functions", outcome->no_functions);
-    if (outcome->creators.roles[0] != '\0')
-        weir_output_add_text(&json, "creators", outcome->creators.roles);
-    if (wishes->roles)
-        weir_roles_append_json(&outcome->roles, &json);
-    return close_json(&json, session);
+    row.no_functions = outcome->no_functions[0] != '\0' ? outcome->no_functions : NULL;
+    row.creators = outcome->creators.roles[0] != '\0' ? outcome->creators.roles : NULL;
+    row.with_roles = wishes->roles;
+    row.roles = outcome->roles;
+    return weir_reply_json(session, &weir_migrated_record, &row);
 }
 
 static enum weir_status read_version(const struct weir_session *session,
@@ -292,11 +286,10 @@ static enum weir_status append_all(const struct weir_session *session,
 static int print_json(const struct weir_session *session, const struct outcome *outcome,
                       const struct weir_buf *sql)
 {
-    struct weir_buf json;
+    struct weir_migrated row = row_of(session, outcome);
 
-    open_json(&json, session, outcome);
-    weir_output_add_text(&json, "sql", weir_buf_text(sql));
-    return close_json(&json, session);
+    row.sql = weir_buf_text(sql);
+    return weir_reply_json(session, &weir_migrated_record, &row);
 }
 
 static int print_sql(const struct weir_session *session, const struct wishes *wishes)

@@ -9,43 +9,39 @@
 #include "base/noun.h"
 #include "cli/confirm.h"
 #include "cli/output.h"
+#include "cli/reply.h"
 #include "db/db.h"
 #include "outbox/delivery/mark.h"
 #include "outbox/mariadb/restore.h"
 #include "outbox/postgres/restore.h"
-#include "weir/heap.h"
-
-enum { JSON_SIZE_MAX = 64 << 10 };
+#include "view/migration_records.h"
 
 /* What became of it. */
 enum outcome { NOTHING_TO_DO, MENDED, WOULD_BE_DONE, DONE };
 
 /* `survey` is PostgreSQL's, and NULL elsewhere. */
+/* `survey` is NULL where there is nothing to survey. */
 static int tell_json(const struct weir_session *session,
                      const struct weir_pg_survey *survey, enum outcome outcome)
 {
-    struct weir_buf json;
-    int code;
+    struct weir_restored row = {
+        .database = session->name,
+        .needed = outcome != NOTHING_TO_DO,
+        .restored = outcome == DONE || outcome == MENDED,
+        .surveyed = outcome == DONE || outcome == WOULD_BE_DONE,
+    };
 
-    weir_buf_init(&json, weir_heap_system(), JSON_SIZE_MAX);
-    weir_output_open(&json, NULL, "{");
-    weir_output_add_text(&json, "database", session->name);
-    weir_output_add_flag(&json, "needed", outcome != NOTHING_TO_DO);
-    weir_output_add_flag(&json, "restored", outcome == DONE || outcome == MENDED);
-    if (outcome == DONE || outcome == WOULD_BE_DONE) {
-        weir_output_add_text(&json, "made_in", survey->made_in);
-        weir_output_add_text(&json, "found_in", survey->found_in);
-        weir_output_add_number(&json, "messages", survey->messages + survey->aside);
-        weir_output_add_number(&json, "cuts", survey->cuts);
-        weir_output_add_number(&json, "queues", survey->queues);
-        weir_output_add_number(&json, "subscriptions", survey->subscriptions);
-        weir_output_add_flag(&json, "hole", weir_pg_hole_is_there(&survey->hole));
-        weir_output_add_number(&json, "positions_missing", survey->unplaced);
+    if (row.surveyed) {
+        row.made_in = survey->made_in;
+        row.found_in = survey->found_in;
+        row.messages = survey->messages + survey->aside;
+        row.cuts = survey->cuts;
+        row.queues = survey->queues;
+        row.subscriptions = survey->subscriptions;
+        row.hole = weir_pg_hole_is_there(&survey->hole);
+        row.positions_missing = survey->unplaced;
     }
-    weir_buf_append_text(&json, "}");
-    code = weir_output_text(session->command, &json);
-    weir_buf_fini(&json);
-    return code;
+    return weir_reply_json(session, &weir_restored_record, &row);
 }
 
 /* What is not known of a dump with a hole. */

@@ -139,13 +139,3 @@ void weir_roles_tell(const struct weir_roles_tally *self)
                WEIR_NOUN(self->granted, "grant", "grants"), self->revoked,
                WEIR_NOUN(self->revoked, "revoke", "revokes"));
 }
-
-void weir_roles_append_json(const struct weir_roles_tally *self, struct weir_buf *json)
-{
-    weir_output_open(json, "roles", "{");
-    weir_output_add_number(json, "made", (int64_t)self->made);
-    weir_output_add_number(json, "granted", (int64_t)self->granted);
-    weir_output_add_number(json, "revoked", (int64_t)self->revoked);
-    weir_output_add_flag(json, "blind", self->blind);
-    weir_buf_append_text(json, "}");
-}

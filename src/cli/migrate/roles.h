@@ -8,19 +8,12 @@
 
 #include "base/buf.h"
 #include "cli/session.h"
+#include "view/migration_records.h"
 
 struct weir_role_plan;
 
 /* A plan for all tables that this program knows. Owes weir_role_plan_fini(). */
 void weir_roles_plan_init(struct weir_role_plan *self);
-
-/* What was done, in statements. */
-struct weir_roles_tally {
-    size_t made;
-    size_t granted;
-    size_t revoked;
-    bool blind; /* what the roles had before could not be seen */
-};
 
 /* Tell of a database that has no roles. WEIR_EXIT_DONE: this one has. */
 WEIR_CHECKED int weir_roles_check_engine(const struct weir_session *session);
@@ -34,8 +27,7 @@ WEIR_CHECKED enum weir_status weir_roles_append_sql(const struct weir_session *s
                                                     struct weir_buf *sql,
                                                     struct weir_error *error);
 
-/* Print it for people, one line; or append it to an object of JSON as `roles`. */
+/* Print it for people, one line. */
 void weir_roles_tell(const struct weir_roles_tally *self);
-void weir_roles_append_json(const struct weir_roles_tally *self, struct weir_buf *json);
 
 #endif
