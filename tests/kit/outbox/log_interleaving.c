@@ -13,6 +13,7 @@
 #include "outbox/lease/lease.h"
 #include "outbox/postgres/append.h"
 #include "outbox/postgres/cut.h"
+#include "outbox/postgres/engine.h"
 #include "outbox/postgres/read.h"
 #include "outbox/postgres/sweep.h"
 #include "outbox/schema.h"
@@ -58,7 +59,8 @@ static void open_session(struct log_interleaving *log_interleaving,
 
     self->log_interleaving = log_interleaving;
     weir_fault_points_init(&self->points);
-    self->log = (struct weir_outbox_log){.segment_bits = BITS, .points = &self->points};
+    self->log = (struct weir_outbox_log){
+        .ops = &weir_log_postgresql, .segment_bits = BITS, .points = &self->points};
     weir_db_options_init(&options);
     options.url = fixture->url;
     self->db = fixture_open(fixture, &options);

@@ -16,6 +16,7 @@
 #include "kit/outbox/outbox_engines.h"
 #include "kit/outbox/pg_outbox.h"
 #include "kit/server/standby.h"
+#include "outbox/postgres/engine.h"
 #include "outbox/postgres/restore.h"
 #include "outbox/postgres/sweep.h"
 #include "outbox/schema.h"
@@ -77,8 +78,9 @@ static void setup_open(struct setup *self, struct fixture *fixture)
 {
     int64_t queue;
 
-    *self = (struct setup){
-        .fixture = fixture, .log = {.segment_bits = BITS}, .dumped = fixture->server};
+    *self = (struct setup){.fixture = fixture,
+                           .log = {.ops = &weir_log_postgresql, .segment_bits = BITS},
+                           .dumped = fixture->server};
     self->db = pg_outbox_connect(fixture);
     queue = pg_outbox_queue(self->db, "orders", 2);
     self->pid = weir_pid(queue, 0);

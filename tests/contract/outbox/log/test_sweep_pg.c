@@ -13,6 +13,7 @@
 #include "db/db.h"
 #include "kit/outbox/outbox_engines.h"
 #include "kit/outbox/pg_outbox.h"
+#include "outbox/postgres/engine.h"
 #include "outbox/postgres/sweep.h"
 
 enum { BITS = 6, LEAF_0 = 63, STEPS_MAX = 64 };
@@ -28,7 +29,8 @@ struct setup {
 
 static void setup_open(struct setup *self, struct fixture *fixture)
 {
-    *self = (struct setup){.fixture = fixture, .log = {.segment_bits = BITS}};
+    *self = (struct setup){.fixture = fixture,
+                           .log = {.ops = &weir_log_postgresql, .segment_bits = BITS}};
     outbox_small_segments(fixture, BITS);
     self->db = pg_outbox_connect(fixture);
     self->queue = pg_outbox_queue(self->db, "orders", 2);
