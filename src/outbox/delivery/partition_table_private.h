@@ -147,10 +147,10 @@ void weir_leased_partition_move(struct weir_partition_table *self,
                                 enum weir_partition_state state)
     WEIR_REQUIRES(self->lock);
 
-/* Begin from what is stored, and from the mark that an owner before us has left. */
+/* Begin from what is stored, and from the mark that an owner before us has left. Under
+ * the lock of the table. */
 void weir_leased_partition_adopt(struct weir_leased_partition *leased,
-                                 const struct weir_stored_position *position)
-    WEIR_REQUIRES(self->lock);
+                                 const struct weir_stored_position *position);
 
 /* The ack that ends its mark; counts what the mark has recorded. */
 void weir_leased_partition_describe_clearing(struct weir_leased_partition *leased);
