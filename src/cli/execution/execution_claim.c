@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/count.h"
 #include "base/noun.h"
 #include "base/permissions.h"
 #include "cli/execution/execution_claimant.h"
@@ -21,17 +20,28 @@
 #include "cli/reply.h"
 #include "view/execution_records.h"
 
-enum { OPTION_INPUT_TO = 400, OPTION_WAIT };
-
 #define WAIT_MS_MAX (WEIR_HOURS(1) / WEIR_MILLISECONDS(1))
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
+struct claim_call {
+    struct weir_execution_session session;
+    struct weir_execution_claimant claimant;
+    size_t count;
+    const char *input_to;
+    int file; /* of --input-to; -1: none */
+    struct weir_claimed *claimed;
+    size_t claimed_count;
+};
+
 static const struct weir_command_option OPTIONS[] = {
-    WEIR_EXECUTION_CLAIMANT_OPTIONS,
-    {'c', "count", "N", "at most so many, 1 to 10000; default 1"},
-    {OPTION_WAIT, "wait", "D", "for something to come, up to 1h; default not at all"},
-    {OPTION_INPUT_TO, "input-to", "FILE", "write the input there; for one claim"},
+    WEIR_EXECUTION_CLAIMANT_OPTIONS(struct claim_call),
+    WEIR_OPTION('c', "count", "N", "at most so many, 1 to 10000; default 1",
+                WEIR_AS_NUMBER(struct claim_call, count, 1, WEIR_BATCH_MAX)),
+    WEIR_OPTION(0, "wait", "D", "for something to come, up to 1h; default not at all",
+                WEIR_AS_MS(struct claim_call, claimant.options.wait_ms, 0, WAIT_MS_MAX)),
+    WEIR_OPTION(0, "input-to", "FILE", "write the input there; for one claim",
+                WEIR_AS_TEXT(struct claim_call, input_to)),
 };
 
 const struct weir_command weir_cli_execution_claim = {
@@ -53,57 +63,22 @@ const struct weir_command weir_cli_execution_claim = {
         "      if ./send-mail <in; then weir execution complete -q \"$token\"\n"
         "      else weir execution fail -q \"$token\" --reason 'not sent'; fi\n"
         "  done\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
     .uses_db = true,
     .run = run,
 };
 
-struct claim_call {
-    struct weir_execution_session session;
-    struct weir_execution_claimant claimant;
-    size_t count;
-    const char *input_to;
-    int file; /* of --input-to; -1: none */
-    struct weir_claimed *claimed;
-    size_t claimed_count;
-};
-
 /* ---- options ----------------------------------------------------------------------- */
-
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct claim_call *out = state;
-    int64_t number = 0;
-    int code;
-
-    switch (id) {
-    case 'c':
-        code = weir_command_number(self, "count", value, 1, WEIR_BATCH_MAX, &number);
-        out->count = (size_t)number;
-        return code;
-    case OPTION_WAIT:
-        return weir_execution_take_ms(self, "wait", value, 0, WAIT_MS_MAX,
-                                      &out->claimant.options.wait_ms);
-    case OPTION_INPUT_TO:
-        out->input_to = value;
-        return WEIR_EXIT_DONE;
-    default:
-        return weir_execution_claimant_take(&out->claimant, self, id, value);
-    }
-}
 
 /* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
                  struct claim_call *out)
 {
-    int code = weir_command_take_options(self, argc, argv, take_option, out);
+    int code = weir_command_parse(self, argc, argv, out, sizeof *out);
 
     if (code >= 0)
         return code;
-    code = weir_command_no_operands(self, argc, argv);
-    if (code == WEIR_EXIT_DONE)
-        code = weir_execution_claimant_check(&out->claimant, self);
+    code = weir_execution_claimant_check(&out->claimant, self);
     if (code == WEIR_EXIT_DONE && out->input_to != NULL && out->count > 1)
         code = weir_command_misuse(self, "--input-to is for one claim, not for %zu",
                                    out->count);

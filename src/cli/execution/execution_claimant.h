@@ -3,7 +3,7 @@
  * work` share.
  *
  *   static const struct weir_command_option OPTIONS[] = {
- *       WEIR_EXECUTION_CLAIMANT_OPTIONS,
+ *       WEIR_EXECUTION_CLAIMANT_OPTIONS(struct claim_call),
  *       ...
  *   };
  *
@@ -17,25 +17,25 @@
 #include "cli/command.h"
 #include "weir/executions.h"
 
-enum {
-    WEIR_EXECUTION_LANES_MAX = 64,
-    WEIR_EXECUTION_LANE = 'l',
-    WEIR_EXECUTION_CAPABILITY = 300,
-    WEIR_EXECUTION_LEASE,
-    WEIR_EXECUTION_WORKER,
-    WEIR_EXECUTION_INSTANCE,
-};
+enum { WEIR_EXECUTION_LANES_MAX = 64 };
 
-#define WEIR_EXECUTION_CLAIMANT_OPTIONS                                                  \
-    {WEIR_EXECUTION_LANE, "lane", "LANE", "whose work; may be given 64 times"},          \
-        {WEIR_EXECUTION_CAPABILITY, "capability", "C", "that we have; may be repeated"}, \
-        {WEIR_EXECUTION_LEASE, "lease", "D", "1s to 1h; default 30s"},                   \
-        {WEIR_EXECUTION_WORKER, "worker", "NAME",                                        \
-         "of those who work alike; default 'weir'"},                                     \
-    {                                                                                    \
-        WEIR_EXECUTION_INSTANCE, "instance", "NAME",                                     \
-            "of this one; default host and process"                                      \
-    }
+/* Rows for a struct T with a member `claimant`. */
+#define WEIR_EXECUTION_CLAIMANT_OPTIONS(T)                                               \
+    WEIR_OPTION('l', "lane", "LANE", "whose work; may be given 64 times",                \
+                WEIR_AS_TEXT(T, claimant.lanes[0]),                                      \
+                WEIR_IN_SET(T, claimant.lanes, claimant.options.lane_count, "lanes")),   \
+        WEIR_OPTION(0, "capability", "C", "that we have; may be repeated",               \
+                    WEIR_AS_TEXT(T, claimant.capabilities[0]),                           \
+                    WEIR_IN_LIST(T, claimant.capabilities,                               \
+                                 claimant.options.capability_count, "capabilities")),    \
+        WEIR_OPTION(0, "lease", "D", "1s to 1h; default 30s",                            \
+                    WEIR_AS_MS(T, claimant.options.lease_ms,                             \
+                               WEIR_EXECUTION_LEASE_MS_MIN,                              \
+                               WEIR_EXECUTION_LEASE_MS_MAX)),                            \
+        WEIR_OPTION(0, "worker", "NAME", "of those who work alike; default 'weir'",      \
+                    WEIR_AS_TEXT(T, claimant.options.worker)),                           \
+        WEIR_OPTION(0, "instance", "NAME", "of this one; default host and process",      \
+                    WEIR_AS_TEXT(T, claimant.options.instance))
 
 struct weir_execution_claimant {
     struct weir_claim_options options; /* points at what follows: must not move */
@@ -47,13 +47,7 @@ struct weir_execution_claimant {
 /* `process`: in the name of the instance, unless one is given. */
 void weir_execution_claimant_init(struct weir_execution_claimant *self, pid_t process);
 
-/* Is this option one of ours? */
-bool weir_execution_claimant_has(int option);
-
-/* The exit code, as of check(), which comes behind all options. */
-WEIR_CHECKED int weir_execution_claimant_take(struct weir_execution_claimant *self,
-                                              const struct weir_command *command,
-                                              int option, const char *value);
+/* Behind all options. The exit code. */
 WEIR_CHECKED int weir_execution_claimant_check(const struct weir_execution_claimant *self,
                                                const struct weir_command *command);
 

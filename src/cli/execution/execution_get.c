@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/count.h"
 #include "cli/budget/budget.h"
 #include "cli/execution/execution_session.h"
 #include "cli/execution/execution_words.h"
@@ -19,10 +18,19 @@ enum { JSON_SIZE_MAX = 64 << 20 };
 static int run_get(const struct weir_command *self, int argc, char **argv);
 static int run_result(const struct weir_command *self, int argc, char **argv);
 
+struct get_call {
+    struct weir_execution_id id;
+};
+
+static const struct weir_command_option OPERANDS[] = {
+    WEIR_OPERAND("ID", WEIR_AS_EXECUTION_ID(struct get_call, id)),
+};
+
 const struct weir_command weir_cli_execution_get = {
     .name = "execution get",
     .summary = "show one execution, its attempts, and why it does not move",
     .usage = "ID",
+    WEIR_OPERANDS(OPERANDS),
     .details =
         "Of one that is suspended it says what is missing, and of one that a budget\n"
         "holds back, which. With --quiet only its state is printed. JSON has the\n"
@@ -35,31 +43,22 @@ const struct weir_command weir_cli_execution_result = {
     .name = "execution result",
     .summary = "print the result of an execution that was completed",
     .usage = "ID",
+    WEIR_OPERANDS(OPERANDS),
     .details = "Byte by byte, without a newline behind it. Ends with 1 while there is\n"
                "none. JSON has it as result, or as result_base64 when it is not UTF-8.\n",
     .uses_db = true,
     .run = run_result,
 };
 
-/* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
                  struct weir_execution_id *out)
 {
-    const char *word = NULL;
-    int code;
+    struct get_call call;
+    int code = weir_command_parse(self, argc, argv, &call, sizeof call);
 
-    switch (weir_command_next_option(self, argc, argv)) {
-    case WEIR_OPTIONS_END:
-        break;
-    case WEIR_OPTIONS_HELPED:
-        return WEIR_EXIT_DONE;
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-    code = weir_command_one_operand(self, argc, argv, "ID", &word);
-    if (code == WEIR_EXIT_DONE)
-        code = weir_execution_take_id(self, word, out);
-    return code == WEIR_EXIT_DONE ? -1 : code;
+    if (code < 0)
+        *out = call.id;
+    return code;
 }
 
 /* ---- get --------------------------------------------------------------------------- */

@@ -6,10 +6,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/count.h"
-#include "base/nearest.h"
 #include "cli/execution/execution_session.h"
 #include "cli/execution/execution_words.h"
 #include "cli/flow/flow_words.h"
@@ -17,8 +14,6 @@
 #include "view/execution_records.h"
 
 enum {
-    OPTION_AFTER = 256,
-    OPTION_TAG,
     LIMIT_DEFAULT = 100,
     LIMIT_MAX = 10000,
     PAGE_MAX = 1000,
@@ -26,15 +21,45 @@ enum {
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
+struct list_call {
+    struct weir_execution_session session;
+    struct weir_execution_filter filter;
+    struct weir_flow_id flow;
+    bool flow_given;
+    size_t limit;
+    struct weir_execution_page page;
+    size_t count; /* visited */
+};
+
+static const char *state_at(size_t index)
+{
+    return weir_public_state_name((enum weir_public_state)index);
+}
+
+static const struct weir_option_words STATES = {
+    .at = state_at,
+    .count = WEIR_STATE_COUNT,
+    .noun = "state",
+};
+
 static const struct weir_command_option OPTIONS[] = {
-    {'s', "state", "STATE", "only in this state; may be repeated"},
-    {'l', "lane", "LANE", "only of this lane"},
-    {'k', "kind", "KIND", "only of this kind"},
-    {'n', "namespace", "NAME", "only of this namespace"},
-    {'f', "flow", "FLOW", "only members of this flow"},
-    {OPTION_TAG, "tag", "KEY=VALUE", "only with this tag"},
-    {'m', "limit", "N", "at most so many, 1 to 10000; default 100"},
-    {OPTION_AFTER, "after", "MARK", "the next page, behind the one that ended there"},
+    WEIR_OPTION('s', "state", "STATE", "only in this state; may be repeated",
+                WEIR_AS_CHOICES(struct list_call, filter.states, STATES)),
+    WEIR_OPTION('l', "lane", "LANE", "only of this lane",
+                WEIR_AS_TEXT(struct list_call, filter.lane)),
+    WEIR_OPTION('k', "kind", "KIND", "only of this kind",
+                WEIR_AS_TEXT(struct list_call, filter.kind)),
+    WEIR_OPTION('n', "namespace", "NAME", "only of this namespace",
+                WEIR_AS_TEXT(struct list_call, filter.name_space)),
+    WEIR_OPTION('f', "flow", "FLOW", "only members of this flow",
+                WEIR_AS_FLOW_ID(struct list_call, flow),
+                WEIR_ALSO_SET(struct list_call, flow_given)),
+    WEIR_OPTION(0, "tag", "KEY=VALUE", "only with this tag",
+                WEIR_AS_TAG(struct list_call, filter.tag_key, filter.tag_value)),
+    WEIR_OPTION('m', "limit", "N", "at most so many, 1 to 10000; default 100",
+                WEIR_AS_NUMBER(struct list_call, limit, 1, LIMIT_MAX)),
+    WEIR_OPTION(0, "after", "MARK", "the next page, behind the one that ended there",
+                WEIR_AS_NUMBER(struct list_call, filter.before, 1, INT64_MAX)),
 };
 
 const struct weir_command weir_cli_execution_list = {
@@ -49,82 +74,10 @@ const struct weir_command weir_cli_execution_list = {
         "\n"
         "  weir execution list --state failed --lane mail\n"
         "  weir execution list --state failed -q | xargs weir execution replay\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
     .uses_db = true,
     .run = run,
 };
-
-struct list_call {
-    struct weir_execution_session session;
-    struct weir_execution_filter filter;
-    struct weir_tag tag;
-    struct weir_flow_id flow;
-    size_t limit;
-    struct weir_execution_page page;
-    size_t count; /* visited */
-};
-
-/* ---- options ----------------------------------------------------------------------- */
-
-static int add_state(const struct weir_command *self, struct list_call *out,
-                     const char *value)
-{
-    const char *names[WEIR_STATE_COUNT];
-    const char *nearest;
-
-    for (int i = 0; i < WEIR_STATE_COUNT; i++) {
-        names[i] = weir_public_state_name((enum weir_public_state)i);
-        if (strcmp(names[i], value) == 0) {
-            out->filter.states |= 1U << i;
-            return WEIR_EXIT_DONE;
-        }
-    }
-    nearest = weir_nearest_find(value, names, WEIR_STATE_COUNT);
-    if (nearest != NULL)
-        return weir_command_misuse(self, "--state is '%s', did you mean '%s'?", value,
-                                   nearest);
-    return weir_command_misuse(self, "--state is '%s', which is no state", value);
-}
-
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct list_call *out = state;
-    int64_t number = 0;
-    int code = WEIR_EXIT_DONE;
-
-    switch (id) {
-    case 's':
-        return add_state(self, out, value);
-    case 'l':
-        out->filter.lane = value;
-        break;
-    case 'k':
-        out->filter.kind = value;
-        break;
-    case 'n':
-        out->filter.name_space = value;
-        break;
-    case 'f':
-        out->filter.flow = &out->flow;
-        return weir_flow_take_id(self, value, &out->flow);
-    case OPTION_TAG:
-        code = weir_execution_take_tag(self, value, &out->tag);
-        out->filter.tag_key = out->tag.key;
-        out->filter.tag_value = out->tag.value;
-        break;
-    case 'm':
-        code = weir_command_number(self, "limit", value, 1, LIMIT_MAX, &number);
-        out->limit = (size_t)number;
-        break;
-    case OPTION_AFTER:
-        return weir_command_number(self, "after", value, 1, INT64_MAX,
-                                   &out->filter.before);
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-    return code;
-}
 
 /* ---- printing ---------------------------------------------------------------------- */
 
@@ -199,14 +152,12 @@ static int list_and_print(void *state)
 static int run(const struct weir_command *self, int argc, char **argv)
 {
     struct list_call list_call = {.limit = LIMIT_DEFAULT};
-    int code = weir_command_take_options(self, argc, argv, take_option, &list_call);
+    int code = weir_command_parse(self, argc, argv, &list_call, sizeof list_call);
 
-    if (code < 0)
-        code = weir_command_no_operands(self, argc, argv);
-    else
+    if (code >= 0)
         return code;
-    if (code != WEIR_EXIT_DONE)
-        return code;
+    if (list_call.flow_given)
+        list_call.filter.flow = &list_call.flow;
     return weir_execution_session_run(&list_call.session, self,
                                       WEIR_EXECUTION_SESSION_SILENT, list_and_print,
                                       &list_call);

@@ -5,11 +5,9 @@
  * Ids one after the other, each in a transaction of its own. What is refused is reported
  * in a line, and the others are done all the same; a database that fails ends it.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/count.h"
 #include "base/text.h"
 #include "cli/execution/execution_session.h"
 #include "cli/execution/execution_words.h"
@@ -18,99 +16,16 @@
 #include "view/execution_records.h"
 #include "weir/suspension.h"
 
-enum { OPTION_EPOCH = 256, OPTION_INSTANCE };
-
 static int run_cancel(const struct weir_command *self, int argc, char **argv);
 static int run_revoke(const struct weir_command *self, int argc, char **argv);
 static int run_prioritise(const struct weir_command *self, int argc, char **argv);
 static int run_replay(const struct weir_command *self, int argc, char **argv);
 static int run_resume(const struct weir_command *self, int argc, char **argv);
 
-static const struct weir_command_option CANCEL_OPTIONS[] = {
-    {'R', "reason", "TEXT", "why; the first 1024 bytes are kept"},
-};
-static const struct weir_command_option REVOKE_OPTIONS[] = {
-    {OPTION_INSTANCE, "instance", "NAME", "only from this one"},
-    {OPTION_EPOCH, "epoch", "N", "only this claim; 'weir execution get' shows it"},
-};
-static const struct weir_command_option PRIORITISE_OPTIONS[] = {
-    {'p', "priority", "N", "0 to 9000, larger first; needed"},
-};
-
-static const struct weir_command_option RESUME_OPTIONS[] = {
-    {'d', "delay", "D", "go on so long from now; default at once"},
-};
-
-const struct weir_command weir_cli_execution_cancel = {
-    .name = "execution cancel",
-    .summary = "end executions as cancelled, whoever holds them",
-    .usage = "ID... [--reason TEXT]",
-    .details =
-        "Whoever works on one can change nothing any more, and hears of it when it\n"
-        "renews. What has ended in another way is refused; what is cancelled stays so.\n"
-        "All members of a flow are cancelled with 'weir flow cancel'.\n",
-    .options = CANCEL_OPTIONS,
-    .option_count = COUNT_OF(CANCEL_OPTIONS),
-    .uses_db = true,
-    .run = run_cancel,
-};
-
-const struct weir_command weir_cli_execution_revoke = {
-    .name = "execution revoke",
-    .summary = "take executions from their worker, for the next one",
-    .usage = "ID... [--instance NAME] [--epoch N]",
-    .details =
-        "The claim is lost, and the execution waits for another worker. It costs\n"
-        "neither a retry nor a lost lease. Where nobody holds one, nothing happens.\n",
-    .options = REVOKE_OPTIONS,
-    .option_count = COUNT_OF(REVOKE_OPTIONS),
-    .uses_db = true,
-    .run = run_revoke,
-};
-
-const struct weir_command weir_cli_execution_prioritise = {
-    .name = "execution prioritise",
-    .summary = "let executions overtake others, or fall behind",
-    .usage = "ID... --priority N",
-    .details = "In their lane the larger priority is claimed first, then the older.\n",
-    .options = PRIORITISE_OPTIONS,
-    .option_count = COUNT_OF(PRIORITISE_OPTIONS),
-    .uses_db = true,
-    .run = run_prioritise,
-};
-
-const struct weir_command weir_cli_execution_replay = {
-    .name = "execution replay",
-    .summary = "run executions once more that have ended",
-    .usage = "ID...",
-    .details =
-        "With the same input and all their retries. How often is in their policy.\n",
-    .uses_db = true,
-    .run = run_replay,
-};
-
-const struct weir_command weir_cli_execution_resume = {
-    .name = "execution resume",
-    .summary = "let suspended executions go on, whatever they wait for",
-    .usage = "ID... [--delay D]",
-    .details =
-        "The same attempt goes on, with any worker. What is not suspended is refused.\n"
-        "To answer as those would who are waited for, there is\n"
-        "'weir execution approve'.\n",
-    .options = RESUME_OPTIONS,
-    .option_count = COUNT_OF(RESUME_OPTIONS),
-    .uses_db = true,
-    .run = run_resume,
-};
-
 struct operate_call;
 typedef enum weir_status (*operate_fn)(struct operate_call *self,
                                        const struct weir_execution_id *id,
                                        struct weir_error *error);
-
-static enum weir_status revoke(struct operate_call *self,
-                               const struct weir_execution_id *id,
-                               struct weir_error *error);
 
 struct operate_call {
     struct weir_execution_session session;
@@ -131,53 +46,104 @@ struct operate_call {
     struct weir_executions_operated operated;
 };
 
-/* ---- options ----------------------------------------------------------------------- */
+static const struct weir_command_option CANCEL_OPTIONS[] = {
+    WEIR_OPTION('R', "reason", "TEXT", "why; the first 1024 bytes are kept",
+                WEIR_AS_TEXT(struct operate_call, reason)),
+};
+static const struct weir_command_option REVOKE_OPTIONS[] = {
+    WEIR_OPTION(0, "instance", "NAME", "only from this one",
+                WEIR_AS_TEXT(struct operate_call, wanted.instance)),
+    WEIR_OPTION(0, "epoch", "N", "only this claim; 'weir execution get' shows it",
+                WEIR_AS_NUMBER(struct operate_call, wanted.epoch, 1, INT64_MAX)),
+};
+static const struct weir_command_option PRIORITISE_OPTIONS[] = {
+    WEIR_OPTION('p', "priority", "N", "0 to 9000, larger first; needed",
+                WEIR_AS_NUMBER(struct operate_call, priority, 0, WEIR_PRIORITY_MAX)),
+};
+static const struct weir_command_option RESUME_OPTIONS[] = {
+    WEIR_OPTION(
+        'd', "delay", "D", "go on so long from now; default at once",
+        WEIR_AS_MS(struct operate_call, delay_ms, 0, WEIR_EXECUTION_DURATION_MS_MAX)),
+};
+static const struct weir_command_option IDS[] = {
+    WEIR_OPERAND("ID", WEIR_AS_EXECUTION_ID(struct operate_call, ids[0]),
+                 WEIR_IN_LIST(struct operate_call, ids, count, "ids"),
+                 .missing = "which execution? an ID is needed"),
+};
 
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct operate_call *out = state;
+const struct weir_command weir_cli_execution_cancel = {
+    .name = "execution cancel",
+    .summary = "end executions as cancelled, whoever holds them",
+    .usage = "ID... [--reason TEXT]",
+    .details =
+        "Whoever works on one can change nothing any more, and hears of it when it\n"
+        "renews. What has ended in another way is refused; what is cancelled stays so.\n"
+        "All members of a flow are cancelled with 'weir flow cancel'.\n",
+    WEIR_OPTIONS(CANCEL_OPTIONS),
+    WEIR_OPERANDS(IDS),
+    .uses_db = true,
+    .run = run_cancel,
+};
 
-    switch (id) {
-    case 'R':
-        out->reason = value;
-        break;
-    case 'p':
-        return weir_command_number(self, "priority", value, 0, WEIR_PRIORITY_MAX,
-                                   &out->priority);
-    case 'd':
-        return weir_execution_take_ms(self, "delay", value, 0,
-                                      WEIR_EXECUTION_DURATION_MS_MAX, &out->delay_ms);
-    case OPTION_INSTANCE:
-        out->wanted.instance = value;
-        break;
-    case OPTION_EPOCH:
-        return weir_command_number(self, "epoch", value, 1, INT64_MAX,
-                                   &out->wanted.epoch);
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-    return WEIR_EXIT_DONE;
-}
+const struct weir_command weir_cli_execution_revoke = {
+    .name = "execution revoke",
+    .summary = "take executions from their worker, for the next one",
+    .usage = "ID... [--instance NAME] [--epoch N]",
+    .details =
+        "The claim is lost, and the execution waits for another worker. It costs\n"
+        "neither a retry nor a lost lease. Where nobody holds one, nothing happens.\n",
+    WEIR_OPTIONS(REVOKE_OPTIONS),
+    WEIR_OPERANDS(IDS),
+    .uses_db = true,
+    .run = run_revoke,
+};
+
+const struct weir_command weir_cli_execution_prioritise = {
+    .name = "execution prioritise",
+    .summary = "let executions overtake others, or fall behind",
+    .usage = "ID... --priority N",
+    .details = "In their lane the larger priority is claimed first, then the older.\n",
+    WEIR_OPTIONS(PRIORITISE_OPTIONS),
+    WEIR_OPERANDS(IDS),
+    .uses_db = true,
+    .run = run_prioritise,
+};
+
+const struct weir_command weir_cli_execution_replay = {
+    .name = "execution replay",
+    .summary = "run executions once more that have ended",
+    .usage = "ID...",
+    .details =
+        "With the same input and all their retries. How often is in their policy.\n",
+    WEIR_OPERANDS(IDS),
+    .uses_db = true,
+    .run = run_replay,
+};
+
+const struct weir_command weir_cli_execution_resume = {
+    .name = "execution resume",
+    .summary = "let suspended executions go on, whatever they wait for",
+    .usage = "ID... [--delay D]",
+    .details =
+        "The same attempt goes on, with any worker. What is not suspended is refused.\n"
+        "To answer as those would who are waited for, there is\n"
+        "'weir execution approve'.\n",
+    WEIR_OPTIONS(RESUME_OPTIONS),
+    WEIR_OPERANDS(IDS),
+    .uses_db = true,
+    .run = run_resume,
+};
+
+static enum weir_status revoke(struct operate_call *self,
+                               const struct weir_execution_id *id,
+                               struct weir_error *error);
 
 /* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
                  struct operate_call *out)
 {
-    int code;
-
     out->priority = -1;
-    code = weir_command_take_options(self, argc, argv, take_option, out);
-    if (code >= 0)
-        return code;
-    for (code = WEIR_EXIT_DONE; optind < argc && code == WEIR_EXIT_DONE; optind++) {
-        if (out->count == WEIR_EXECUTION_WORDS_MAX)
-            return weir_command_misuse(self, "more than %d ids",
-                                       WEIR_EXECUTION_WORDS_MAX);
-        code = weir_execution_take_id(self, argv[optind], &out->ids[out->count++]);
-    }
-    if (code == WEIR_EXIT_DONE && out->count == 0)
-        code = weir_command_misuse(self, "which execution? an ID is needed");
-    return code == WEIR_EXIT_DONE ? -1 : code;
+    return weir_command_parse(self, argc, argv, out, sizeof *out);
 }
 
 /* ---- telling ----------------------------------------------------------------------- */

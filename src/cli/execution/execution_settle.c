@@ -5,12 +5,10 @@
  * Each claim is judged by itself. One that is not current any more is refused, with the
  * truth; the others are settled all the same.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/count.h"
 #include "base/text.h"
 #include "cli/content.h"
 #include "cli/execution/execution_session.h"
@@ -30,113 +28,6 @@ static int run_complete(const struct weir_command *self, int argc, char **argv);
 static int run_fail(const struct weir_command *self, int argc, char **argv);
 static int run_delay(const struct weir_command *self, int argc, char **argv);
 static int run_abandon(const struct weir_command *self, int argc, char **argv);
-
-enum {
-    OPTION_FOR = 'f',
-    OPTION_RESULT = 'r',
-    OPTION_REASON = 'R',
-    OPTION_FOR_GOOD = 'g',
-    OPTION_LEASE = 'l',
-    OPTION_PERCENT = 'p',
-    OPTION_TEXT = 't',
-};
-
-static const struct weir_command_option RENEW_OPTIONS[] = {
-    {OPTION_LEASE, "lease", "D", "from now on, 1s to 1h; default 30s"},
-};
-static const struct weir_command_option PROGRESS_OPTIONS[] = {
-    {OPTION_PERCENT, "percent", "N", "0 to 100; needed"},
-    {OPTION_TEXT, "text", "TEXT", "how far it is, in words"},
-};
-static const struct weir_command_option COMPLETE_OPTIONS[] = {
-    {OPTION_RESULT, "result", "RESULT", "a text, @FILE, or - for standard input"},
-};
-static const struct weir_command_option FAIL_OPTIONS[] = {
-    {OPTION_REASON, "reason", "TEXT", "why; the first 1024 bytes are kept"},
-    {OPTION_FOR_GOOD, "for-good", NULL, "no retry, whatever its policy allows"},
-};
-static const struct weir_command_option DELAY_OPTIONS[] = {
-    {OPTION_FOR, "for", "D", "not before so long from now; needed"},
-};
-static const struct weir_command_option ABANDON_OPTIONS[] = {
-    {OPTION_REASON, "reason", "TEXT", "why; the first 1024 bytes are kept"},
-};
-
-const struct weir_command weir_cli_execution_renew = {
-    .name = "execution renew",
-    .summary = "keep claims for longer",
-    .usage = "TOKEN... [--lease D]",
-    .details =
-        "TOKEN is what 'weir execution claim' printed. Renew when a third of the lease\n"
-        "is over. A claim that is lost is refused with exit code 1, and the truth: stop\n"
-        "working on it.\n",
-    .options = RENEW_OPTIONS,
-    .option_count = COUNT_OF(RENEW_OPTIONS),
-    .uses_db = true,
-    .run = run_renew,
-};
-
-const struct weir_command weir_cli_execution_progress = {
-    .name = "execution progress",
-    .summary = "say how far a claimed execution is",
-    .usage = "TOKEN --percent N [--text TEXT]",
-    .details = "'weir execution get' shows the newest report.\n",
-    .options = PROGRESS_OPTIONS,
-    .option_count = COUNT_OF(PROGRESS_OPTIONS),
-    .uses_db = true,
-    .run = run_progress,
-};
-
-const struct weir_command weir_cli_execution_complete = {
-    .name = "execution complete",
-    .summary = "say that claimed executions are done",
-    .usage = "TOKEN... [--result RESULT]",
-    .details =
-        "They end as completed, with a result of up to 1 MiB. Whoever has lost the\n"
-        "lease is refused with exit code 1 and changes nothing. Repeating it is\n"
-        "harmless; with another result, or after 'fail' or 'delay' of the same token,\n"
-        "it is refused.\n",
-    .options = COMPLETE_OPTIONS,
-    .option_count = COUNT_OF(COMPLETE_OPTIONS),
-    .uses_db = true,
-    .run = run_complete,
-};
-
-const struct weir_command weir_cli_execution_fail = {
-    .name = "execution fail",
-    .summary = "say that claimed executions have failed",
-    .usage = "TOKEN... [--reason TEXT] [--for-good]",
-    .details =
-        "While retries are left there is another attempt, after the backoff; else\n"
-        "they end as failed.\n",
-    .options = FAIL_OPTIONS,
-    .option_count = COUNT_OF(FAIL_OPTIONS),
-    .uses_db = true,
-    .run = run_fail,
-};
-
-const struct weir_command weir_cli_execution_delay = {
-    .name = "execution delay",
-    .summary = "give claimed executions back, to go on later",
-    .usage = "TOKEN... --for D",
-    .details = "The same attempt goes on then, with any worker. It costs no retry.\n",
-    .options = DELAY_OPTIONS,
-    .option_count = COUNT_OF(DELAY_OPTIONS),
-    .uses_db = true,
-    .run = run_delay,
-};
-
-const struct weir_command weir_cli_execution_abandon = {
-    .name = "execution abandon",
-    .summary = "end claimed executions as cancelled",
-    .usage = "TOKEN... [--reason TEXT]",
-    .details = "For a worker that finds out that there is nothing to be done any more.\n"
-               "Operators have 'weir execution cancel', which needs no claim.\n",
-    .options = ABANDON_OPTIONS,
-    .option_count = COUNT_OF(ABANDON_OPTIONS),
-    .uses_db = true,
-    .run = run_abandon,
-};
 
 struct settle_call {
     struct weir_execution_session session;
@@ -162,6 +53,117 @@ struct settle_call {
     struct weir_renewal renewals[WEIR_EXECUTION_WORDS_MAX];
 };
 
+static const struct weir_command_option RENEW_OPTIONS[] = {
+    WEIR_OPTION('l', "lease", "D", "from now on, 1s to 1h; default 30s",
+                WEIR_AS_MS(struct settle_call, ms, WEIR_EXECUTION_LEASE_MS_MIN,
+                           WEIR_EXECUTION_LEASE_MS_MAX)),
+};
+static const struct weir_command_option PROGRESS_OPTIONS[] = {
+    WEIR_OPTION('p', "percent", "N", "0 to 100; needed",
+                WEIR_AS_NUMBER(struct settle_call, percent, 0, PERCENT_MAX)),
+    WEIR_OPTION('t', "text", "TEXT", "how far it is, in words",
+                WEIR_AS_TEXT(struct settle_call, text)),
+};
+static const struct weir_command_option COMPLETE_OPTIONS[] = {
+    WEIR_OPTION('r', "result", "RESULT", "a text, @FILE, or - for standard input",
+                WEIR_AS_TEXT(struct settle_call, result)),
+};
+static const struct weir_command_option FAIL_OPTIONS[] = {
+    WEIR_OPTION('R', "reason", "TEXT", "why; the first 1024 bytes are kept",
+                WEIR_AS_TEXT(struct settle_call, reason)),
+    WEIR_OPTION('g', "for-good", NULL, "no retry, whatever its policy allows",
+                WEIR_AS_FLAG(struct settle_call, for_good)),
+};
+static const struct weir_command_option DELAY_OPTIONS[] = {
+    WEIR_OPTION('f', "for", "D", "not before so long from now; needed",
+                WEIR_AS_MS(struct settle_call, ms, 0, WEIR_EXECUTION_DURATION_MS_MAX)),
+};
+static const struct weir_command_option ABANDON_OPTIONS[] = {
+    WEIR_OPTION('R', "reason", "TEXT", "why; the first 1024 bytes are kept",
+                WEIR_AS_TEXT(struct settle_call, reason)),
+};
+static const struct weir_command_option CLAIMS[] = {
+    WEIR_OPERAND("TOKEN", WEIR_AS_CLAIM(struct settle_call, claims[0]),
+                 WEIR_IN_LIST(struct settle_call, claims, count, "tokens"),
+                 .missing = "which claim? a TOKEN of 'weir execution claim' is needed"),
+};
+
+const struct weir_command weir_cli_execution_renew = {
+    .name = "execution renew",
+    .summary = "keep claims for longer",
+    .usage = "TOKEN... [--lease D]",
+    .details =
+        "TOKEN is what 'weir execution claim' printed. Renew when a third of the lease\n"
+        "is over. A claim that is lost is refused with exit code 1, and the truth: stop\n"
+        "working on it.\n",
+    WEIR_OPTIONS(RENEW_OPTIONS),
+    WEIR_OPERANDS(CLAIMS),
+    .uses_db = true,
+    .run = run_renew,
+};
+
+const struct weir_command weir_cli_execution_progress = {
+    .name = "execution progress",
+    .summary = "say how far a claimed execution is",
+    .usage = "TOKEN --percent N [--text TEXT]",
+    .details = "'weir execution get' shows the newest report.\n",
+    WEIR_OPTIONS(PROGRESS_OPTIONS),
+    WEIR_OPERANDS(CLAIMS),
+    .uses_db = true,
+    .run = run_progress,
+};
+
+const struct weir_command weir_cli_execution_complete = {
+    .name = "execution complete",
+    .summary = "say that claimed executions are done",
+    .usage = "TOKEN... [--result RESULT]",
+    .details =
+        "They end as completed, with a result of up to 1 MiB. Whoever has lost the\n"
+        "lease is refused with exit code 1 and changes nothing. Repeating it is\n"
+        "harmless; with another result, or after 'fail' or 'delay' of the same token,\n"
+        "it is refused.\n",
+    WEIR_OPTIONS(COMPLETE_OPTIONS),
+    WEIR_OPERANDS(CLAIMS),
+    .uses_db = true,
+    .run = run_complete,
+};
+
+const struct weir_command weir_cli_execution_fail = {
+    .name = "execution fail",
+    .summary = "say that claimed executions have failed",
+    .usage = "TOKEN... [--reason TEXT] [--for-good]",
+    .details =
+        "While retries are left there is another attempt, after the backoff; else\n"
+        "they end as failed.\n",
+    WEIR_OPTIONS(FAIL_OPTIONS),
+    WEIR_OPERANDS(CLAIMS),
+    .uses_db = true,
+    .run = run_fail,
+};
+
+const struct weir_command weir_cli_execution_delay = {
+    .name = "execution delay",
+    .summary = "give claimed executions back, to go on later",
+    .usage = "TOKEN... --for D",
+    .details = "The same attempt goes on then, with any worker. It costs no retry.\n",
+    WEIR_OPTIONS(DELAY_OPTIONS),
+    WEIR_OPERANDS(CLAIMS),
+    .uses_db = true,
+    .run = run_delay,
+};
+
+const struct weir_command weir_cli_execution_abandon = {
+    .name = "execution abandon",
+    .summary = "end claimed executions as cancelled",
+    .usage = "TOKEN... [--reason TEXT]",
+    .details = "For a worker that finds out that there is nothing to be done any more.\n"
+               "Operators have 'weir execution cancel', which needs no claim.\n",
+    WEIR_OPTIONS(ABANDON_OPTIONS),
+    WEIR_OPERANDS(CLAIMS),
+    .uses_db = true,
+    .run = run_abandon,
+};
+
 static struct settle_call settle_call; /* too large for a stack */
 
 #define ACTIVE (1U << WEIR_STATE_ACTIVE)
@@ -174,63 +176,15 @@ static struct settle_call settle_call; /* too large for a stack */
 /* Calls the library, and notes what became of each claim. */
 typedef enum weir_status (*settle_fn)(struct settle_call *self, struct weir_error *error);
 
-/* ---- options ----------------------------------------------------------------------- */
-
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct settle_call *out = state;
-
-    switch (id) {
-    case OPTION_LEASE:
-        return weir_execution_take_ms(self, "lease", value, WEIR_EXECUTION_LEASE_MS_MIN,
-                                      WEIR_EXECUTION_LEASE_MS_MAX, &out->ms);
-    case OPTION_FOR:
-        return weir_execution_take_ms(self, "for", value, 0,
-                                      WEIR_EXECUTION_DURATION_MS_MAX, &out->ms);
-    case OPTION_PERCENT:
-        return weir_command_number(self, "percent", value, 0, PERCENT_MAX, &out->percent);
-    case OPTION_TEXT:
-        out->text = value;
-        break;
-    case OPTION_RESULT:
-        out->result = value;
-        break;
-    case OPTION_REASON:
-        out->reason = value;
-        break;
-    case OPTION_FOR_GOOD:
-        out->for_good = true;
-        break;
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-    return WEIR_EXIT_DONE;
-}
-
 /* The exit code, or -1 to go on. `done` is what will have happened, and `leads_to`
  * where that leads to. */
 static int parse(const struct weir_command *self, int argc, char **argv, const char *done,
                  unsigned leads_to)
 {
-    struct settle_call *out = &settle_call;
-    int code;
-
-    out->done = done;
-    out->leads_to = leads_to;
-    out->ms = out->percent = -1;
-    code = weir_command_take_options(self, argc, argv, take_option, out);
-    if (code >= 0)
-        return code;
-    for (code = WEIR_EXIT_DONE; optind < argc && code == WEIR_EXIT_DONE; optind++) {
-        if (out->count == WEIR_EXECUTION_WORDS_MAX)
-            return weir_command_misuse(self, "more than %d tokens",
-                                       WEIR_EXECUTION_WORDS_MAX);
-        code = weir_execution_take_token(self, argv[optind], &out->claims[out->count++]);
-    }
-    if (code == WEIR_EXIT_DONE && out->count == 0)
-        code = weir_command_misuse(
-            self, "which claim? a TOKEN of 'weir execution claim' is needed");
-    return code == WEIR_EXIT_DONE ? -1 : code;
+    settle_call.done = done;
+    settle_call.leads_to = leads_to;
+    settle_call.ms = settle_call.percent = -1;
+    return weir_command_parse(self, argc, argv, &settle_call, sizeof settle_call);
 }
 
 /* ---- telling ----------------------------------------------------------------------- */

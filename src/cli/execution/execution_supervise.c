@@ -3,13 +3,10 @@
  */
 #include <stdio.h>
 
-#include "base/count.h"
 #include "cli/execution/execution_supervision.h"
 #include "cli/interrupt.h"
 #include "cli/reply.h"
 #include "view/execution_records.h"
-
-enum { OPTION_GRACE = 256, OPTION_PARTITIONS };
 
 #define LOOK_PERIOD WEIR_MILLISECONDS(500)
 
@@ -20,14 +17,19 @@ enum { OPTION_GRACE = 256, OPTION_PARTITIONS };
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
+struct supervise_call {
+    struct weir_execution_session session;
+    struct weir_execution_supervision supervision;
+    int64_t grace_ns;
+    int64_t partitions; /* 0: the default */
+};
+
 static const struct weir_command_option OPTIONS[] = {
-    WEIR_EXECUTION_RETENTION_OPTION,
-    {WEIR_EXECUTION_NAMESPACE, "namespace", "NAME", "only work of this namespace"},
-    {WEIR_EXECUTION_TAG, "tag", "KEY=VALUE", "only work with this tag"},
-    {WEIR_EXECUTION_INTERVAL, "interval", "NAME=D",
-     "of a reconciler, see above; may be repeated"},
-    {OPTION_GRACE, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h"},
-    {OPTION_PARTITIONS, "partitions", "N", "as all processes have it; default 256"},
+    WEIR_EXECUTION_SUPERVISION_OPTIONS(struct supervise_call),
+    WEIR_OPTION(0, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h",
+                WEIR_AS_NS(struct supervise_call, grace_ns, 0, GRACE_MAX)),
+    WEIR_OPTION(0, "partitions", "N", "as all processes have it; default 256",
+                WEIR_AS_NUMBER(struct supervise_call, partitions, 1, PARTITIONS_MAX)),
 };
 
 const struct weir_command weir_cli_supervise = {
@@ -52,33 +54,10 @@ const struct weir_command weir_cli_supervise = {
         "One must run somewhere; any number may run on a database. 'weir work' has\n"
         "one of its own. SIGTERM and Ctrl-C stop it in good order; a second one ends it\n"
         "at once. At the end it prints what was done.\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
     .uses_db = true,
     .run = run,
 };
-
-struct supervise_call {
-    struct weir_execution_session session;
-    struct weir_execution_supervision supervision;
-    int64_t grace_ns;
-    int64_t partitions; /* 0: the default */
-};
-
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct supervise_call *out = state;
-
-    switch (id) {
-    case OPTION_GRACE:
-        return weir_command_duration(self, "grace", value, 0, GRACE_MAX, &out->grace_ns);
-    case OPTION_PARTITIONS:
-        return weir_command_number(self, "partitions", value, 1, PARTITIONS_MAX,
-                                   &out->partitions);
-    default:
-        return weir_execution_supervision_take(&out->supervision, id, value);
-    }
-}
 
 static int tell(const struct supervise_call *self, size_t unfinished)
 {
@@ -124,11 +103,8 @@ static int run(const struct weir_command *self, int argc, char **argv)
 
     weir_execution_supervision_init(&supervise_call.supervision, self);
     supervise_call.grace_ns = GRACE_DEFAULT;
-    code = weir_command_take_options(self, argc, argv, take_option, &supervise_call);
+    code = weir_command_parse(self, argc, argv, &supervise_call, sizeof supervise_call);
     if (code >= 0)
-        return code;
-    code = weir_command_no_operands(self, argc, argv);
-    if (code != WEIR_EXIT_DONE)
         return code;
     code = weir_execution_session_open(
         &supervise_call.session, self, WEIR_EXECUTION_SESSION_TELLING,

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/count.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/execution/execution_words.h"
@@ -32,55 +31,34 @@ void weir_execution_supervision_init(struct weir_execution_supervision *self,
 
 /* ---- options ----------------------------------------------------------------------- */
 
-/* NAME=D; the word is cut in two. */
-static int take_interval(struct weir_execution_supervision *self, char *value)
+int weir_execution_supervision_parse_interval(const struct weir_command *command,
+                                              const struct weir_command_option *row,
+                                              char *value, void *out)
 {
+    struct weir_execution_supervision *self = out;
     const char *names[WEIR_RECONCILER_COUNT];
     const char *nearest;
     char option[NAME_SIZE];
     char *equals = strchr(value, '=');
 
+    (void)row;
     if (equals == NULL)
         return weir_command_misuse(
-            self->command, "--interval is '%s', must be NAME=D, as in lease_expiry=500ms",
+            command, "--interval is '%s', must be NAME=D, as in lease_expiry=500ms",
             value);
     *equals = '\0';
     weir_text_format(option, sizeof option, "interval %s", value);
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++) {
         names[i] = weir_reconciler_name((enum weir_reconciler)i);
         if (strcmp(names[i], value) == 0)
-            return weir_execution_take_ms(self->command, option, equals + 1,
-                                          INTERVAL_MS_MIN, INTERVAL_MS_MAX,
-                                          &self->options.interval_ms[i]);
+            return weir_execution_take_ms(command, option, equals + 1, INTERVAL_MS_MIN,
+                                          INTERVAL_MS_MAX, &self->options.interval_ms[i]);
     }
     nearest = weir_nearest_find(value, names, WEIR_RECONCILER_COUNT);
-    return weir_command_misuse(self->command, "there is no reconciler '%s'%s%s%s", value,
+    return weir_command_misuse(command, "there is no reconciler '%s'%s%s%s", value,
                                nearest != NULL ? ", did you mean '" : "",
                                nearest != NULL ? nearest : "",
                                nearest != NULL ? "'?" : "");
-}
-
-int weir_execution_supervision_take(struct weir_execution_supervision *self, int option,
-                                    char *value)
-{
-    int code;
-
-    switch (option) {
-    case WEIR_EXECUTION_RETENTION:
-        return weir_execution_take_ms(self->command, "retention", value, 0,
-                                      WEIR_EXECUTION_DURATION_MS_MAX,
-                                      &self->options.retention_ms);
-    case WEIR_EXECUTION_NAMESPACE:
-        self->options.name_space = value;
-        return WEIR_EXIT_DONE;
-    case WEIR_EXECUTION_TAG:
-        code = weir_execution_take_tag(self->command, value, &self->tag);
-        self->options.tag_key = self->tag.key;
-        self->options.tag_value = self->tag.value;
-        return code;
-    default:
-        return take_interval(self, value);
-    }
 }
 
 /* ---- life -------------------------------------------------------------------------- */

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/nearest.h"
 #include "base/text.h"
 
 /* "{fp:65535}:" and 36 characters, with the zero: ids that were written down earlier. */
@@ -92,6 +91,32 @@ int weir_execution_take_tag(const struct weir_command *command, char *word,
     return WEIR_EXIT_DONE;
 }
 
+int weir_execution_parse_id(const struct weir_command *command,
+                            const struct weir_command_option *option, char *word,
+                            void *out)
+{
+    struct weir_execution_id id;
+    int code = weir_execution_take_id(command, word, &id);
+
+    (void)option;
+    if (code == WEIR_EXIT_DONE)
+        *(struct weir_execution_id *)out = id;
+    return code;
+}
+
+int weir_execution_parse_claim(const struct weir_command *command,
+                               const struct weir_command_option *option, char *word,
+                               void *out)
+{
+    struct weir_claim claim;
+    int code = weir_execution_take_token(command, word, &claim);
+
+    (void)option;
+    if (code == WEIR_EXIT_DONE)
+        *(struct weir_claim *)out = claim;
+    return code;
+}
+
 int weir_execution_take_amount(const struct weir_command *command, const char *option,
                                char *word, const char **name, int64_t *out)
 {
@@ -109,22 +134,6 @@ int weir_execution_take_amount(const struct weir_command *command, const char *o
     *equals = '\0';
     *name = word;
     return WEIR_EXIT_DONE;
-}
-
-int weir_execution_take_name(const struct weir_command *command, const char *option,
-                             const char *value, const char *const *names, size_t count,
-                             size_t *out)
-{
-    const char *nearest = weir_nearest_find(value, names, count);
-
-    for (*out = 0; *out < count; ++*out) {
-        if (strcmp(names[*out], value) == 0)
-            return WEIR_EXIT_DONE;
-    }
-    return weir_command_misuse(command, "--%s is '%s', which is not known%s%s%s", option,
-                               value, nearest != NULL ? ", did you mean '" : "",
-                               nearest != NULL ? nearest : "",
-                               nearest != NULL ? "'?" : "");
 }
 
 int weir_execution_take_ms(const struct weir_command *command, const char *option,

@@ -39,11 +39,18 @@ WEIR_CHECKED int weir_execution_take_amount(const struct weir_command *command,
                                             const char *option, char *word,
                                             const char **name, int64_t *out);
 
-/* One of `names`, by its place; a mistake is reported with the nearest. */
-WEIR_CHECKED int weir_execution_take_name(const struct weir_command *command,
-                                          const char *option, const char *value,
-                                          const char *const *names, size_t count,
-                                          size_t *out);
+/* For rows of options and operands. */
+#define WEIR_AS_EXECUTION_ID(T, m)                                                       \
+    WEIR_AS_PARSED(T, m, struct weir_execution_id, weir_execution_parse_id)
+#define WEIR_AS_CLAIM(T, m)                                                              \
+    WEIR_AS_PARSED(T, m, struct weir_claim, weir_execution_parse_claim)
+#define WEIR_AS_TAG(T, key_, value_) WEIR_AS_PAIR(T, key_, value_, "tenant.plan=gold")
+WEIR_CHECKED int weir_execution_parse_id(const struct weir_command *command,
+                                         const struct weir_command_option *option,
+                                         char *word, void *out);
+WEIR_CHECKED int weir_execution_parse_claim(const struct weir_command *command,
+                                            const struct weir_command_option *option,
+                                            char *word, void *out);
 
 /* Duration of an option, in milliseconds, from `min_ms` to `max_ms`. */
 WEIR_CHECKED int weir_execution_take_ms(const struct weir_command *command,

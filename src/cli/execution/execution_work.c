@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/count.h"
 #include "base/noun.h"
 #include "base/text.h"
 #include "cli/execution/execution_claimant.h"
@@ -27,11 +26,6 @@
 #include "weir/heap.h"
 
 enum {
-    OPTION_DELAY = 400,
-    OPTION_GRACE,
-    OPTION_NO_SUPERVISE,
-    OPTION_PARTITIONS,
-    OPTION_PREFETCH,
     JSON_SIZE_MAX = 1 << 20,
     PARTITIONS_MAX = 65535,
 };
@@ -58,17 +52,51 @@ enum { DRAIN_SHARE = 10 };
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
+struct work_call {
+    struct weir_execution_session session;
+    struct weir_execution_claimant claimant;
+    struct weir_execution_exec exec;
+    struct weir_execution_supervision supervision;
+    struct weir_execution_worker *worker;
+    int64_t concurrency, prefetch, partitions; /* 0: the library's default */
+    int64_t grace_ns;
+    bool drain;
+    bool no_supervise;
+
+    struct weir_execution_worker_stats stats;
+    struct weir_progress progress;
+    struct weir_trouble database;
+    int64_t ask_ns; /* when to ask the database again */
+    bool drained;
+    struct weir_execution_left left; /* with --drain: what is left */
+    bool told_left;                  /* and that was reported */
+    int64_t done_before, done_ns;    /* how much was done, and since when it is no more */
+    size_t unfinished;
+    int64_t elapsed_ns;
+};
+
 static const struct weir_command_option OPTIONS[] = {
-    {'x', "exec", "COMMAND", "a process for each, see above; needed"},
-    WEIR_EXECUTION_CLAIMANT_OPTIONS,
-    {'c', "concurrency", "N", "processes at once, 1 to 512; default 4"},
-    {OPTION_PREFETCH, "prefetch", "N", "claimed beyond these, up to 512; default 0"},
-    {OPTION_DELAY, "delay", "D", "of exit code 75; default 10s"},
-    {'d', "drain", NULL, "end when nothing or only suspended work is left"},
-    {OPTION_GRACE, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h"},
-    {OPTION_NO_SUPERVISE, "no-supervise", NULL, "only work: others supervise"},
-    WEIR_EXECUTION_RETENTION_OPTION,
-    {OPTION_PARTITIONS, "partitions", "N", "as all processes have it; default 256"},
+    WEIR_OPTION('x', "exec", "COMMAND", "a process for each, see above; needed",
+                WEIR_AS_TEXT(struct work_call, exec.command)),
+    WEIR_EXECUTION_CLAIMANT_OPTIONS(struct work_call),
+    WEIR_OPTION(
+        'c', "concurrency", "N", "processes at once, 1 to 512; default 4",
+        WEIR_AS_NUMBER(struct work_call, concurrency, 1, WEIR_EXECUTION_PERMITS_MAX)),
+    WEIR_OPTION(
+        0, "prefetch", "N", "claimed beyond these, up to 512; default 0",
+        WEIR_AS_NUMBER(struct work_call, prefetch, 0, WEIR_EXECUTION_PREFETCH_MAX)),
+    WEIR_OPTION(
+        0, "delay", "D", "of exit code 75; default 10s",
+        WEIR_AS_MS(struct work_call, exec.delay_ms, 0, WEIR_EXECUTION_DURATION_MS_MAX)),
+    WEIR_OPTION('d', "drain", NULL, "end when nothing or only suspended work is left",
+                WEIR_AS_FLAG(struct work_call, drain)),
+    WEIR_OPTION(0, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h",
+                WEIR_AS_NS(struct work_call, grace_ns, 0, GRACE_MAX)),
+    WEIR_OPTION(0, "no-supervise", NULL, "only work: others supervise",
+                WEIR_AS_FLAG(struct work_call, no_supervise)),
+    WEIR_EXECUTION_RETENTION_OPTION(struct work_call),
+    WEIR_OPTION(0, "partitions", "N", "as all processes have it; default 256",
+                WEIR_AS_NUMBER(struct work_call, partitions, 1, PARTITIONS_MAX)),
 };
 
 const struct weir_command weir_cli_work = {
@@ -99,86 +127,24 @@ const struct weir_command weir_cli_work = {
         "\n"
         "  weir work --lane mail --exec ./send-mail\n"
         "  weir work --lane cpu --exec 'convert - -resize 50% png:-' -c 8\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
     .uses_db = true,
     .run = run,
 };
 
-struct work_call {
-    struct weir_execution_session session;
-    struct weir_execution_claimant claimant;
-    struct weir_execution_exec exec;
-    struct weir_execution_supervision supervision;
-    struct weir_execution_worker *worker;
-    int64_t concurrency, prefetch, partitions; /* 0: the library's default */
-    int64_t grace_ns;
-    bool drain;
-    bool no_supervise;
-
-    struct weir_execution_worker_stats stats;
-    struct weir_progress progress;
-    struct weir_trouble database;
-    int64_t ask_ns; /* when to ask the database again */
-    bool drained;
-    struct weir_execution_left left; /* with --drain: what is left */
-    bool told_left;                  /* and that was reported */
-    int64_t done_before, done_ns;    /* how much was done, and since when it is no more */
-    size_t unfinished;
-    int64_t elapsed_ns;
-};
-
 /* ---- options ----------------------------------------------------------------------- */
-
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct work_call *out = state;
-
-    switch (id) {
-    case 'x':
-        out->exec.command = value;
-        break;
-    case 'c':
-        return weir_command_number(self, "concurrency", value, 1,
-                                   WEIR_EXECUTION_PERMITS_MAX, &out->concurrency);
-    case OPTION_PREFETCH:
-        return weir_command_number(self, "prefetch", value, 0,
-                                   WEIR_EXECUTION_PREFETCH_MAX, &out->prefetch);
-    case OPTION_DELAY:
-        return weir_execution_take_ms(
-            self, "delay", value, 0, WEIR_EXECUTION_DURATION_MS_MAX, &out->exec.delay_ms);
-    case 'd':
-        out->drain = true;
-        break;
-    case OPTION_GRACE:
-        return weir_command_duration(self, "grace", value, 0, GRACE_MAX, &out->grace_ns);
-    case OPTION_NO_SUPERVISE:
-        out->no_supervise = true;
-        break;
-    case OPTION_PARTITIONS:
-        return weir_command_number(self, "partitions", value, 1, PARTITIONS_MAX,
-                                   &out->partitions);
-    case WEIR_EXECUTION_RETENTION:
-        return weir_execution_supervision_take(&out->supervision, id, value);
-    default:
-        return weir_execution_claimant_take(&out->claimant, self, id, value);
-    }
-    return WEIR_EXIT_DONE;
-}
 
 /* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
                  struct work_call *out)
 {
     const char *command;
-    int code = weir_command_take_options(self, argc, argv, take_option, out);
+    int code = weir_command_parse(self, argc, argv, out, sizeof *out);
 
     if (code >= 0)
         return code;
     command = out->exec.command;
-    code = weir_command_no_operands(self, argc, argv);
-    if (code == WEIR_EXIT_DONE)
-        code = weir_execution_claimant_check(&out->claimant, self);
+    code = weir_execution_claimant_check(&out->claimant, self);
     if (code == WEIR_EXIT_DONE &&
         (command == NULL || command[strspn(command, " \t\r\n")] == '\0'))
         code = weir_command_misuse(self, "what is to be run? --exec COMMAND is needed");

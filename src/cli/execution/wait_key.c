@@ -20,7 +20,7 @@
 #include "view/wait_records.h"
 #include "weir/suspension.h"
 
-enum { SECRET_FILE_SIZE_MAX = 256, OPTION_SECRET_FILE = 256 };
+enum { SECRET_FILE_SIZE_MAX = 256 };
 
 #define GRACE_MS_DEFAULT (WEIR_HOURS(24) / WEIR_MILLISECONDS(1))
 
@@ -40,9 +40,23 @@ const struct weir_command weir_cli_key = {
     .member_count = COUNT_OF(MEMBERS),
 };
 
+struct rotate_call {
+    struct weir_execution_session session;
+    const char *key;
+    const char *file; /* NULL: none */
+    int64_t grace_ms;
+    uint8_t secret[WEIR_SECRET_SIZE];
+};
+
 static const struct weir_command_option ROTATE_OPTIONS[] = {
-    {OPTION_SECRET_FILE, "secret-file", "FILE", "32 bytes or 64 hex digits; - is stdin"},
-    {'g', "grace", "D", "tokens of the old key are good for; default 24h"},
+    WEIR_OPTION(0, "secret-file", "FILE", "32 bytes or 64 hex digits; - is stdin",
+                WEIR_AS_TEXT(struct rotate_call, file)),
+    WEIR_OPTION(
+        'g', "grace", "D", "tokens of the old key are good for; default 24h",
+        WEIR_AS_MS(struct rotate_call, grace_ms, 0, WEIR_EXECUTION_DURATION_MS_MAX)),
+};
+static const struct weir_command_option ROTATE_OPERANDS[] = {
+    WEIR_OPERAND("KEY", WEIR_AS_TEXT(struct rotate_call, key)),
 };
 
 const struct weir_command weir_cli_key_rotate = {
@@ -55,31 +69,11 @@ const struct weir_command weir_cli_key_rotate = {
         "the grace is over; with --grace 0 they are worthless at once, whatever grace\n"
         "they had before. A key that was used before is in use again, if its secret is\n"
         "the same; the one that is in use changes nothing. Another secret is refused.\n",
-    .options = ROTATE_OPTIONS,
-    .option_count = COUNT_OF(ROTATE_OPTIONS),
+    WEIR_OPTIONS(ROTATE_OPTIONS),
+    WEIR_OPERANDS(ROTATE_OPERANDS),
     .uses_db = true,
     .run = run_rotate,
 };
-
-struct rotate_call {
-    struct weir_execution_session session;
-    const char *key;
-    const char *file; /* NULL: none */
-    int64_t grace_ms;
-    uint8_t secret[WEIR_SECRET_SIZE];
-};
-
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct rotate_call *out = state;
-
-    if (id == OPTION_SECRET_FILE) {
-        out->file = value;
-        return WEIR_EXIT_DONE;
-    }
-    return weir_execution_take_ms(self, "grace", value, 0, WEIR_EXECUTION_DURATION_MS_MAX,
-                                  &out->grace_ms);
-}
 
 /* 64 digits, and white space behind them. */
 static bool read_digits(const char *text, size_t size, uint8_t *out)
@@ -155,12 +149,12 @@ static int rotate(const struct weir_command *command, struct rotate_call *self)
 static int run_rotate(const struct weir_command *self, int argc, char **argv)
 {
     struct rotate_call rotate_call = {.grace_ms = GRACE_MS_DEFAULT};
-    int code = weir_command_take_options(self, argc, argv, take_option, &rotate_call);
+    int code = weir_command_parse(self, argc, argv, &rotate_call, sizeof rotate_call);
 
     if (code >= 0)
         return code;
-    code = weir_command_one_operand(self, argc, argv, "KEY", &rotate_call.key);
-    if (code == WEIR_EXIT_DONE && rotate_call.file != NULL)
+    code = WEIR_EXIT_DONE;
+    if (rotate_call.file != NULL)
         code = read_secret(self, &rotate_call);
     if (code == WEIR_EXIT_DONE)
         code = rotate(self, &rotate_call);

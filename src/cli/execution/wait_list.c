@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 
-#include "base/count.h"
 #include "cli/execution/execution_words.h"
 #include "cli/execution/wait.h"
 #include "cli/reply.h"
@@ -13,10 +12,19 @@
 static int run_waitpoints(const struct weir_command *self, int argc, char **argv);
 static int run_signals(const struct weir_command *self, int argc, char **argv);
 
+struct of_call {
+    struct weir_execution_id id;
+};
+
+static const struct weir_command_option OPERANDS[] = {
+    WEIR_OPERAND("ID", WEIR_AS_EXECUTION_ID(struct of_call, id)),
+};
+
 const struct weir_command weir_cli_execution_waitpoints = {
     .name = "execution waitpoints",
     .summary = "show the waitpoints of an execution",
     .usage = "ID",
+    WEIR_OPERANDS(OPERANDS),
     .details =
         "Those of the open suspension or of the last one, and those made for the next.\n"
         "Tokens are stored nowhere and cannot be shown; a token and its fingerprint\n"
@@ -31,6 +39,7 @@ const struct weir_command weir_cli_execution_signals = {
     .name = "execution signals",
     .summary = "show the signals that an execution has got",
     .usage = "ID",
+    WEIR_OPERANDS(OPERANDS),
     .details =
         "Those of the open suspension, or of the last one, in the order in which they\n"
         "came: what a worker looks at when it goes on. JSON has the payloads.\n",
@@ -72,25 +81,15 @@ static void add_signal(void *state, const struct weir_signal_info *info)
 
 /* ---- the commands ------------------------------------------------------------------ */
 
-/* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
                  struct weir_execution_id *out)
 {
-    const char *word = NULL;
-    int code;
+    struct of_call call;
+    int code = weir_command_parse(self, argc, argv, &call, sizeof call);
 
-    switch (weir_command_next_option(self, argc, argv)) {
-    case WEIR_OPTIONS_END:
-        break;
-    case WEIR_OPTIONS_HELPED:
-        return WEIR_EXIT_DONE;
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-    code = weir_command_one_operand(self, argc, argv, "ID", &word);
-    if (code == WEIR_EXIT_DONE)
-        code = weir_execution_take_id(self, word, out);
-    return code == WEIR_EXIT_DONE ? -1 : code;
+    if (code < 0)
+        *out = call.id;
+    return code;
 }
 
 static int print(struct list_call *self, const char *what)

@@ -4,11 +4,9 @@
  *
  * What is wrong with a condition is reported before the database is opened.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/count.h"
 #include "base/text.h"
 #include "cli/execution/execution_words.h"
 #include "cli/execution/wait.h"
@@ -16,23 +14,88 @@
 #include "execution/wait/condition.h"
 #include "view/wait_records.h"
 
-enum { OPTION_ON_TIMEOUT = 256, OPTION_RESUME_DELAY };
-
 #define EXPIRES_MS_DEFAULT (WEIR_HOURS(24) / WEIR_MILLISECONDS(1))
 
 static int run_suspend(const struct weir_command *self, int argc, char **argv);
 static int run_waitpoint(const struct weir_command *self, int argc, char **argv);
 
+struct suspend_call {
+    struct weir_execution_session session;
+    struct weir_claim claim;
+    struct weir_waitpoint waitpoints[WEIR_WAITPOINTS_MAX];
+    struct weir_suspend_options options;
+    bool on_timeout_given;
+    int64_t expires_ms;
+    const char *key; /* of `weir execution waitpoint` */
+
+    struct weir_condition condition;        /* refers to the next */
+    char text[WEIR_CONDITION_SIZE_MAX + 1]; /* the condition; keys end in zeros */
+
+    bool satisfied;
+    struct weir_execution_status current;
+};
+
+static const char *reason_at(size_t index)
+{
+    return weir_suspend_reason_name((enum weir_suspend_reason)index);
+}
+
+static const char *on_timeout_at(size_t index)
+{
+    return weir_on_timeout_name((enum weir_on_timeout)index);
+}
+
+static const struct weir_option_words REASONS = {
+    .at = reason_at,
+    .count = WEIR_SUSPEND_REASON_COUNT,
+};
+static const struct weir_option_words ON_TIMEOUT = {
+    .at = on_timeout_at,
+    .count = WEIR_ON_TIMEOUT_COUNT,
+};
+
+static int parse_waitpoint(const struct weir_command *self,
+                           const struct weir_command_option *option, char *word,
+                           void *out)
+{
+    struct weir_waitpoint waitpoint;
+    int code = weir_execution_take_waitpoint(self, word, &waitpoint);
+
+    (void)option;
+    if (code == WEIR_EXIT_DONE)
+        *(struct weir_waitpoint *)out = waitpoint;
+    return code;
+}
+
 static const struct weir_command_option SUSPEND_OPTIONS[] = {
-    {'u', "until", "CONDITION", "what is waited for, see above; needed"},
-    {'w', "waitpoint", "KEY", "besides those in the condition; may be repeated"},
-    {'t', "timeout", "D", "wait so long at most; default for ever"},
-    {OPTION_ON_TIMEOUT, "on-timeout", "WHAT", "what then, see above; default fail"},
-    {'R', "reason", "WHY", "for people, see above; default signal"},
-    {OPTION_RESUME_DELAY, "resume-delay", "D", "go on so long after it holds"},
+    WEIR_OPTION('u', "until", "CONDITION", "what is waited for, see above; needed",
+                WEIR_AS_TEXT(struct suspend_call, options.until)),
+    WEIR_OPTION('w', "waitpoint", "KEY",
+                "besides those in the condition; may be repeated",
+                WEIR_AS_PARSED(struct suspend_call, waitpoints[0], struct weir_waitpoint,
+                               parse_waitpoint),
+                WEIR_IN_LIST(struct suspend_call, waitpoints, options.waitpoint_count,
+                             "waitpoints")),
+    WEIR_OPTION('t', "timeout", "D", "wait so long at most; default for ever",
+                WEIR_AS_MS(struct suspend_call, options.timeout_ms, 1,
+                           WEIR_EXECUTION_DURATION_MS_MAX)),
+    WEIR_OPTION(0, "on-timeout", "WHAT", "what then, see above; default fail",
+                WEIR_AS_CHOICE(struct suspend_call, options.on_timeout, ON_TIMEOUT),
+                WEIR_ALSO_SET(struct suspend_call, on_timeout_given)),
+    WEIR_OPTION('R', "reason", "WHY", "for people, see above; default signal",
+                WEIR_AS_CHOICE(struct suspend_call, options.reason, REASONS)),
+    WEIR_OPTION(0, "resume-delay", "D", "go on so long after it holds",
+                WEIR_AS_MS(struct suspend_call, options.resume_delay_ms, 0,
+                           WEIR_EXECUTION_DURATION_MS_MAX)),
 };
 static const struct weir_command_option WAITPOINT_OPTIONS[] = {
-    {'e', "expires", "D", "without a suspension it is gone then; default 24h"},
+    WEIR_OPTION(
+        'e', "expires", "D", "without a suspension it is gone then; default 24h",
+        WEIR_AS_MS(struct suspend_call, expires_ms, 1, WEIR_EXECUTION_DURATION_MS_MAX)),
+};
+static const struct weir_command_option OPERANDS[] = {
+    WEIR_OPERAND("TOKEN of a claim", WEIR_AS_CLAIM(struct suspend_call, claim)),
+    WEIR_OPERAND("KEY", WEIR_AS_TEXT(struct suspend_call, key)),
 };
 
 const struct weir_command weir_cli_execution_suspend = {
@@ -65,8 +128,9 @@ const struct weir_command weir_cli_execution_suspend = {
         "\n"
         "  weir execution suspend \"$token\" --until approved@review --timeout 2d \\\n"
         "      --on-timeout cancel --reason approval\n",
-    .options = SUSPEND_OPTIONS,
-    .option_count = COUNT_OF(SUSPEND_OPTIONS),
+    WEIR_OPTIONS(SUSPEND_OPTIONS),
+    .operands = OPERANDS,
+    .operand_count = 1,
     .uses_db = true,
     .run = run_suspend,
 };
@@ -79,60 +143,15 @@ const struct weir_command weir_cli_execution_waitpoint = {
         "To hand out the token of a waitpoint early: what comes before the suspension\n"
         "counts when it begins. 'weir execution suspend --waitpoint KEY=ID' then takes\n"
         "it. Asked for again it is the same one.\n",
-    .options = WAITPOINT_OPTIONS,
-    .option_count = COUNT_OF(WAITPOINT_OPTIONS),
+    WEIR_OPTIONS(WAITPOINT_OPTIONS),
+    WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
     .run = run_waitpoint,
-};
-
-struct suspend_call {
-    struct weir_execution_session session;
-    struct weir_claim claim;
-    struct weir_waitpoint waitpoints[WEIR_WAITPOINTS_MAX];
-    struct weir_suspend_options options;
-    bool on_timeout_given;
-    int64_t expires_ms;
-
-    struct weir_condition condition;        /* refers to the next */
-    char text[WEIR_CONDITION_SIZE_MAX + 1]; /* the condition; keys end in zeros */
-
-    bool satisfied;
-    struct weir_execution_status current;
 };
 
 static struct suspend_call suspend_call; /* too large for a stack */
 
 /* ---- options ----------------------------------------------------------------------- */
-
-static int take_reason(const struct weir_command *self, const char *value,
-                       enum weir_suspend_reason *out)
-{
-    const char *names[WEIR_SUSPEND_REASON_COUNT];
-    size_t number = 0;
-    int code;
-
-    for (int i = 0; i < WEIR_SUSPEND_REASON_COUNT; i++)
-        names[i] = weir_suspend_reason_name((enum weir_suspend_reason)i);
-    code =
-        weir_execution_take_name(self, "reason", value, names, COUNT_OF(names), &number);
-    *out = (enum weir_suspend_reason)number;
-    return code;
-}
-
-static int take_on_timeout(const struct weir_command *self, const char *value,
-                           enum weir_on_timeout *out)
-{
-    const char *names[WEIR_ON_TIMEOUT_COUNT];
-    size_t number = 0;
-    int code;
-
-    for (int i = 0; i < WEIR_ON_TIMEOUT_COUNT; i++)
-        names[i] = weir_on_timeout_name((enum weir_on_timeout)i);
-    code = weir_execution_take_name(self, "on-timeout", value, names, COUNT_OF(names),
-                                    &number);
-    *out = (enum weir_on_timeout)number;
-    return code;
-}
 
 static int add_waitpoint(const struct weir_command *self, struct suspend_call *out,
                          char *word)
@@ -141,38 +160,6 @@ static int add_waitpoint(const struct weir_command *self, struct suspend_call *o
         return weir_command_misuse(self, "more than %d waitpoints", WEIR_WAITPOINTS_MAX);
     return weir_execution_take_waitpoint(
         self, word, &out->waitpoints[out->options.waitpoint_count++]);
-}
-
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct suspend_call *out = state;
-
-    switch (id) {
-    case 'u':
-        out->options.until = value;
-        break;
-    case 'w':
-        return add_waitpoint(self, out, value);
-    case 't':
-        return weir_execution_take_ms(self, "timeout", value, 1,
-                                      WEIR_EXECUTION_DURATION_MS_MAX,
-                                      &out->options.timeout_ms);
-    case OPTION_ON_TIMEOUT:
-        out->on_timeout_given = true;
-        return take_on_timeout(self, value, &out->options.on_timeout);
-    case 'R':
-        return take_reason(self, value, &out->options.reason);
-    case OPTION_RESUME_DELAY:
-        return weir_execution_take_ms(self, "resume-delay", value, 0,
-                                      WEIR_EXECUTION_DURATION_MS_MAX,
-                                      &out->options.resume_delay_ms);
-    case 'e':
-        return weir_execution_take_ms(self, "expires", value, 1,
-                                      WEIR_EXECUTION_DURATION_MS_MAX, &out->expires_ms);
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-    return WEIR_EXIT_DONE;
 }
 
 static bool is_given(const struct suspend_call *self, const char *key)
@@ -228,15 +215,12 @@ static int take_condition(const struct weir_command *self, struct suspend_call *
 static int parse_suspend(const struct weir_command *self, int argc, char **argv,
                          struct suspend_call *out)
 {
-    const char *token = NULL;
-    int code = weir_command_take_options(self, argc, argv, take_option, out);
+    int code = weir_command_parse(self, argc, argv, out, sizeof *out);
 
     if (code >= 0)
         return code;
-    code = weir_command_one_operand(self, argc, argv, "TOKEN of a claim", &token);
-    if (code == WEIR_EXIT_DONE)
-        code = weir_execution_take_token(self, token, &out->claim);
-    if (code == WEIR_EXIT_DONE && out->options.until == NULL)
+    code = WEIR_EXIT_DONE;
+    if (out->options.until == NULL)
         code = weir_command_misuse(self, "until when? --until CONDITION is needed");
     if (code == WEIR_EXIT_DONE && out->on_timeout_given && out->options.timeout_ms == 0)
         code = weir_command_misuse(self, "--on-timeout needs --timeout D");
@@ -245,22 +229,14 @@ static int parse_suspend(const struct weir_command *self, int argc, char **argv,
     return code == WEIR_EXIT_DONE ? -1 : code;
 }
 
-static int parse_waitpoint(const struct weir_command *self, int argc, char **argv,
-                           struct suspend_call *out)
+static int parse_early(const struct weir_command *self, int argc, char **argv,
+                       struct suspend_call *out)
 {
-    const char *key = NULL;
-    int code = weir_command_take_options(self, argc, argv, take_option, out);
+    int code = weir_command_parse(self, argc, argv, out, sizeof *out);
 
-    if (code >= 0)
-        return code;
-    if (optind >= argc)
-        return weir_command_misuse(self, "no TOKEN of a claim given");
-    code = weir_execution_take_token(self, argv[optind++], &out->claim);
-    if (code == WEIR_EXIT_DONE)
-        code = weir_command_one_operand(self, argc, argv, "KEY", &key);
-    out->waitpoints[0].key = key;
+    out->waitpoints[0].key = out->key;
     out->options.waitpoint_count = 1;
-    return code == WEIR_EXIT_DONE ? -1 : code;
+    return code;
 }
 
 /* ---- telling ----------------------------------------------------------------------- */
@@ -339,6 +315,6 @@ static int run_waitpoint(const struct weir_command *self, int argc, char **argv)
     int code;
 
     suspend_call.expires_ms = EXPIRES_MS_DEFAULT;
-    code = parse_waitpoint(self, argc, argv, &suspend_call);
+    code = parse_early(self, argc, argv, &suspend_call);
     return code < 0 ? call(self, &suspend_call, make_waitpoint) : code;
 }

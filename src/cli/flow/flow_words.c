@@ -27,6 +27,18 @@ int weir_flow_take_id(const struct weir_command *command, const char *word,
     return weir_command_misuse(command, "%s", error.text);
 }
 
+int weir_flow_parse_id(const struct weir_command *command,
+                       const struct weir_command_option *option, char *word, void *out)
+{
+    struct weir_flow_id id;
+    int code = weir_flow_take_id(command, word, &id);
+
+    (void)option;
+    if (code == WEIR_EXIT_DONE)
+        *(struct weir_flow_id *)out = id;
+    return code;
+}
+
 int weir_flow_take_join(const struct weir_command *command, const char *word,
                         struct weir_flow_join *out)
 {

@@ -16,6 +16,11 @@
 /* The exit code, as of the next. */
 WEIR_CHECKED int weir_flow_take_id(const struct weir_command *command, const char *word,
                                    struct weir_flow_id *out);
+WEIR_CHECKED int weir_flow_parse_id(const struct weir_command *command,
+                                    const struct weir_command_option *option, char *word,
+                                    void *out);
+#define WEIR_AS_FLOW_ID(T, m)                                                            \
+    WEIR_AS_PARSED(T, m, struct weir_flow_id, weir_flow_parse_id)
 WEIR_CHECKED int weir_flow_take_join(const struct weir_command *command, const char *word,
                                      struct weir_flow_join *out);
 
