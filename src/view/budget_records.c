@@ -195,7 +195,7 @@ static const struct weir_record_field DIMENSION_FIELDS[] = {
 };
 
 const struct weir_record weir_budget_dimension_record =
-    WEIR_RECORD("budget dimension", DIMENSION_FIELDS, "One line of `weir budget list`.");
+    WEIR_RECORD("budget dimension", DIMENSION_FIELDS, "");
 
 /* ---- answers ----------------------------------------------------------------------- */
 

@@ -15,6 +15,7 @@ struct weir_budget_dimension {
     struct weir_budget_info budget;
     struct weir_usage_info usage;
 };
+/* One line of `weir budget list`; no JSON. */
 extern const struct weir_record weir_budget_dimension_record;
 
 /* The hard limit is reached. */
