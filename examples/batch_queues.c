@@ -1,6 +1,5 @@
 /*
- * batch_queues.c - two queues in one outbox: orders by the batch, notifications one by
- * one.
+ * batch_queues.c - two queues in one outbox: orders by the batch, notifications singly.
  */
 #include <semaphore.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /*
  * dead_letters.c - letters that cannot be sent, and what an operator does about them.
  *
- * `weir dlq` does the same from a shell, and can enqueue them again
- * (weir_dead_letter_requeue).
+ * `weir dlq` does the same from a shell; weir_dead_letter_requeue() enqueues them again.
  */
 #include <semaphore.h>
 #include <stdio.h>
@@ -10,8 +9,7 @@
 
 #include <weir/weir.h>
 
-/* A letter to somebody without an address never works: reject it, and go on with the
- * next. */
+/* A letter without an address can never be delivered: reject it, go on with the next. */
 static enum weir_outcome send_letter(struct weir_context *context, void *rejected,
                                      const struct weir_message *message,
                                      struct weir_reason *reason)
@@ -33,8 +31,7 @@ static void deliver_by_hand(void *id, const struct weir_dead_letter *letter)
     *(int64_t *)id = letter->id;
 }
 
-/* A claim is for a time, so that nobody else does the same; its token is needed to end
- * it. */
+/* A claim is for a time, so that no other process does the same; its token ends it. */
 static enum weir_status repair_one(struct weir_outbox *outbox,
                                    struct weir_dead_letter_scope first,
                                    struct weir_error *error)

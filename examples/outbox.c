@@ -8,15 +8,13 @@
 
 #include <weir/weir.h>
 
-/* Called for each letter whose order was committed, in the order in which they were
- * placed. */
+/* Called for each letter whose order was committed, in the order of these. */
 static enum weir_outcome send_letter(struct weir_context *context, void *sent,
                                      const struct weir_message *message,
                                      struct weir_reason *reason)
 {
     (void)context;
-    (void)reason; /* weir_retry(reason, "no stamps left") would have it called again later
-                   */
+    (void)reason; /* weir_retry(reason, "no stamps left") would deliver it again later */
     printf("letter %lld: thank you, %s\n", (long long)message->seq,
            (const char *)message->payload);
     sem_post(sent);
