@@ -36,22 +36,58 @@ static int64_t choose_messages(void)
     return choice_is_long() ? MESSAGES_LONG : MESSAGES;
 }
 
-OUTBOX_TEST(order, holds_while_everything_happens_at_once)
+static uint64_t seed_of_run;
+static bool swept;
+
+/* The sweep removed messages, kept what a slow partition had not read, and emptied leaves
+ * where the engine has them. */
+static bool has_swept(const struct fixture *fixture, const struct order_result *result)
+{
+    return result->removed > 0 && result->aside > 0 &&
+           (result->emptied > 0 || fixture->engine != WEIR_POSTGRESQL);
+}
+
+static void run_everything_at_once(struct fixture *fixture)
 {
     struct order_options options;
     struct order_result result;
 
     outbox_small_segments(fixture, SEGMENT_BITS);
-    order_options_init(&options, choice_seed(), choose_messages());
+    order_options_init(&options, seed_of_run, choose_messages());
     printf("# WEIR_SEED=%" PRIu64 "\n", options.seed);
 
     order_run(fixture, &options, &result);
     order_print(fixture, &options, &result);
 
     check_int(result.verdict.violations, 0);
-    check(result.removed > 0);
-    check(result.aside > 0);
-    check(result.emptied > 0 || fixture->engine != WEIR_POSTGRESQL);
+    swept = has_swept(fixture, &result);
+}
+
+/* What the sweep meets depends on the speed of the machine. A run in which it had nothing
+ * to keep does not show the order beside a sweep, so another run follows. */
+static void check_everything_at_once(enum weir_engine engine)
+{
+    swept = false;
+    for (int i = 0; i < TRIES_MAX && !swept; i++) {
+        seed_of_run = choice_seed() + (uint64_t)i;
+        outbox_fixture_run(engine, run_everything_at_once);
+    }
+    check(swept);
+}
+
+WEIR_TEST(order, holds_while_everything_happens_at_once_on_sqlite)
+{
+    check_everything_at_once(WEIR_SQLITE);
+}
+
+WEIR_TEST(order, holds_while_everything_happens_at_once_on_postgresql)
+{
+    check_everything_at_once(WEIR_POSTGRESQL);
+}
+
+WEIR_TEST(order, holds_while_everything_happens_at_once_on_mariadb)
+{
+    check_everything_at_once(WEIR_MARIADB);
 }
 
 /* ---- a server that is killed ------------------------------------------------------- */
