@@ -115,7 +115,7 @@ refuses_while_it_is_served() {
 ends_a_drain_with_that_reason() {
     queue draining 1
     start draining --queue draining --as archive --to 'exec:exit 75' --drain
-    until_true grep -qF 'trying again' "$scratch/draining.err"
+    until_true grep -q 'draining: .*trying again' "$scratch/draining.err" # of its sink
     ends 0 subscription remove draining archive --force --yes
     ended draining 1
     grep -qF 'subscription "archive" of queue "draining" was removed' "$scratch/draining.err"

@@ -10,6 +10,7 @@ producers=2
 kills=15          # at least, of each engine
 kills_in_flight=3 # at least, of these, that left something written and not acknowledged
 kills_max=80
+stops_max=40      # to find such a moment
 stops=5
 pairs=5
 relays=()         # that run side by side
@@ -53,20 +54,38 @@ grows_by() {
     [ "$(wc -l <"$file")" -ge $((lines_before + $1)) ]
 }
 
-# note KIND: a relay has ended; how far were file and acknowledgements? While none runs, both stand.
-note() {
+# mark KIND: how far file and acknowledgements are, by partition.
+mark() {
     local lines
     lines=$(wc -l <"$file")
     "$weir" status "$queue" --json --all |
-        jq -r ".partitions[] | \"$lines $1 \\(.partition) \\(.seq)\"" >"$scratch/mark"
+        jq -r ".partitions[] | \"$lines $1 \\(.partition) \\(.seq)\""
+}
+
+# note KIND: the same for the audit, after a relay has ended. While none runs, both stand.
+note() {
+    mark "$1" >"$scratch/mark"
     cat "$scratch/mark" >>"$scratch/marks"
 }
 
-# in_flight: the last mark leaves something to come again.
+# in_flight FILE: after this mark something comes again. A line that is not whole does not count.
 in_flight() {
     local acked
-    acked=$(awk '{ sum += $4 } END { print sum }' "$scratch/mark")
-    [ "$acked" -lt "$(read_lines | sort -u -k 1,2 | wc -l)" ]
+    acked=$(awk '{ sum += $4 } END { print sum }' "$1")
+    [ "$acked" -lt "$(jq -rR 'fromjson? | "\(.partition) \(.seq)"' "$file" | sort -u | wc -l)" ]
+}
+
+# Stop the relay at moments until it has written what is not acknowledged, and leave it stopped. A fast
+# machine acknowledges so soon that a kill at a random time finds this once in forty.
+stop_in_flight() {
+    local i
+    for ((i = 0; i < stops_max; i++)); do
+        until_true grows_by $((i + 1))
+        kill -s STOP $relay
+        mark kill >"$scratch/glance"
+        ! in_flight "$scratch/glance" || return 0
+        kill -s CONT $relay
+    done
 }
 
 # The file as the audit wants it; fails for a line that is not whole.
@@ -87,12 +106,13 @@ kill_many() {
         start
         [ $((RANDOM % 4)) -eq 0 ] || until_true grows_by 1
         sleep "0.$(printf '%03d' $((RANDOM % 200)))"
+        [ "$flights" -ge $kills_in_flight ] || stop_in_flight
         kill -s KILL $relay
         wait $relay || true
         note kill
         count=$((count + 1))
         flight=0
-        [ "$flights" -ge $kills_in_flight ] || ! in_flight || flight=1
+        [ "$flights" -ge $kills_in_flight ] || ! in_flight "$scratch/mark" || flight=1
         flights=$((flights + flight))
     done
 }
