@@ -15,10 +15,13 @@ drain() {
     "$weir" relay --queue "$1" --as "$2" --to stdout: --drain >"$scratch/drained" 2>"$scratch/drained.err"
 }
 
-# start NAME OPTION...: a relay in the background.
+# start NAME OPTION...: a relay in the background. Its output begins empty: the background shell empties
+# the files late, and until then they have what the relay on the engine before has written.
 start() {
     local name=$1
     shift
+    : >"$scratch/$name"
+    : >"$scratch/$name.err"
     "$weir" relay "$@" >"$scratch/$name" 2>"$scratch/$name.err" &
     echo $! >"$scratch/$name.pid"
 }
