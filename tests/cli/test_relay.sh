@@ -17,10 +17,12 @@ fill() {
 }
 
 # start NAME ARG...: a relay in the background; its output is in $scratch/NAME and NAME.err, its
-# process id in NAME.pid.
+# process id in NAME.pid. Both files begin empty: the background shell empties them late.
 start() {
     local name=$1
     shift
+    : >"$scratch/$name"
+    : >"$scratch/$name.err"
     "$weir" relay "$@" >"$scratch/$name" 2>"$scratch/$name.err" &
     echo $! >"$scratch/$name.pid"
 }
