@@ -52,22 +52,40 @@
 #define INNER                                                                            \
     " LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET jit = off AS $weir$\n"
 
-/* Two sessions at once: one of them waits for the other, and finds what that has made. */
+/*
+ * Two sessions at once: one of them waits for the other, and finds what that has made.
+ *
+ * The functions of one queue use its sequences with the rights of their owner, and that
+ * changes while the roles are made (postgres/roles.c), tables before functions. So a
+ * sequence belongs to the owner of the table of queues: the owner of the functions is a
+ * member of it until the functions are its own. The owner is read by a statement of its
+ * own, behind the one that locks the table against a change of it.
+ */
 const char weir_backlog_pg_make[] = WEIR_PG_FUNCTION
     "@.{p}_backlog_make(queue_id integer) RETURNS void" OPTIONS "DECLARE\n"
     "    home text := (SELECT n.nspname FROM @.{p}_queue q\n"
     "        JOIN pg_class c ON c.oid = q.tableoid\n"
     "        JOIN pg_namespace n ON n.oid = c.relnamespace WHERE q.id = queue_id);\n"
+    "    heir name := (SELECT pg_get_userbyid(c.relowner) FROM @.{p}_queue q\n"
+    "        JOIN pg_class c ON c.oid = q.tableoid WHERE q.id = queue_id);\n"
+    "    part text;\n"
     "BEGIN\n"
     "    IF home IS NULL THEN\n"
     "        RETURN;\n"
     "    END IF;\n"
-    "    EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.%I MINVALUE 0 START 0',\n"
-    "        home, lower('{p}_backlog_' || queue_id));\n"
-    "    EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.%I MINVALUE 0 START 0',\n"
-    "        home, lower('{p}_backlog_' || queue_id || '_at'));\n"
-    "    EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.%I MINVALUE 0 START 0',\n"
-    "        home, lower('{p}_backlog_' || queue_id || '_sum'));\n"
+    "    FOREACH part IN ARRAY ARRAY['', '_at', '_sum'] LOOP\n"
+    "        part := lower('{p}_backlog_' || queue_id || part);\n"
+    "        EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.%I MINVALUE 0 START 0',\n"
+    "            home, part);\n"
+    "        IF heir <> current_user THEN\n"
+    "            BEGIN\n"
+    "                EXECUTE format('ALTER SEQUENCE %I.%I OWNER TO %I', home, part,\n"
+    "                    heir);\n"
+    "            EXCEPTION WHEN insufficient_privilege THEN\n"
+    "                NULL;\n"
+    "            END;\n"
+    "        END IF;\n"
+    "    END LOOP;\n"
     "EXCEPTION WHEN unique_violation OR duplicate_table THEN\n"
     "    NULL;\n" WEIR_PG_FUNCTION_END;
 

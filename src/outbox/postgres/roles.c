@@ -107,8 +107,18 @@
  *
  * Tables first, routines behind them and all at once: a routine runs with the rights of
  * its owner, so former owners must have what the new one has, and that one needs
- * nothing of theirs.
+ * nothing of theirs. Sequences of backlogs, which routines make at any time, may be of
+ * a former owner when they were made between the plan and the change of the table of
+ * queues (postgres/backlog.c): they change with the routines, without being in the plan.
  */
+#define GIVE_BACKLOGS                                                                    \
+    "format('DO $weir$ DECLARE s regclass; BEGIN FOR s IN SELECT oid FROM pg_class"      \
+    " WHERE relkind = ''S'' AND relnamespace = %L::regnamespace AND relname ~ %L"        \
+    " AND relowner <> %L::regrole LOOP EXECUTE"                                          \
+    " format(''ALTER SEQUENCE %%s OWNER TO %s'', s); END LOOP; END $weir$',"             \
+    "  home.oid::regnamespace, '^' || lower('{n}_backlog_') || '\\d+(_at|_sum)?$',"      \
+    "  r.name, r.name)"
+#define OWNED_UNIT UNIT_OF("o.kind", "o.name")
 #define OWNING                                                                           \
     " SELECT 1::bigint AS step, 0 AS part, r.n, r.name AS role, '' AS name, '' AS unit," \
     "  'CREATE ROLE ' || r.name AS statement FROM role r WHERE r.oid IS NULL"            \
@@ -123,13 +133,13 @@
     "  CASE r.part WHEN 'owner' THEN 'CREATE, ' ELSE '' END, home.oid::regnamespace,"    \
     "  r.name) FROM role r, home WHERE r.part <> 'public'"                               \
     "  AND NOT (" MAY_USE " AND (r.part <> 'owner' OR " MAY_CREATE "))"                  \
-    " UNION ALL SELECT 3, CASE o.kind WHEN 'ROUTINE' THEN 2 ELSE 1 END, r.n, r.name,"    \
-    "  o.name, " UNIT_OF(                                                                \
-        "o.kind",                                                                        \
-        "o.name") ","                                                                    \
-                  "  format('ALTER %s %s OWNER TO %s', o.kind, o.name, r.name) FROM "    \
-                  "role r, object o"                                                     \
-                  "  WHERE r.part = 'owner' AND r.oid IS DISTINCT FROM o.owner"
+    " UNION ALL SELECT 3, CASE o.kind WHEN 'ROUTINE' THEN 3 ELSE 1 END, r.n, r.name,"    \
+    "  o.name, " OWNED_UNIT ","                                                          \
+    "  format('ALTER %s %s OWNER TO %s', o.kind, o.name, r.name) FROM role r, object o"  \
+    "  WHERE r.part = 'owner' AND r.oid IS DISTINCT FROM o.owner"                        \
+    " UNION ALL SELECT 3, 2, r.n, r.name, '', 'ROUTINE', " GIVE_BACKLOGS                 \
+    "  FROM role r, home WHERE r.part = 'owner' AND EXISTS (SELECT FROM object o"        \
+    "   WHERE o.kind = 'ROUTINE' AND r.oid IS DISTINCT FROM o.owner)"
 
 /* ---- rights ------------------------------------------------------------------------ */
 

@@ -134,6 +134,18 @@ static void *enqueue_on_and_on(void *argument)
     return NULL;
 }
 
+/* A queue with a limit, whose sequences are not made yet. The owner of everything is no
+ * superuser; the guest may enqueue. */
+static void prepare_application(PGconn *admin)
+{
+    pg_run(admin, "INSERT INTO weir_queue (name, partitions, backlog_max, created_us)"
+                  " VALUES ('limited', 1, 1000000, 0)");
+    pg_run(admin, "CREATE ROLE former; GRANT USAGE, CREATE ON SCHEMA public TO former");
+    pg_run(admin, "%s", GIVE_TO_FORMER);
+    pg_run(admin, "GRANT EXECUTE ON FUNCTION weir_enqueue(text, text, text, text, jsonb),"
+                  " weir_enqueue(text, text, bytea, text, jsonb) TO " SERVER_GUEST);
+}
+
 static void goes_on_beside_the_command(struct fixture *fixture)
 {
     enum { PRODUCERS = 4 };
@@ -144,12 +156,7 @@ static void goes_on_beside_the_command(struct fixture *fixture)
     static struct command command; /* its thread may outlive a test that fails */
     static atomic_bool stop = false;
 
-    pg_run(admin, "INSERT INTO weir_queue (name, partitions, backlog_max, created_us)"
-                  " VALUES ('limited', 1, 1000000, 0)");
-    pg_run(admin, "CREATE ROLE former; GRANT USAGE, CREATE ON SCHEMA public TO former");
-    pg_run(admin, "%s", GIVE_TO_FORMER);
-    pg_run(admin, "GRANT EXECUTE ON FUNCTION weir_enqueue(text, text, text, text, jsonb),"
-                  " weir_enqueue(text, text, bytea, text, jsonb) TO " SERVER_GUEST);
+    prepare_application(admin);
     check_int(pg_ask(admin, "SELECT count(*) FROM pg_class WHERE relname LIKE 'weir\\_%%'"
                             " AND relkind IN ('r', 'p')"
                             " AND relowner <> 'former'::regrole"),
@@ -186,6 +193,61 @@ static void goes_on_beside_the_command(struct fixture *fixture)
               1);
     PQfinish(admin);
     outbox_fixture_close(outbox);
+}
+
+/* The sequences of a queue are made while the command waits for this table. */
+static void makes_a_backlog_before(struct fixture *fixture, const char *table,
+                                   const char *first_owner)
+{
+    PGconn *admin = pg_outbox_connect(fixture);
+    PGconn *application = pg_outbox_connect(fixture);
+    PGconn *producer = pg_outbox_connect(fixture);
+    static struct command command; /* its thread may outlive a test that fails */
+
+    prepare_application(admin);
+    pg_run(application, "BEGIN");
+    pg_run(application, "SELECT count(*) FROM %s", table);
+    command_start(&command, fixture);
+    wait_until(waits_for(admin, table));
+    pg_run(admin, "SELECT weir_backlog_make(id) FROM weir_queue WHERE name = 'limited'");
+    check_int(pg_ask(admin,
+                     "SELECT count(*) FROM pg_class WHERE relkind = 'S' AND relname"
+                     " LIKE 'weir\\_backlog\\_%%' AND relowner = '%s'::regrole",
+                     first_owner),
+              3);
+    pg_run(application, "COMMIT");
+    command_check(&command);
+
+    check_int(pg_ask(admin,
+                     "SELECT count(*) FROM pg_class WHERE relkind = 'S' AND relname"
+                     " LIKE 'weir\\_backlog\\_%%'"
+                     " AND relowner = 'weir_owner'::regrole"),
+              3);
+    pg_run(producer, "SET SESSION AUTHORIZATION " SERVER_GUEST);
+    pg_run(producer, "SELECT weir_enqueue('limited', NULL, 'x'::bytea)");
+    PQfinish(producer);
+    PQfinish(application);
+    PQfinish(admin);
+}
+
+static void makes_a_backlog_of_the_former_owner(struct fixture *fixture)
+{
+    makes_a_backlog_before(fixture, "weir_ack", "former");
+}
+
+static void makes_a_backlog_of_the_new_owner(struct fixture *fixture)
+{
+    makes_a_backlog_before(fixture, "weir_subscription", "weir_owner");
+}
+
+WEIR_TEST(roles, own_backlogs_that_are_made_before_the_queues_are_theirs_on_postgresql)
+{
+    outbox_fixture_run_own(WEIR_POSTGRESQL, NULL, makes_a_backlog_of_the_former_owner);
+}
+
+WEIR_TEST(roles, own_backlogs_that_are_made_before_the_functions_are_theirs_on_postgresql)
+{
+    outbox_fixture_run_own(WEIR_POSTGRESQL, NULL, makes_a_backlog_of_the_new_owner);
 }
 
 WEIR_TEST(roles, are_made_while_producers_and_a_relay_go_on_on_postgresql)

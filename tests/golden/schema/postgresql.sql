@@ -96,16 +96,26 @@ DECLARE
     home text := (SELECT n.nspname FROM public.weir_queue q
         JOIN pg_class c ON c.oid = q.tableoid
         JOIN pg_namespace n ON n.oid = c.relnamespace WHERE q.id = queue_id);
+    heir name := (SELECT pg_get_userbyid(c.relowner) FROM public.weir_queue q
+        JOIN pg_class c ON c.oid = q.tableoid WHERE q.id = queue_id);
+    part text;
 BEGIN
     IF home IS NULL THEN
         RETURN;
     END IF;
-    EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.%I MINVALUE 0 START 0',
-        home, lower('weir_backlog_' || queue_id));
-    EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.%I MINVALUE 0 START 0',
-        home, lower('weir_backlog_' || queue_id || '_at'));
-    EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.%I MINVALUE 0 START 0',
-        home, lower('weir_backlog_' || queue_id || '_sum'));
+    FOREACH part IN ARRAY ARRAY['', '_at', '_sum'] LOOP
+        part := lower('weir_backlog_' || queue_id || part);
+        EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.%I MINVALUE 0 START 0',
+            home, part);
+        IF heir <> current_user THEN
+            BEGIN
+                EXECUTE format('ALTER SEQUENCE %I.%I OWNER TO %I', home, part,
+                    heir);
+            EXCEPTION WHEN insufficient_privilege THEN
+                NULL;
+            END;
+        END IF;
+    END LOOP;
 EXCEPTION WHEN unique_violation OR duplicate_table THEN
     NULL;
 END $$;
