@@ -25,6 +25,7 @@
 #include "db/clock.h"
 #include "db/db.h"
 #include "db/qualifier.h"
+#include "db/query.h"
 #include "db/transact.h"
 #include "weir/version.h"
 
@@ -188,12 +189,16 @@ static enum weir_status refuse_engine(const struct weir_schema *self,
                           weir_engine_traits(engine)->title);
 }
 
+static const struct weir_column VERSION[] = {
+    COLUMN(struct weir_schema_version, number, INTEGER),
+    COLUMN(struct weir_schema_version, readable_by, INTEGER),
+};
+
 enum weir_status weir_schema_read(const struct weir_schema *self,
                                   struct weir_connection *connection,
                                   struct weir_schema_version *out,
                                   struct weir_error *error)
 {
-    struct weir_rows rows;
     bool exists = false;
     enum weir_status status =
         refuse_engine(self, weir_connection_engine(connection), error);
@@ -203,19 +208,10 @@ enum weir_status weir_schema_read(const struct weir_schema *self,
         status = table_exists(connection, &exists, error);
     if (status != WEIR_OK || !exists)
         return status;
-    status = weir_connection_query(
+    return weir_query_find(
         connection, &SQL_READ,
         VALUES(weir_integer(self->base), weir_integer(self->base + WEIR_SCHEMA_NUMBERS)),
-        &rows, error);
-    if (status != WEIR_OK)
-        return status;
-    status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK) {
-        out->number = (uint32_t)weir_rows_integer(&rows, 0);
-        out->readable_by = (uint32_t)weir_rows_integer(&rows, 1);
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+        INTO(VERSION, out), &exists, error);
 }
 
 static uint32_t newest_known(const struct weir_schema *self)

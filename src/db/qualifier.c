@@ -3,6 +3,8 @@
  */
 #include "db/qualifier.h"
 
+#include "db/query.h"
+
 #include <string.h>
 
 /* By the index of the catalogue on names. Temporary tables are the session's, whatever
@@ -65,33 +67,37 @@ struct finds {
     size_t count;
 };
 
-static enum weir_status look(struct weir_connection *connection, struct finds *out,
-                             struct weir_error *error)
-{
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, &SQL_FIND, NO_VALUES, &rows, error);
+struct schema_row {
+    struct weir_str name;
+    bool visible;
+};
 
-    *out = (struct finds){.count = 0};
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        if (out->count++ > 0)
-            continue;
-        out->visible = weir_rows_boolean(&rows, 1);
-        if (!weir_qualifier_quote(WEIR_POSTGRESQL, weir_rows_text(&rows, 0),
-                                  out->qualifier))
-            out->visible = false;
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+static const struct weir_column SCHEMA[] = {
+    COLUMN(struct schema_row, name, TEXT_OR_NONE),
+    COLUMN(struct schema_row, visible, BOOLEAN),
+};
+
+static enum weir_status take_find(void *state, struct weir_rows *rows,
+                                  struct weir_error *error)
+{
+    struct finds *out = state;
+    struct schema_row row;
+    enum weir_status status = weir_row_read(rows, COLUMNS(SCHEMA), &row, error);
+
+    if (status == WEIR_OK && out->count++ == 0)
+        out->visible = weir_qualifier_quote(WEIR_POSTGRESQL, row.name, out->qualifier) &&
+                       row.visible;
+    return status;
 }
 
 enum weir_status weir_qualifier_find(struct weir_connection *connection,
                                      char out[WEIR_QUALIFIER_SIZE], bool *found,
                                      struct weir_error *error)
 {
-    struct finds finds;
+    struct finds finds = {.count = 0};
     bool adopted = weir_connection_link(connection)->adopted;
-    enum weir_status status = look(connection, &finds, error);
+    enum weir_status status =
+        weir_query_each(connection, &SQL_FIND, NO_VALUES, take_find, &finds, error);
 
     *found = false;
     if (status != WEIR_OK)
@@ -111,22 +117,18 @@ enum weir_status weir_qualifier_find(struct weir_connection *connection,
 
 /* ---- settling ---------------------------------------------------------------------- */
 
-static enum weir_status find_here(struct weir_connection *connection,
-                                  char out[WEIR_QUALIFIER_SIZE], struct weir_error *error)
+static enum weir_status quote_here(void *qualifier, struct weir_rows *rows,
+                                   struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, &SQL_HERE, NO_VALUES, &rows, error);
+    struct schema_row row;
+    enum weir_status status = weir_row_read(rows, SCHEMA, 1, &row, error);
 
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
     if (status == WEIR_OK &&
-        (weir_rows_is_null(&rows, 0) ||
-         !weir_qualifier_quote(WEIR_POSTGRESQL, weir_rows_text(&rows, 0), out)))
+        (row.name.data == NULL ||
+         !weir_qualifier_quote(WEIR_POSTGRESQL, row.name, qualifier)))
         status = weir_error_set(error, WEIR_SCHEMA,
                                 "no schema of the search_path exists: create one, or set "
                                 "the search_path of this role or database");
-    weir_rows_close(&rows);
     return status;
 }
 
@@ -148,7 +150,8 @@ enum weir_status weir_qualifier_apply(struct weir_connection *connection,
     enum weir_status status = weir_qualifier_find(connection, qualifier, &found, error);
 
     if (status == WEIR_OK && !found)
-        status = find_here(connection, qualifier, error);
+        status = weir_query_one(connection, &SQL_HERE, NO_VALUES, quote_here, qualifier,
+                                error);
     if (status == WEIR_OK)
         status = look_here(connection, qualifier, error);
     if (status == WEIR_OK)

@@ -16,6 +16,7 @@
 #include "base/heap.h"
 #include "db/clock.h"
 #include "db/db.h"
+#include "db/query.h"
 #include "db/transact.h"
 #include "outbox/columns.h"
 
@@ -72,6 +73,37 @@ static enum weir_status lay_out(const struct weir_role_plan *self,
     return status;
 }
 
+struct plan_row {
+    int64_t step;
+    struct weir_str role;
+    struct weir_str text;
+    struct weir_str unit;
+};
+
+static const struct weir_column PLAN[] = {
+    COLUMN(struct plan_row, step, INTEGER),
+    COLUMN(struct plan_row, role, TEXT),
+    COLUMN(struct plan_row, text, TEXT),
+    COLUMN(struct plan_row, unit, TEXT),
+};
+
+static enum weir_status add_entry(void *state, struct weir_rows *rows,
+                                  struct weir_error *error)
+{
+    struct weir_role_plan *self = state;
+    struct plan_row row;
+    enum weir_status status = weir_row_read(rows, COLUMNS(PLAN), &row, error);
+
+    if (status != WEIR_OK)
+        return status;
+    weir_buf_append(&self->entries, &(char){(char)row.step}, 1);
+    add_text(self, row.role);
+    add_text(self, row.text);
+    add_text(self, row.unit);
+    self->count++;
+    return WEIR_OK;
+}
+
 static enum weir_status read_rows(struct weir_role_plan *self,
                                   struct weir_connection *connection,
                                   const struct weir_sql *sql,
@@ -79,25 +111,11 @@ static enum weir_status read_rows(struct weir_role_plan *self,
                                   struct weir_error *error)
 {
     struct weir_value values[RIGHT_WIDTH];
-    struct weir_rows rows;
-    enum weir_status status;
 
     for (size_t i = 0; i < RIGHT_WIDTH; i++)
         values[i] = weir_columns_array(rights, i, WEIR_TYPE_TEXT, 0, self->right_count);
-    status = weir_connection_query(connection, sql, values, strlen(sql->parameters),
-                                   &rows, error);
-
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        char step = (char)weir_rows_integer(&rows, 0);
-
-        weir_buf_append(&self->entries, &step, 1);
-        add_text(self, weir_rows_text(&rows, 1));
-        add_text(self, weir_rows_text(&rows, 2));
-        add_text(self, weir_rows_text(&rows, 3));
-        self->count++;
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_each(connection, sql, values, strlen(sql->parameters), add_entry,
+                           self, error);
 }
 
 static enum weir_status compare(struct weir_role_plan *self,

@@ -4,6 +4,7 @@
 #include "db/sqlite/space.h"
 
 #include "base/text.h"
+#include "db/query.h"
 
 enum { TEXT_SIZE = 64 };
 
@@ -18,26 +19,29 @@ static const struct weir_sql SQL_SPACE = {
             " pragma_auto_vacuum v",
 };
 
+struct header {
+    struct weir_sqlite_space space;
+    int64_t auto_vacuum;
+};
+
+static const struct weir_column HEADER[] = {
+    COLUMN(struct header, space.pages, INTEGER),
+    COLUMN(struct header, space.free_pages, INTEGER),
+    COLUMN(struct header, space.page_size, INTEGER),
+    COLUMN(struct header, auto_vacuum, INTEGER),
+};
+
 enum weir_status weir_sqlite_space_read(struct weir_connection *connection,
                                         struct weir_sqlite_space *out,
                                         struct weir_error *error)
 {
     enum { INCREMENTAL = 2 };
-    struct weir_rows rows;
+    struct header header = {.auto_vacuum = 0};
     enum weir_status status =
-        weir_connection_query(connection, &SQL_SPACE, NO_VALUES, &rows, error);
+        weir_query_one(connection, &SQL_SPACE, NO_VALUES, INTO(HEADER, &header), error);
 
-    *out = (struct weir_sqlite_space){0};
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK)
-        *out = (struct weir_sqlite_space){
-            .pages = weir_rows_integer(&rows, 0),
-            .free_pages = weir_rows_integer(&rows, 1),
-            .page_size = weir_rows_integer(&rows, 2),
-            .incremental = weir_rows_integer(&rows, 3) == INCREMENTAL,
-        };
-    weir_rows_close(&rows);
+    header.space.incremental = header.auto_vacuum == INCREMENTAL;
+    *out = header.space;
     return status;
 }
 

@@ -7,6 +7,7 @@
  */
 #include "outbox/lease/lease.h"
 
+#include "db/row_map.h"
 #include "outbox/engine.h"
 #include "outbox/lease/lease_ops.h"
 #include "weir/message.h"
@@ -204,21 +205,31 @@ enum weir_status weir_lease_begin(struct weir_connection *connection,
     return status;
 }
 
-/* Rows of pid, epoch, crashes and, unless it is given, subscription. */
+static const struct weir_column LEASE[] = {
+    COLUMN(struct weir_lease, key.pid, INTEGER),
+    COLUMN(struct weir_lease, epoch, INTEGER),
+    COLUMN(struct weir_lease, crashes, INTEGER),
+    COLUMN(struct weir_lease, key.subscription, INTEGER),
+};
+
+/* Without the last column, unless the subscription is given. */
 static enum weir_status read_leases(struct weir_rows *rows, const int64_t *subscription,
                                     struct weir_lease *out, size_t *found,
                                     struct weir_error *error)
 {
+    size_t width = COUNT_OF(LEASE) - (subscription != NULL);
     enum weir_status status;
 
-    while ((status = weir_rows_next(rows, error)) == WEIR_OK)
-        out[(*found)++] = (struct weir_lease){
-            .key = {.subscription =
-                        subscription != NULL ? *subscription : weir_rows_integer(rows, 3),
-                    .pid = weir_rows_integer(rows, 0)},
-            .epoch = weir_rows_integer(rows, 1),
-            .crashes = (uint32_t)weir_rows_integer(rows, 2),
-        };
+    while ((status = weir_rows_next(rows, error)) == WEIR_OK) {
+        struct weir_lease *lease = &out[(*found)++];
+
+        *lease = (struct weir_lease){.epoch = 0};
+        if (subscription != NULL)
+            lease->key.subscription = *subscription;
+        status = weir_row_read(rows, LEASE, width, lease, error);
+        if (status != WEIR_OK)
+            break;
+    }
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 

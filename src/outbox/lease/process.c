@@ -341,7 +341,7 @@ static enum weir_status heartbeat_sqlite(struct weir_connection *connection,
 static enum weir_status evict_maria(struct weir_connection *connection,
                                     struct weir_error *error)
 {
-    enum { EVICTED_MAX = 16, WIDTH = 2 };
+    enum { DEAD_SUBSCRIPTION, DEAD_PROCESS, WIDTH, EVICTED_MAX = 16 };
     struct weir_value dead[EVICTED_MAX * WIDTH];
     struct weir_rows rows;
     size_t count = 0;
@@ -350,8 +350,10 @@ static enum weir_status evict_maria(struct weir_connection *connection,
                               VALUES(weir_integer(EVICTED_MAX)), &rows, error);
 
     while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        dead[WIDTH * count] = weir_integer(weir_rows_integer(&rows, 0));
-        dead[WIDTH * count + 1] = weir_integer(weir_rows_integer(&rows, 1));
+        dead[WIDTH * count + DEAD_SUBSCRIPTION] =
+            weir_integer(weir_rows_integer(&rows, DEAD_SUBSCRIPTION));
+        dead[WIDTH * count + DEAD_PROCESS] =
+            weir_integer(weir_rows_integer(&rows, DEAD_PROCESS));
         count++;
     }
     weir_rows_close(&rows);

@@ -3,7 +3,9 @@
  */
 #include "outbox/log/log.h"
 
+#include "db/row_map.h"
 #include "outbox/engine.h"
+#include "outbox/log/page.h"
 #include "outbox/schema.h"
 
 enum weir_status weir_outbox_log_open(struct weir_outbox_log *self,
@@ -54,5 +56,30 @@ enum weir_status weir_log_catch_up(const struct weir_outbox_log *self,
                                         &moved, error);
     } while (status == WEIR_OK && moved && self->ops->advance_max > 0 &&
              head->id - before.id >= self->ops->advance_max);
+    return status;
+}
+
+static const struct weir_column REMOVAL[] = {
+    COLUMN(struct weir_removal, queue_id, INTEGER),
+    COLUMN(struct weir_removal, count, INTEGER),
+    COLUMN(struct weir_removal, log_position.id, INTEGER),
+};
+
+enum weir_status weir_page_read_removals(struct weir_page *self, struct weir_rows *rows,
+                                         struct weir_error *error)
+{
+    enum { QUEUE_ID };
+    enum weir_status status;
+
+    while ((status = weir_rows_next(rows, error)) == WEIR_OK &&
+           weir_rows_integer(rows, QUEUE_ID) < 0) {
+        struct weir_removal removal = {.queue_id = 0};
+
+        status = weir_row_read(rows, COLUMNS(REMOVAL), &removal, error);
+        if (status != WEIR_OK)
+            break;
+        removal.queue_id = -removal.queue_id;
+        weir_page_note_removal(self, &removal);
+    }
     return status;
 }

@@ -84,4 +84,10 @@ static inline void weir_page_note_removal(struct weir_page *self,
         *removal = *read;
 }
 
+/* Step to the first row of a message, by way of what was removed: rows of the negative
+ * number of the queue, the count and an id. */
+WEIR_CHECKED enum weir_status weir_page_read_removals(struct weir_page *self,
+                                                      struct weir_rows *rows,
+                                                      struct weir_error *error);
+
 #endif

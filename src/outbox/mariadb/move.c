@@ -7,6 +7,7 @@
  */
 #include "base/no_memory.h"
 #include "base/noun.h"
+#include "db/query.h"
 #include "outbox/mariadb/log.h"
 
 #include "base/buf.h"
@@ -190,56 +191,73 @@ static enum weir_status lock_head(struct move *self, struct weir_connection *con
                                          &self->head, error);
 }
 
+struct era_row {
+    int64_t no;
+    int64_t rotated;
+    int64_t next; /* of the sequence of incoming */
+};
+
+static const struct weir_column ERA[] = {
+    COLUMN(struct era_row, no, INTEGER),
+    COLUMN(struct era_row, rotated, INTEGER),
+    COLUMN(struct era_row, next, INTEGER),
+};
+
+static enum weir_status take_era(void *state, struct weir_rows *rows,
+                                 struct weir_error *error)
+{
+    struct move *self = state;
+    struct era_row row;
+    enum weir_status status = weir_row_read(rows, COLUMNS(ERA), &row, error);
+
+    if (status == WEIR_OK && self->era_count == ERAS_MAX)
+        status =
+            weir_error_set(error, WEIR_SCHEMA, "there are more than %d eras", ERAS_MAX);
+    if (status != WEIR_OK)
+        return status;
+    self->rotated = row.rotated;
+    self->end = row.next * WEIR_IDS_PER_NUMBER;
+    self->eras[self->era_count++] = row.no;
+    return WEIR_OK;
+}
+
 static enum weir_status read_eras(struct move *self, struct weir_connection *connection,
                                   struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, &SQL_ERAS, NO_VALUES, &rows, error);
-
     self->era_count = 0;
     for (size_t i = 0; i < ERAS_MAX; i++)
         self->eras[i] = 0;
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        self->rotated = weir_rows_integer(&rows, 1);
-        self->end = weir_rows_integer(&rows, 2) * WEIR_IDS_PER_NUMBER;
-        if (self->era_count == ERAS_MAX)
-            status = weir_error_set(error, WEIR_SCHEMA, "there are more than %d eras",
-                                    ERAS_MAX);
-        else
-            self->eras[self->era_count++] = weir_rows_integer(&rows, 0);
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_each(connection, &SQL_ERAS, NO_VALUES, take_era, self, error);
 }
 
-static enum weir_status query_picks(const struct move *self,
-                                    struct weir_connection *connection,
-                                    struct weir_rows *rows, struct weir_error *error)
+static const struct weir_column PICK[] = {
+    COLUMN(struct pick, era, INTEGER),
+    COLUMN(struct pick, id, INTEGER),
+};
+
+static enum weir_status take_pick(void *state, struct weir_rows *rows,
+                                  struct weir_error *error)
+{
+    struct move *self = state;
+    struct pick pick;
+    enum weir_status status = weir_row_read(rows, COLUMNS(PICK), &pick, error);
+
+    if (status == WEIR_OK && self->count < WEIR_MOVE_ROWS_MAX && pick.id < self->end)
+        self->picks[self->count++] = pick;
+    return status;
+}
+
+static enum weir_status pick(struct move *self, struct weir_connection *connection,
+                             struct weir_error *error)
 {
     struct weir_value values[ERAS_MAX + 1];
 
     for (size_t i = 0; i < ERAS_MAX; i++)
         values[i] = weir_integer(self->eras[i]);
     values[ERAS_MAX] = weir_integer(WEIR_MOVE_ROWS_MAX);
-    return weir_connection_query(connection, &SQL_PICK, values, ERAS_MAX + 1, rows,
-                                 error);
-}
-
-static enum weir_status pick(struct move *self, struct weir_connection *connection,
-                             struct weir_error *error)
-{
-    struct weir_rows rows;
-    enum weir_status status = query_picks(self, connection, &rows, error);
-
     self->count = 0;
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        if (self->count < WEIR_MOVE_ROWS_MAX && weir_rows_integer(&rows, 1) < self->end)
-            self->picks[self->count++] =
-                (struct pick){weir_rows_integer(&rows, 0), weir_rows_integer(&rows, 1)};
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_each(connection, &SQL_PICK, values, ERAS_MAX + 1, take_pick, self,
+                           error);
 }
 
 /* ---- moving ------------------------------------------------------------------------ */
@@ -427,22 +445,6 @@ static enum weir_status end_era(struct weir_connection *connection, int64_t era,
     return status == WEIR_LOCKED || status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 
-static enum weir_status list_old_eras(struct weir_connection *connection, int64_t *eras,
-                                      size_t *count, struct weir_error *error)
-{
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, &SQL_OLD_ERAS, NO_VALUES, &rows, error);
-
-    *count = 0;
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        if (*count < ERAS_MAX)
-            eras[(*count)++] = weir_rows_integer(&rows, 0);
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
-}
-
 /* Never back, also for a late caller. The sequence shows the number behind the one it is
  * given. */
 static enum weir_status tell_producers(struct weir_connection *connection, int64_t era,
@@ -461,7 +463,8 @@ static enum weir_status end_eras(struct weir_connection *connection,
 {
     int64_t eras[ERAS_MAX];
     size_t count = 0;
-    enum weir_status status = list_old_eras(connection, eras, &count, error);
+    enum weir_status status = weir_query_integers(connection, &SQL_OLD_ERAS, NO_VALUES,
+                                                  eras, ERAS_MAX, &count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
         status = end_era(connection, eras[i], error);
@@ -477,23 +480,16 @@ struct outlook {
     bool waits; /* something is in incoming */
 };
 
+static const struct weir_column OUTLOOK[] = {
+    COLUMN(struct outlook, head, INTEGER),
+    COLUMN(struct outlook, published, INTEGER),
+    COLUMN(struct outlook, waits, FLAG),
+};
+
 static enum weir_status probe(struct weir_connection *connection, struct outlook *out,
                               struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, &SQL_PROBE, NO_VALUES, &rows, error);
-
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK)
-        *out = (struct outlook){
-            .head = weir_rows_integer(&rows, 0),
-            .published = weir_rows_integer(&rows, 1),
-            .waits = weir_rows_integer(&rows, 2) != 0,
-        };
-    weir_rows_close(&rows);
-    return status;
+    return weir_query_one(connection, &SQL_PROBE, NO_VALUES, INTO(OUTLOOK, out), error);
 }
 
 /* M6. A transaction of ours that has written, and whose commit has returned, was the

@@ -157,20 +157,7 @@ static enum weir_status query_layout(const struct layout *self,
         rows, error);
 }
 
-/* Step to the first slot, by way of what was removed. */
-static enum weir_status read_removals(struct weir_page *page, struct weir_rows *rows,
-                                      struct weir_error *error)
-{
-    enum weir_status status;
-
-    while ((status = weir_rows_next(rows, error)) == WEIR_OK &&
-           weir_rows_integer(rows, 0) < 0)
-        weir_page_note_removal(
-            page, &(struct weir_removal){.queue_id = -weir_rows_integer(rows, 0),
-                                         .log_position = {0, weir_rows_integer(rows, 2)},
-                                         .count = weir_rows_integer(rows, 1)});
-    return status;
-}
+enum { LAYOUT_ID, LAYOUT_PID, LAYOUT_SIZE, LAYOUT_ASIDE };
 
 /* Rows of the layout's statement, up to the head: what is behind it comes another
  * time. */
@@ -183,18 +170,19 @@ static enum weir_status lay_out(struct layout *self, struct weir_connection *con
         query_layout(self, connection, page, slot_max, &rows, error);
 
     if (status == WEIR_OK)
-        status = read_removals(page, &rows, error);
+        status = weir_page_read_removals(page, &rows, error);
     for (; status == WEIR_OK && self->count < slot_max &&
-           weir_rows_integer(&rows, 0) <= self->head;
+           weir_rows_integer(&rows, LAYOUT_ID) <= self->head;
          status = weir_rows_next(&rows, error))
         self->slots[self->count++] = (struct slot){
-            .id = weir_rows_integer(&rows, 0),
-            .wanted = weir_page_wants(page, weir_rows_integer(&rows, 1)),
-            .size = weir_rows_integer(&rows, 2),
-            .aside = weir_rows_integer(&rows, 3) != 0,
+            .id = weir_rows_integer(&rows, LAYOUT_ID),
+            .wanted = weir_page_wants(page, weir_rows_integer(&rows, LAYOUT_PID)),
+            .size = weir_rows_integer(&rows, LAYOUT_SIZE),
+            .aside = weir_rows_integer(&rows, LAYOUT_ASIDE) != 0,
         };
-    self->at_head = status == WEIR_NO_ROW ||
-                    (status == WEIR_OK && weir_rows_integer(&rows, 0) > self->head);
+    self->at_head =
+        status == WEIR_NO_ROW ||
+        (status == WEIR_OK && weir_rows_integer(&rows, LAYOUT_ID) > self->head);
     weir_rows_close(&rows);
     if (status != WEIR_OK && status != WEIR_NO_ROW)
         return status;
@@ -203,6 +191,8 @@ static enum weir_status lay_out(struct layout *self, struct weir_connection *con
 }
 
 /* ---- fetching ---------------------------------------------------------------------- */
+
+enum { ROW_ID }; /* of ROW */
 
 static const struct weir_column ROW[] = {
     COLUMN(struct weir_log_row, log_position.id, INTEGER),
@@ -223,9 +213,9 @@ static enum weir_status step_to(struct weir_rows *rows, int64_t id, bool *found,
     enum weir_status status;
 
     while ((status = weir_rows_next(rows, error)) == WEIR_OK &&
-           weir_rows_integer(rows, 0) < id)
+           weir_rows_integer(rows, ROW_ID) < id)
         continue;
-    *found = status == WEIR_OK && weir_rows_integer(rows, 0) == id;
+    *found = status == WEIR_OK && weir_rows_integer(rows, ROW_ID) == id;
     return status == WEIR_NO_ROW ? WEIR_OK : status;
 }
 

@@ -3,6 +3,7 @@
  * backlog.h of this folder.
  */
 #include "outbox/queue/backlog_ops.h"
+#include "db/query.h"
 #include "outbox/postgres/engine.h"
 
 static const struct weir_sql SQL_READ = {
@@ -40,45 +41,32 @@ static const struct weir_sql SQL_DROP = {
     .parameters = "i",
 };
 
+static const struct weir_column BACKLOG[] = {
+    COLUMN(struct weir_backlog, stamp, INTEGER),
+    COLUMN(struct weir_backlog, waiting, INTEGER),
+    COLUMN(struct weir_backlog, whole, BOOLEAN),
+};
+static const struct weir_column CLAIMED[] = {
+    COLUMN(struct weir_backlog_claim, mine, BOOLEAN),
+    COLUMN(struct weir_backlog_claim, mark, INTEGER),
+    COLUMN(struct weir_backlog_claim, begun_s, INTEGER),
+};
+
 static enum weir_status read_number(struct weir_connection *connection, int64_t queue_id,
                                     struct weir_backlog *out, bool *young,
                                     struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_READ, VALUES(weir_integer(queue_id)), &rows, error);
-
-    *young = false;
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK) {
-        out->stamp = weir_rows_integer(&rows, 0);
-        out->waiting = weir_rows_integer(&rows, 1);
-        out->whole = weir_rows_boolean(&rows, 2);
-        *young = true;
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_find(connection, &SQL_READ, VALUES(weir_integer(queue_id)),
+                           INTO(BACKLOG, out), young, error);
 }
 
 static enum weir_status claim(struct weir_connection *connection, int64_t queue_id,
                               int64_t age_us, struct weir_backlog_claim *out,
                               struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_CLAIM,
-        VALUES(weir_integer(queue_id), weir_integer(age_us / 1000000)), &rows, error);
-
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK) {
-        out->mine = weir_rows_boolean(&rows, 0);
-        out->mark = weir_rows_integer(&rows, 1);
-        out->begun_s = weir_rows_integer(&rows, 2);
-    }
-    weir_rows_close(&rows);
-    return status;
+    return weir_query_one(connection, &SQL_CLAIM,
+                          VALUES(weir_integer(queue_id), weir_integer(age_us / 1000000)),
+                          INTO(CLAIMED, out), error);
 }
 
 static enum weir_status put(struct weir_connection *connection, int64_t queue_id,

@@ -4,6 +4,7 @@
 #include "outbox/postgres/copy.h"
 
 #include "base/str.h"
+#include "db/query.h"
 
 /* All by the primary key of a table of sixteen rows, or over all of them. */
 static const struct weir_sql SQL_LOAD = {
@@ -50,26 +51,23 @@ static const struct weir_sql SQL_COPIED = {
     .parameters = "",
 };
 
+static const struct weir_column COPY[] = {
+    COLUMN(struct weir_pg_copy, no, INTEGER),
+    COLUMN(struct weir_pg_copy, mark, INTEGER),
+    COLUMN(struct weir_pg_copy, kept, INTEGER),
+    COLUMN(struct weir_pg_copy, xid, INTEGER),
+};
+
 enum weir_status weir_pg_copy_load(struct weir_connection *connection, const char *leaf,
                                    struct weir_pg_copy *out, struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_LOAD, VALUES(weir_text(weir_str(leaf))), &rows, error);
+    enum weir_status status;
 
     *out = (struct weir_pg_copy){.mark = -1};
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK)
-        *out = (struct weir_pg_copy){
-            .no = weir_rows_integer(&rows, 0),
-            .mark = weir_rows_integer(&rows, 1),
-            .kept = weir_rows_integer(&rows, 2),
-            .xid = weir_rows_integer(&rows, 3),
-        };
-    else if (status == WEIR_NO_ROW)
+    status = weir_query_one(connection, &SQL_LOAD, VALUES(weir_text(weir_str(leaf))),
+                            INTO(COPY, out), error);
+    if (status == WEIR_NO_ROW)
         status = weir_error_set(error, WEIR_SCHEMA, "copy: leaf %s is missing", leaf);
-    weir_rows_close(&rows);
     return status;
 }
 

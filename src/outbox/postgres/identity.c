@@ -3,6 +3,7 @@
  */
 #include "outbox/postgres/identity.h"
 
+#include "db/row_map.h"
 #include "outbox/postgres/copy.h"
 #include "outbox/postgres/restore.h"
 
@@ -15,16 +16,28 @@ static const struct weir_sql SQL_META = {
             " (SELECT value FROM {p}_meta WHERE name = 'identity')," WEIR_IDENTITY_PG,
 };
 
-static enum weir_status judge_meta(int64_t bits, struct weir_str stored,
-                                   struct weir_str found, struct weir_error *error)
+struct meta_row {
+    int64_t segment_bits;
+    struct weir_str stored; /* identity of the cluster that the tables were made in */
+    struct weir_str found;
+};
+
+static const struct weir_column META[] = {
+    COLUMN(struct meta_row, segment_bits, INTEGER),
+    COLUMN(struct meta_row, stored, TEXT),
+    COLUMN(struct meta_row, found, TEXT),
+};
+
+static enum weir_status judge_meta(const struct meta_row *meta, struct weir_error *error)
 {
-    if (!weir_str_equal(stored, found))
+    if (!weir_str_equal(meta->stored, meta->found))
         return weir_error_set(
             error, WEIR_SCHEMA,
             "the database was restored from another cluster (made in \"%.*s\", this is "
             "\"%.*s\"): run \"weir migrate --restored --yes\" if it is to deliver",
-            (int)stored.size, stored.data, (int)found.size, found.data);
-    if (bits < 1 || bits > SEGMENT_BITS_MAX)
+            (int)meta->stored.size, meta->stored.data, (int)meta->found.size,
+            meta->found.data);
+    if (meta->segment_bits < 1 || meta->segment_bits > SEGMENT_BITS_MAX)
         return weir_error_set(error, WEIR_SCHEMA,
                               "meta: segment_bits is missing or not from 1 to %d",
                               SEGMENT_BITS_MAX);
@@ -35,16 +48,18 @@ static enum weir_status read_meta(struct weir_connection *connection, uint32_t *
                                   struct weir_error *error)
 {
     struct weir_rows rows;
+    struct meta_row meta;
     enum weir_status status =
         weir_connection_query(connection, &SQL_META, NO_VALUES, &rows, error);
 
     if (status == WEIR_OK)
         status = weir_rows_next(&rows, error);
     if (status == WEIR_OK)
-        status = judge_meta(weir_rows_integer(&rows, 0), weir_rows_text(&rows, 1),
-                            weir_rows_text(&rows, 2), error);
+        status = weir_row_read(&rows, COLUMNS(META), &meta, error);
     if (status == WEIR_OK)
-        *bits = (uint32_t)weir_rows_integer(&rows, 0);
+        status = judge_meta(&meta, error);
+    if (status == WEIR_OK)
+        *bits = (uint32_t)meta.segment_bits;
     weir_rows_close(&rows);
     if (status == WEIR_OK)
         weir_connection_set_verified(connection);

@@ -17,6 +17,7 @@
  * its own.
  */
 #include "outbox/log/log.h"
+#include "db/query.h"
 #include "outbox/postgres/append.h"
 #include "outbox/postgres/cut.h"
 #include "outbox/postgres/engine.h"
@@ -79,6 +80,17 @@ static enum weir_status pg_say_watching(const struct weir_outbox_log *self,
                                    NO_VALUES, NULL, error);
 }
 
+struct start_row {
+    struct weir_log_position start;
+    int64_t newest_cut;
+};
+
+static const struct weir_column START[] = {
+    COLUMN(struct start_row, start.cut, INTEGER),
+    COLUMN(struct start_row, start.id, INTEGER),
+    COLUMN(struct start_row, newest_cut, INTEGER),
+};
+
 /*
  * "Now" is behind the newest cut there is: no cut may be made in this transaction.
  * A caller that needs it to be behind what is committed calls advance() before
@@ -89,24 +101,17 @@ static enum weir_status pg_start(const struct weir_outbox_log *self,
                                  bool now, struct weir_log_position *out,
                                  struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_START, VALUES(weir_integer(queue_id)), &rows, error);
+    struct start_row row;
+    enum weir_status status = weir_query_one(
+        connection, &SQL_START, VALUES(weir_integer(queue_id)), INTO(START, &row), error);
 
     (void)self;
+    if (status == WEIR_NO_ROW)
+        return weir_error_set(error, WEIR_NOT_FOUND, "start: there is no such queue");
     if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK) {
-        struct weir_log_position newest = {.cut = weir_rows_integer(&rows, 2)};
-
-        *out = (struct weir_log_position){.cut = weir_rows_integer(&rows, 0),
-                                          .id = weir_rows_integer(&rows, 1)};
-        if (now)
-            *out = weir_log_position_later(*out, newest);
-    } else if (status == WEIR_NO_ROW) {
-        status = weir_error_set(error, WEIR_NOT_FOUND, "start: there is no such queue");
-    }
-    weir_rows_close(&rows);
+        *out = now ? weir_log_position_later(
+                         row.start, (struct weir_log_position){.cut = row.newest_cut})
+                   : row.start;
     return status;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/stringize.h"
 #include "db/clock.h"
+#include "db/row_map.h"
 #include "outbox/postgres/engine.h"
 #include "outbox/schema.h"
 
@@ -53,6 +54,18 @@ static const struct weir_sql SQL_OPEN = {
     .parameters = "t",
 };
 
+struct open_row {
+    int64_t count;
+    struct weir_str ids;
+    struct weir_str names;
+};
+
+static const struct weir_column OPEN[] = {
+    COLUMN(struct open_row, count, INTEGER),
+    COLUMN(struct open_row, ids, TEXT),
+    COLUMN(struct open_row, names, TEXT),
+};
+
 /* Those of `ids`, NULL: all. Their number and ids; `error` gets a text if there are
  * any. */
 static enum weir_status list_open(struct weir_queue_removal *self, struct weir_value ids,
@@ -60,26 +73,26 @@ static enum weir_status list_open(struct weir_queue_removal *self, struct weir_v
                                   struct weir_error *error)
 {
     struct weir_rows rows;
+    struct open_row open;
     enum weir_status status =
         weir_connection_query(self->connection, &SQL_OPEN, VALUES(ids), &rows, error);
 
     if (status == WEIR_OK)
         status = weir_rows_next(&rows, error);
+    if (status == WEIR_OK)
+        status = weir_row_read(&rows, COLUMNS(OPEN), &open, error);
     if (status == WEIR_OK) {
-        struct weir_str ids_found = weir_rows_text(&rows, 1);
-        struct weir_str names = weir_rows_text(&rows, 2);
-
-        *count = weir_rows_integer(&rows, 0);
+        *count = open.count;
         if (out != NULL) {
             weir_buf_reset(out);
-            weir_buf_append(out, ids_found.data, ids_found.size);
+            weir_buf_append(out, open.ids.data, open.ids.size);
             status = weir_buf_status(out);
         }
         if (*count > 0)
             (void)weir_error_set(
                 error, WEIR_BUSY,
                 "queue \"%.60s\": transactions are open that may have enqueued: %.*s",
-                self->name, (int)names.size, names.data);
+                self->name, (int)open.names.size, open.names.data);
     }
     weir_rows_close(&rows);
     return status;

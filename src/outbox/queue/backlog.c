@@ -23,29 +23,33 @@ static const struct weir_backlog_ops *ops_of(struct weir_connection *connection)
     return weir_outbox_engine_of(connection)->backlog;
 }
 
+struct aged_row {
+    int64_t stamp;
+    int64_t waiting;
+    int64_t age_us;
+};
+
+static const struct weir_column AGED[] = {
+    COLUMN(struct aged_row, stamp, INTEGER),
+    COLUMN(struct aged_row, waiting, INTEGER),
+    COLUMN(struct aged_row, age_us, INTEGER),
+};
+
 enum weir_status weir_backlog_read_aged(struct weir_connection *connection,
                                         const struct weir_sql *sql,
                                         const struct weir_value *values,
                                         size_t value_count, struct weir_backlog *out,
                                         bool *young, struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, sql, values, value_count, &rows, error);
+    struct aged_row row;
+    enum weir_status status = weir_query_find(connection, sql, values, value_count,
+                                              INTO(AGED, &row), young, error);
 
-    *young = false;
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK) {
-        int64_t age_us = weir_rows_integer(&rows, 2);
-
-        out->stamp = weir_rows_integer(&rows, 0);
-        out->waiting = weir_rows_integer(&rows, 1);
-        out->whole = true;
-        *young = age_us >= 0 && age_us < WEIR_BACKLOG_AGE_US;
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    if (!*young)
+        return status;
+    *out = (struct weir_backlog){row.stamp, row.waiting, .whole = true};
+    *young = row.age_us >= 0 && row.age_us < WEIR_BACKLOG_AGE_US;
+    return status;
 }
 
 /* ---- counting a few ---------------------------------------------------------------- */

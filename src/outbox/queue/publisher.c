@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "db/query.h"
 #include "outbox/outbox.h"
 #include "outbox/queue/backlog.h"
 
@@ -31,26 +32,17 @@ struct limited {
     char name[WEIR_QUEUE_NAME_SIZE_MAX + 1];
 };
 
+static const struct weir_column LIMITED[] = {
+    COLUMN(struct limited, id, INTEGER),
+    COLUMN(struct limited, name, CHARS),
+};
+
 /* WEIR_NO_ROW: there are no more. */
 static enum weir_status next(struct weir_connection *connection, struct limited *queue,
                              struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_NEXT, VALUES(weir_integer(queue->id)), &rows, error);
-
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK) {
-        struct weir_str name = weir_rows_text(&rows, 1);
-        size_t size = name.size < sizeof queue->name ? name.size : 0;
-
-        queue->id = weir_rows_integer(&rows, 0);
-        memcpy(queue->name, name.data, size);
-        queue->name[size] = '\0';
-    }
-    weir_rows_close(&rows);
-    return status;
+    return weir_query_one(connection, &SQL_NEXT, VALUES(weir_integer(queue->id)),
+                          INTO(LIMITED, queue), error);
 }
 
 static enum weir_status publish_all(struct weir_outbox *outbox,

@@ -235,21 +235,6 @@ static enum weir_status give(struct weir_page *page, const struct weir_log_row *
     return status;
 }
 
-/* Step to the first row of a message, by way of what was removed. */
-static enum weir_status read_removals(struct weir_page *page, struct weir_rows *rows,
-                                      struct weir_error *error)
-{
-    enum weir_status status;
-
-    while ((status = weir_rows_next(rows, error)) == WEIR_OK &&
-           weir_rows_integer(rows, 0) < 0)
-        weir_page_note_removal(
-            page, &(struct weir_removal){.queue_id = -weir_rows_integer(rows, 0),
-                                         .log_position = {0, weir_rows_integer(rows, 2)},
-                                         .count = weir_rows_integer(rows, 1)});
-    return status;
-}
-
 /*
  * The page ends before the first row that does not belong to it any more, so that row
  * has always been seen, and its absence too: that is how the head is known.
@@ -260,8 +245,9 @@ static enum weir_status read_rows(struct weir_page *page, struct weir_rows *rows
     int64_t payload_size = 0;
 
     for (uint32_t looked_at = 0;; looked_at++) {
-        enum weir_status status = looked_at == 0 ? read_removals(page, rows, error)
-                                                 : weir_rows_next(rows, error);
+        enum weir_status status = looked_at == 0
+                                      ? weir_page_read_removals(page, rows, error)
+                                      : weir_rows_next(rows, error);
         bool full = false;
         int64_t id, pid;
 
