@@ -440,6 +440,26 @@ enum weir_status weir_outbox_spawn(struct weir_outbox *self,
     return status;
 }
 
+enum weir_status weir_outbox_spawn_maintenance(struct weir_outbox *self, const char *name,
+                                               weir_action_fn action, void *state,
+                                               enum weir_outbox_notifier_id notifier,
+                                               struct weir_error *error)
+{
+    struct weir_outbox_worker_options options = {.category = name};
+
+    weir_worker_options_init(&options.worker);
+    options.worker.name = name;
+    options.worker.action = action;
+    options.worker.state = state;
+    options.worker.notifiers = &self->notifiers[notifier];
+    options.worker.notifier_count = 1;
+    options.worker.shared = self->shared;
+    options.worker.pace = weir_pace_none();
+    options.worker.backoff.initial_ns = WEIR_MILLISECONDS(500);
+    options.worker.backoff.max_ns = WEIR_SECONDS(60);
+    return weir_outbox_spawn(self, &options, error);
+}
+
 static enum weir_status make_executor(struct weir_outbox *self, struct weir_error *error)
 {
     struct weir_executor_options options;

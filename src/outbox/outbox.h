@@ -211,4 +211,10 @@ weir_outbox_spawn(struct weir_outbox *self,
                   const struct weir_outbox_worker_options *options,
                   struct weir_error *error);
 
+/* Such a worker beside delivery: it runs as its directives say, and when this notifier is
+ * signalled; the name is the category. */
+WEIR_CHECKED enum weir_status weir_outbox_spawn_maintenance(
+    struct weir_outbox *self, const char *name, weir_action_fn action, void *state,
+    enum weir_outbox_notifier_id notifier, struct weir_error *error);
+
 #endif

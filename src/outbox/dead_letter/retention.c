@@ -102,21 +102,11 @@ enum weir_status weir_retention_spawn(struct weir_outbox *outbox,
                                       struct weir_error *error)
 {
     struct weir_retention *self = weir_heap_zalloc(outbox->heap, sizeof *self);
-    struct weir_outbox_worker_options options = {.category = "retention"};
 
     if (self == NULL)
         return weir_no_memory(error, "start the retention");
     self->outbox = outbox;
     outbox->retention = self;
-    weir_worker_options_init(&options.worker);
-    options.worker.name = "retention";
-    options.worker.action = retain;
-    options.worker.state = self;
-    options.worker.notifiers = &outbox->notifiers[WEIR_NOTIFY_RETENTION];
-    options.worker.notifier_count = 1;
-    options.worker.shared = outbox->shared;
-    options.worker.pace = weir_pace_none();
-    options.worker.backoff.initial_ns = WEIR_MILLISECONDS(500);
-    options.worker.backoff.max_ns = WEIR_SECONDS(60);
-    return weir_outbox_spawn(outbox, &options, error);
+    return weir_outbox_spawn_maintenance(outbox, "retention", retain, self,
+                                         WEIR_NOTIFY_RETENTION, error);
 }

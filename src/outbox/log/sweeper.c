@@ -129,21 +129,11 @@ static enum weir_status sweep(struct weir_context *context, void *state,
 enum weir_status weir_sweeper_spawn(struct weir_outbox *outbox, struct weir_error *error)
 {
     struct weir_sweeper *self = weir_heap_zalloc(outbox->heap, sizeof *self);
-    struct weir_outbox_worker_options options = {.category = "sweep"};
 
     if (self == NULL)
         return weir_no_memory(error, "start the sweep");
     self->outbox = outbox;
     outbox->sweeper = self;
-    weir_worker_options_init(&options.worker);
-    options.worker.name = "sweep";
-    options.worker.action = sweep;
-    options.worker.state = self;
-    options.worker.notifiers = &outbox->notifiers[WEIR_NOTIFY_SWEEP];
-    options.worker.notifier_count = 1;
-    options.worker.shared = outbox->shared;
-    options.worker.pace = weir_pace_none();
-    options.worker.backoff.initial_ns = WEIR_MILLISECONDS(500);
-    options.worker.backoff.max_ns = WEIR_SECONDS(60);
-    return weir_outbox_spawn(outbox, &options, error);
+    return weir_outbox_spawn_maintenance(outbox, "sweep", sweep, self, WEIR_NOTIFY_SWEEP,
+                                         error);
 }

@@ -95,17 +95,6 @@ static enum weir_status publish(struct weir_context *context, void *state,
 enum weir_status weir_publisher_spawn(struct weir_outbox *outbox,
                                       struct weir_error *error)
 {
-    struct weir_outbox_worker_options options = {.category = "publisher"};
-
-    weir_worker_options_init(&options.worker);
-    options.worker.name = "publisher";
-    options.worker.action = publish;
-    options.worker.state = outbox;
-    options.worker.notifiers = &outbox->notifiers[WEIR_NOTIFY_PUBLISHER];
-    options.worker.notifier_count = 1;
-    options.worker.shared = outbox->shared;
-    options.worker.pace = weir_pace_none();
-    options.worker.backoff.initial_ns = WEIR_MILLISECONDS(500);
-    options.worker.backoff.max_ns = WEIR_SECONDS(60);
-    return weir_outbox_spawn(outbox, &options, error);
+    return weir_outbox_spawn_maintenance(outbox, "publisher", publish, outbox,
+                                         WEIR_NOTIFY_PUBLISHER, error);
 }
