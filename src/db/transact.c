@@ -87,6 +87,13 @@ enum weir_status weir_transact_soon(struct weir_db *db, weir_transact_fn body,
     return transact(db, weir_connection_begin_later, body, argument, error);
 }
 
+enum weir_status weir_transact_once(struct weir_connection *connection,
+                                    weir_transact_fn body, void *argument,
+                                    struct weir_error *error)
+{
+    return attempt(connection, weir_connection_begin_own, body, argument, error);
+}
+
 enum weir_status weir_transact_on(struct weir_connection *connection,
                                   weir_transact_fn body, void *argument,
                                   struct weir_error *error)
@@ -96,7 +103,7 @@ enum weir_status weir_transact_on(struct weir_connection *connection,
 
     weir_bulkhead_init(&backoff, &BETWEEN_ATTEMPTS, weir_clock_random());
     do {
-        status = attempt(connection, weir_connection_begin_own, body, argument, error);
+        status = weir_transact_once(connection, body, argument, error);
     } while (worth_repeating(status) && status != WEIR_LOST && wait_for_next(&backoff));
     return status;
 }

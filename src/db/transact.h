@@ -32,7 +32,13 @@ WEIR_CHECKED enum weir_status weir_transact_soon(struct weir_db *db,
                                                  weir_transact_fn body, void *argument,
                                                  struct weir_error *error);
 
-/* The same on a connection that is held already and in no transaction. */
+/* Tried once, on a connection that is in no transaction: a renewal or an ack has a
+ * deadline, and its caller decides whether another attempt is worth the wait. */
+WEIR_CHECKED enum weir_status weir_transact_once(struct weir_connection *connection,
+                                                 weir_transact_fn body, void *argument,
+                                                 struct weir_error *error);
+
+/* Repeated, on a connection that is held already and in no transaction. */
 WEIR_CHECKED enum weir_status weir_transact_on(struct weir_connection *connection,
                                                weir_transact_fn body, void *argument,
                                                struct weir_error *error);

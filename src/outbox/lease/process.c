@@ -7,10 +7,10 @@
 #include "outbox/lease/process.h"
 
 #include "base/heap.h"
+#include "db/transact.h"
 #include "outbox/columns_json.h"
 #include "outbox/lease/lease.h"
 #include "outbox/queue/stored_queue.h"
-#include "outbox/transact_once.h"
 
 /*
  * Ten minutes: long after other processes have taken its partitions over. Microseconds.
@@ -393,14 +393,12 @@ static enum weir_status heartbeat(struct heartbeat *self,
                                   struct weir_connection *connection,
                                   struct weir_error *error)
 {
-    switch (weir_connection_engine(connection)) {
-    case WEIR_SQLITE:
+    const struct weir_engine_traits *traits = weir_connection_traits(connection);
+
+    if (traits->one_writer)
         return weir_transact_once(connection, heartbeat_sqlite, self, error);
-    case WEIR_POSTGRESQL:
+    if (traits->takes_arrays)
         return heartbeat_pg(self, connection, error);
-    case WEIR_MARIADB:
-        break;
-    }
     return heartbeat_maria(self, connection, error);
 }
 

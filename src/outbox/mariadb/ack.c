@@ -20,10 +20,10 @@
  */
 #include "base/heap.h"
 #include "base/no_memory.h"
+#include "db/transact.h"
 #include "outbox/columns_json.h"
 #include "outbox/delivery/ack_move.h"
 #include "outbox/mariadb/engine.h"
-#include "outbox/transact_once.h"
 
 /* By both primary keys. Unless forced to, the planner reads a table that it takes for
  * small as a whole, in the order of the table, and locks what it reads. */

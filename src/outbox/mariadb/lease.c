@@ -11,10 +11,10 @@
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "base/noun.h"
+#include "db/transact.h"
 #include "outbox/columns_json.h"
 #include "outbox/lease/lease_ops.h"
 #include "outbox/mariadb/engine.h"
-#include "outbox/transact_once.h"
 
 #define TAKEABLE WEIR_LEASE_TAKEABLE(WEIR_INCARNATION_PLAIN)
 #define MARKS_FROM WEIR_LEASE_MARKS_FROM(WEIR_INCARNATION_PLAIN)

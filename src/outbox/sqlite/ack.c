@@ -2,9 +2,9 @@
  * ack.c - moving positions on SQLite: one after the other. The transaction is the lock,
  * and a statement costs no round trip.
  */
+#include "db/transact.h"
 #include "outbox/delivery/ack_move.h"
 #include "outbox/sqlite/engine.h"
-#include "outbox/transact_once.h"
 
 /* By both primary keys. Repeating is refused: the version has moved. */
 static const struct weir_sql SQL_MOVE = {

@@ -2,9 +2,9 @@
  * lease.c - leases on SQLite: there is one writer at a time, and a loop over a statement
  * costs no round trip.
  */
+#include "db/transact.h"
 #include "outbox/lease/lease_ops.h"
 #include "outbox/sqlite/engine.h"
-#include "outbox/transact_once.h"
 
 #define MARKS_FROM WEIR_LEASE_MARKS_FROM(WEIR_INCARNATION_PLAIN)
 
