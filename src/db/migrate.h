@@ -48,6 +48,15 @@ struct weir_migration {
     const char *const *statements[WEIR_ENGINE_COUNT];
 };
 
+/* One, with its statements on SQLite, PostgreSQL and MariaDB. */
+#define WEIR_MIGRATION(of_number, readable_by_number, title, sqlite, pg, maria)          \
+    {                                                                                    \
+        .number = (of_number), .readable_by = (readable_by_number), .name = (title),     \
+        .statements = {[WEIR_SQLITE] = (sqlite),                                         \
+                       [WEIR_POSTGRESQL] = (pg),                                         \
+                       [WEIR_MARIADB] = (maria)},                                        \
+    }
+
 /* All that this library knows of a family, in order. */
 struct weir_schema {
     uint32_t base; /* a multiple of WEIR_SCHEMA_NUMBERS */
