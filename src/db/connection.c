@@ -79,7 +79,7 @@ static bool know_qualifier(const struct weir_link *link, char out[WEIR_QUALIFIER
 
     if (link->driver->traits.has_search_path)
         return false;
-    (void)weir_qualifier_quote(link->driver->engine,
+    (void)weir_qualifier_quote(link->driver->traits.quote,
                                weir_str(database != NULL ? database : ""), out);
     return true;
 }

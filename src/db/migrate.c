@@ -480,19 +480,6 @@ enum weir_status weir_schema_dump_statement(const char *text, enum weir_engine e
     return status;
 }
 
-static const char *now_text(enum weir_engine engine)
-{
-    switch (engine) {
-    case WEIR_SQLITE:
-        return "CAST(strftime('%s','now') AS INTEGER) * 1000000";
-    case WEIR_POSTGRESQL:
-        return "clock_timestamp()";
-    case WEIR_MARIADB:
-        break;
-    }
-    return "UTC_TIMESTAMP(6)";
-}
-
 static void dump_record(const struct weir_migration *migration, enum weir_engine engine,
                         const char *prefix, struct weir_buf *out)
 {
@@ -501,7 +488,7 @@ static void dump_record(const struct weir_migration *migration, enum weir_engine
                            "INSERT INTO %s_schema (number, readable_by, name, applied_at)"
                            " VALUES (%u, %u, '%s', %s);\n",
                            prefix, migration->number, migration->readable_by,
-                           migration->name, now_text(engine));
+                           migration->name, weir_engine_traits(engine)->now);
 }
 
 enum weir_status weir_schema_dump(const struct weir_schema *self, enum weir_engine engine,

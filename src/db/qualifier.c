@@ -35,14 +35,12 @@ static const struct weir_sql SQL_LOOK_HERE = {
     .parameters = "t",
 };
 
-bool weir_qualifier_quote(enum weir_engine engine, struct weir_str name,
-                          char out[WEIR_QUALIFIER_SIZE])
+bool weir_qualifier_quote(char quote, struct weir_str name, char out[WEIR_QUALIFIER_SIZE])
 {
-    char quote = engine == WEIR_MARIADB ? '`' : '"';
     size_t size = 0;
 
     out[0] = '\0';
-    if (engine == WEIR_SQLITE)
+    if (quote == '\0')
         return true;
     if (name.size > (WEIR_QUALIFIER_SIZE - 4) / 2) /* all of it may be quotes */
         return false;
@@ -85,8 +83,7 @@ static enum weir_status take_find(void *state, struct weir_rows *rows,
     enum weir_status status = weir_row_read(rows, COLUMNS(SCHEMA), &row, error);
 
     if (status == WEIR_OK && out->count++ == 0)
-        out->visible = weir_qualifier_quote(WEIR_POSTGRESQL, row.name, out->qualifier) &&
-                       row.visible;
+        out->visible = weir_qualifier_quote('"', row.name, out->qualifier) && row.visible;
     return status;
 }
 
@@ -124,8 +121,7 @@ static enum weir_status quote_here(void *qualifier, struct weir_rows *rows,
     enum weir_status status = weir_row_read(rows, SCHEMA, 1, &row, error);
 
     if (status == WEIR_OK &&
-        (row.name.data == NULL ||
-         !weir_qualifier_quote(WEIR_POSTGRESQL, row.name, qualifier)))
+        (row.name.data == NULL || !weir_qualifier_quote('"', row.name, qualifier)))
         status = weir_error_set(error, WEIR_SCHEMA,
                                 "no schema of the search_path exists: create one, or set "
                                 "the search_path of this role or database");

@@ -25,9 +25,9 @@
 
 /*
  * The name as statements have it, quoted and with its dot: "app". or `app`. False: it
- * does not fit. SQLite: "".
+ * does not fit. Without a quote (db/traits.h) there are no schemas: "".
  */
-bool weir_qualifier_quote(enum weir_engine engine, struct weir_str name,
+bool weir_qualifier_quote(char quote, struct weir_str name,
                           char out[WEIR_QUALIFIER_SIZE]);
 
 /*

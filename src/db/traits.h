@@ -20,6 +20,12 @@
 struct weir_engine_traits {
     const char *title; /* as its makers write it: "PostgreSQL" */
 
+    /* The time in what {p}_schema stores, as an expression. */
+    const char *now;
+
+    /* What names of schemas are quoted with; 0: tables have no schema. */
+    char quote;
+
     /* It runs inside this process: a statement costs no round trip, and the database is
      * a file, or memory of this process. */
     bool in_process;

@@ -549,16 +549,11 @@ bool weir_url_is_memory(const struct weir_url *self)
 
 void weir_url_describe(const struct weir_url *self, char *out, size_t size)
 {
-    switch (self->engine) {
-    case WEIR_SQLITE:
+    if (self->path != NULL)
         (void)snprintf(out, size, "sqlite:%s", self->path);
-        break;
-    case WEIR_POSTGRESQL:
+    else if (self->conninfo != NULL)
         describe_postgresql(self, out, size);
-        break;
-    case WEIR_MARIADB:
+    else
         (void)snprintf(out, size, "mariadb://%s/%s",
                        self->host != NULL ? self->host : "localhost", self->database);
-        break;
-    }
 }

@@ -113,16 +113,13 @@ static enum weir_status check_options(const struct weir_wake_options *options,
 static const struct weir_watch_ops *ops_for(const struct weir_db *db)
 {
     const struct weir_url *url = &weir_db_config(db)->url;
+    const struct weir_engine_traits *traits = weir_engine_traits(url->engine);
 
-    switch (url->engine) {
-    case WEIR_SQLITE:
-        return strcmp(url->path, ":memory:") == 0 ? NULL : &weir_watch_sqlite;
-    case WEIR_POSTGRESQL:
+    if (traits->in_process)
+        return weir_url_is_memory(url) ? NULL : &weir_watch_sqlite;
+    if (traits->has_notify)
         return url->transaction_pooler ? NULL : &weir_watch_postgresql;
-    case WEIR_MARIADB:
-        return url->signal == NULL ? NULL : &weir_watch_signal;
-    }
-    return NULL;
+    return url->signal == NULL ? NULL : &weir_watch_signal;
 }
 
 enum weir_status weir_wake_start(const struct weir_wake_options *options,

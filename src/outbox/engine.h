@@ -3,8 +3,8 @@
  *
  * What the outbox does alike on all engines is one statement or one function. Where an
  * engine has a way of its own, that way is a slot of this table, filled in by
- * sqlite/engine.c, postgres/engine.c and mariadb/engine.c. Nothing else in src/outbox,
- * but for schema.c, knows which engines there are.
+ * sqlite/engine.c, postgres/engine.c and mariadb/engine.c. Nothing else in src/outbox
+ * knows which engines there are.
  *
  *   weir_outbox_create() --chooses--> outbox->engine --> log, lease, ack, ...
  *   a call with a connection alone   weir_outbox_engine_of(connection)
@@ -28,6 +28,7 @@ struct weir_lease_ops;
 struct weir_liveness_ops;
 struct weir_log_ops;
 struct weir_queue_ops;
+struct weir_role_ops;
 
 struct weir_outbox_engine {
     /* A move of a position is one more row, and the newest counts (ack.h); else the row
@@ -42,6 +43,7 @@ struct weir_outbox_engine {
     const struct weir_backlog_ops *backlog;   /* queue/backlog_ops.h */
     const struct weir_inspect_sql *inspect;   /* inspect_sql.h */
     const struct weir_letter_sql *letters;    /* dead_letter/dead_letter_sql.h */
+    const struct weir_role_ops *roles;        /* roles.h; NULL: it has none */
 
     /* How long the session waits for a lock, {1} milliseconds; {2}: until the transaction
      * ends. NULL: readers wait for no lock (read_lock_timeout.h). */

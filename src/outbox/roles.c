@@ -19,6 +19,7 @@
 #include "db/query.h"
 #include "db/transact.h"
 #include "outbox/columns.h"
+#include "outbox/engine.h"
 
 enum { PLAN_SIZE_MAX = 1 << 20, RIGHT_WIDTH = 4 };
 enum {
@@ -26,13 +27,6 @@ enum {
     LOCK_MS_MAX = 800,
     WAIT_LIMIT_S = 60,
     LOCK_TEXT_SIZE_MAX = 1024
-};
-
-/* The lock of migrations: no tables are made meanwhile, and no two compare at once. */
-static const struct weir_sql SQL_LOCK = {
-    .name = "lock roles",
-    .text = "SELECT pg_advisory_xact_lock(hashtextextended(lower('{n}_schema'), 0))",
-    .parameters = "",
 };
 
 void weir_role_plan_init(struct weir_role_plan *self, const struct weir_heap *heap,
@@ -139,24 +133,17 @@ enum weir_status weir_role_plan_read(struct weir_role_plan *self,
                                      struct weir_connection *connection,
                                      struct weir_error *error)
 {
+    const struct weir_role_ops *ops = weir_outbox_engine_of(connection)->roles;
     enum weir_status status;
 
     self->blind = false;
-    switch (weir_connection_engine(connection)) {
-    case WEIR_POSTGRESQL:
-        return compare(self, connection, weir_roles_compare_pg, error);
-    case WEIR_MARIADB:
-        status = compare(self, connection, weir_roles_compare_maria, error);
-        self->blind = status == WEIR_DENIED;
-        if (!self->blind)
-            return status;
-        return compare(self, connection, weir_roles_compare_maria_blind, error);
-    case WEIR_SQLITE:
-        break;
-    }
-    return weir_error_set(error, WEIR_INVALID,
-                          "SQLite has no roles: who may do what is said by the modes of "
-                          "the file and its folder (docs/roles.md)");
+    if (ops == NULL)
+        return weir_error_set(error, WEIR_INVALID,
+                              "SQLite has no roles: who may do what is said by the modes "
+                              "of the file and its folder (docs/roles.md)");
+    status = compare(self, connection, ops->compare, error);
+    self->blind = status == WEIR_DENIED && ops->compare_blind != NULL;
+    return self->blind ? compare(self, connection, ops->compare_blind, error) : status;
 }
 
 static const char *behind(const char *text)
@@ -214,15 +201,16 @@ static enum weir_status run_unit(struct work *work, struct weir_connection *conn
     return status;
 }
 
-/* All of MariaDB; of PostgreSQL what locks no table. */
+/* Where there are no units, everything; else what locks no table. */
 static enum weir_status apply_first(struct weir_connection *connection, void *argument,
                                     struct weir_error *error)
 {
     struct work *work = argument;
+    const struct weir_role_ops *ops = weir_outbox_engine_of(connection)->roles;
     enum weir_status status = WEIR_OK;
 
-    if (weir_connection_engine(connection) == WEIR_POSTGRESQL)
-        status = weir_connection_execute(connection, &SQL_LOCK, NO_VALUES, NULL, error);
+    if (ops != NULL && ops->lock != NULL)
+        status = weir_connection_execute(connection, ops->lock, NO_VALUES, NULL, error);
     if (status == WEIR_OK)
         status = weir_role_plan_read(work->plan, connection, error);
     if (status == WEIR_OK)
@@ -325,13 +313,14 @@ enum weir_status weir_role_plan_apply(struct weir_role_plan *self, struct weir_d
                                       struct weir_role_change *failed,
                                       struct weir_error *error)
 {
+    const struct weir_role_ops *ops = weir_outbox_engine_for(db)->roles;
     struct work work = {.plan = self, .failed = failed};
     struct weir_connection *connection = NULL;
     enum weir_status status;
 
     *failed = (struct weir_role_change){
         .step = WEIR_ROLE_MAKE, .role = "", .text = "", .unit = ""};
-    if (weir_db_engine(db) == WEIR_POSTGRESQL) {
+    if (ops != NULL && ops->lock != NULL) {
         status = weir_transact(db, apply_first, &work, error);
         return status == WEIR_OK ? apply_units(&work, db, error) : status;
     }

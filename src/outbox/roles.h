@@ -106,8 +106,19 @@ bool weir_role_plan_leads(const struct weir_role_plan *self,
  * order of the plan. With parameters, these are the rights of others: objects, roles,
  * privileges, columns. */
 enum { WEIR_ROLES_COMPARE_COUNT = 4 };
-extern const struct weir_sql weir_roles_compare_pg[WEIR_ROLES_COMPARE_COUNT];
-extern const struct weir_sql weir_roles_compare_maria[WEIR_ROLES_COMPARE_COUNT];
-extern const struct weir_sql weir_roles_compare_maria_blind[WEIR_ROLES_COMPARE_COUNT];
+
+/* The roles of an engine. */
+struct weir_role_ops {
+    const struct weir_sql *compare; /* WEIR_ROLES_COMPARE_COUNT */
+
+    /* The same without a look at what roles have, where compare is not allowed. NULL:
+     * it always is. */
+    const struct weir_sql *compare_blind;
+
+    /* The lock of migrations: no tables are made meanwhile, and no two compare at once.
+     * Then what has no unit is one transaction, and each unit is one of its own. NULL:
+     * a statement that changes roles is a transaction by itself. */
+    const struct weir_sql *lock;
+};
 
 #endif

@@ -182,6 +182,8 @@ static enum weir_status durability(struct weir_link *link, weir_finding_fn repor
 const struct weir_driver weir_driver_mariadb = {
     .engine = WEIR_MARIADB,
     .traits = {.title = "MariaDB",
+               .now = "UTC_TIMESTAMP(6)",
+               .quote = '`',
                .numbers_are_final = true,
                .ddl_commits = true,
                .hides_tables = true,

@@ -22,7 +22,7 @@ static enum weir_status read_role(struct weir_maria_link *self, const char *name
         (void)weir_text_format(self->role, sizeof self->role, "NONE");
         return WEIR_OK;
     }
-    if (!weir_qualifier_quote(WEIR_MARIADB, weir_str(name), quoted))
+    if (!weir_qualifier_quote('`', weir_str(name), quoted))
         return weir_error_set(error, WEIR_SCHEMA, "the name of the role is too long");
     quoted[strlen(quoted) - 1] = '\0'; /* the dot */
     (void)weir_text_format(self->role, sizeof self->role, "%s", quoted);

@@ -530,6 +530,8 @@ static enum weir_status pg_durability(struct weir_link *link, weir_finding_fn re
 const struct weir_driver weir_driver_postgresql = {
     .engine = WEIR_POSTGRESQL,
     .traits = {.title = "PostgreSQL",
+               .now = "clock_timestamp()",
+               .quote = '"',
                .takes_arrays = true,
                .has_notify = true,
                .has_search_path = true,

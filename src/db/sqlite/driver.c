@@ -415,7 +415,10 @@ static enum weir_status sqlite_durability(struct weir_link *link, weir_finding_f
 
 const struct weir_driver weir_driver_sqlite = {
     .engine = WEIR_SQLITE,
-    .traits = {.title = "SQLite", .in_process = true, .one_writer = true},
+    .traits = {.title = "SQLite",
+               .now = "CAST(strftime('%s','now') AS INTEGER) * 1000000",
+               .in_process = true,
+               .one_writer = true},
     .open = sqlite_open,
     .adopt = sqlite_adopt,
     .close = sqlite_close,

@@ -12,5 +12,6 @@ const struct weir_outbox_engine weir_outbox_mariadb = {
     .backlog = &weir_backlog_maria,
     .inspect = &weir_inspect_maria,
     .letters = &weir_letters_maria,
+    .roles = &weir_roles_maria,
     .make_functions = weir_maria_make_functions,
 };

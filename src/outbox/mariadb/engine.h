@@ -11,6 +11,7 @@ extern const struct weir_lease_ops weir_lease_maria;
 extern const struct weir_liveness_ops weir_liveness_maria;
 extern const struct weir_ack_ops weir_ack_maria;
 extern const struct weir_queue_ops weir_queue_maria;
+extern const struct weir_role_ops weir_roles_maria;
 extern const struct weir_backlog_ops weir_backlog_maria;
 extern const struct weir_inspect_sql weir_inspect_maria;
 extern const struct weir_letter_sql weir_letters_maria;

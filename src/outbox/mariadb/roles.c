@@ -13,6 +13,8 @@
  */
 #include "outbox/roles.h"
 
+#include "outbox/mariadb/engine.h"
+
 /* Names are compared byte by byte, whatever the tables of the system have. */
 #define NAME(expression) "CONVERT(" expression " USING utf8mb4) COLLATE utf8mb4_bin"
 
@@ -185,16 +187,21 @@
         .parameters = "",                                                                \
     }
 
-const struct weir_sql weir_roles_compare_maria[WEIR_ROLES_COMPARE_COUNT] = {
+static const struct weir_sql COMPARE[WEIR_ROLES_COMPARE_COUNT] = {
     OWNERS(SEEN),
     RIGHTS("tables", TABLES, NEEDED, HAD_TABLES),
     RIGHTS("columns", TABLES, NEEDED_COLUMNS, HAD_COLUMNS),
     RIGHTS("routines", ROUTINES, NEEDED_ROUTINES, HAD_ROUTINES),
 };
 
-const struct weir_sql weir_roles_compare_maria_blind[WEIR_ROLES_COMPARE_COUNT] = {
+static const struct weir_sql COMPARE_BLIND[WEIR_ROLES_COMPARE_COUNT] = {
     OWNERS(UNSEEN),
     RIGHTS("tables", TABLES, NEEDED, HAD_UNSEEN),
     RIGHTS("columns", TABLES, NEEDED_COLUMNS, HAD_UNSEEN),
     RIGHTS("routines", ROUTINES, NEEDED_ROUTINES, HAD_UNSEEN),
+};
+
+const struct weir_role_ops weir_roles_maria = {
+    .compare = COMPARE,
+    .compare_blind = COMPARE_BLIND,
 };

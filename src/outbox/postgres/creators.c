@@ -35,7 +35,7 @@ enum weir_status weir_creators_read(struct weir_creators *self,
     enum weir_status status;
 
     *self = (struct weir_creators){.schema = ""};
-    if (weir_connection_engine(connection) != WEIR_POSTGRESQL)
+    if (!weir_connection_traits(connection)->has_search_path)
         return WEIR_OK;
     status = weir_connection_query(connection, &SQL_CREATORS, NO_VALUES, &rows, error);
     if (status == WEIR_OK)

@@ -20,5 +20,6 @@ const struct weir_outbox_engine weir_outbox_postgresql = {
     .backlog = &weir_backlog_pg,
     .inspect = &weir_inspect_pg,
     .letters = &weir_letters_pg,
+    .roles = &weir_roles_pg,
     .set_lock_timeout = &SQL_SET_LOCK_TIMEOUT,
 };

@@ -11,6 +11,7 @@ extern const struct weir_lease_ops weir_lease_pg;
 extern const struct weir_liveness_ops weir_liveness_pg;
 extern const struct weir_ack_ops weir_ack_pg;
 extern const struct weir_queue_ops weir_queue_pg;
+extern const struct weir_role_ops weir_roles_pg;
 extern const struct weir_backlog_ops weir_backlog_pg;
 extern const struct weir_inspect_sql weir_inspect_pg;
 extern const struct weir_letter_sql weir_letters_pg;

@@ -28,6 +28,8 @@
  */
 #include "outbox/roles.h"
 
+#include "outbox/postgres/engine.h"
+
 /* The last one is not a role and has nothing. */
 #define ROLES                                                                            \
     " role AS (SELECT r.n, r.part, lower('{n}_') || r.part AS name, have.oid"            \
@@ -232,7 +234,7 @@
         .parameters = "TTTT",                                                            \
     }
 
-const struct weir_sql weir_roles_compare_pg[WEIR_ROLES_COMPARE_COUNT] = {
+static const struct weir_sql COMPARE[WEIR_ROLES_COMPARE_COUNT] = {
     {
         .name = "compare owners",
         .text = "WITH" ROLES HOME " object AS (" TABLES " UNION ALL " ROUTINES
@@ -243,4 +245,15 @@ const struct weir_sql weir_roles_compare_pg[WEIR_ROLES_COMPARE_COUNT] = {
     RIGHTS("tables", TABLES, NEEDED, HAD),
     RIGHTS("columns", TABLES, NEEDED_COLUMNS, HAD_COLUMNS),
     RIGHTS("routines", ROUTINES, NEEDED, HAD),
+};
+
+static const struct weir_sql SQL_LOCK = {
+    .name = "lock roles",
+    .text = "SELECT pg_advisory_xact_lock(hashtextextended(lower('{n}_schema'), 0))",
+    .parameters = "",
+};
+
+const struct weir_role_ops weir_roles_pg = {
+    .compare = COMPARE,
+    .lock = &SQL_LOCK,
 };
