@@ -63,6 +63,15 @@ struct scan_fixture {
     struct weir_scanner *scanner;
 };
 
+/* The head of what a probe does in a tick; it need not use all parameters. */
+#define PROBE_UNUSED __attribute__((unused))
+#define PROBE_BEHAVIOUR(name)                                                            \
+    enum weir_status name(PROBE_UNUSED struct weir_context *context,                     \
+                          PROBE_UNUSED void *state,                                      \
+                          PROBE_UNUSED const struct weir_scan_tick *tick,                \
+                          PROBE_UNUSED struct weir_scan_report *out,                     \
+                          PROBE_UNUSED struct weir_error *error)
+
 static inline enum weir_status probe_run(struct weir_context *context, void *state,
                                          const struct weir_scan_tick *tick,
                                          struct weir_scan_report *out,
@@ -88,43 +97,24 @@ static inline enum weir_status probe_run(struct weir_context *context, void *sta
 }
 
 /* Takes `duration_ns` and cannot be talked out of it. */
-static inline enum weir_status probe_takes_time(struct weir_context *context, void *state,
-                                                const struct weir_scan_tick *tick,
-                                                struct weir_scan_report *out,
-                                                struct weir_error *error)
+static inline PROBE_BEHAVIOUR(probe_takes_time)
 {
     struct probe *self = state;
 
-    (void)tick;
-    (void)out;
-    (void)error;
     weir_sleep_through(context, self->duration_ns);
     return WEIR_OK;
 }
 
 /* Takes `duration_ns` but gives up when it is cancelled. */
-static inline enum weir_status probe_listens(struct weir_context *context, void *state,
-                                             const struct weir_scan_tick *tick,
-                                             struct weir_scan_report *out,
-                                             struct weir_error *error)
+static inline PROBE_BEHAVIOUR(probe_listens)
 {
     struct probe *self = state;
 
-    (void)tick;
-    (void)out;
-    (void)error;
     return weir_sleep(context, self->duration_ns);
 }
 
-static inline enum weir_status probe_fails(struct weir_context *context, void *state,
-                                           const struct weir_scan_tick *tick,
-                                           struct weir_scan_report *out,
-                                           struct weir_error *error)
+static inline PROBE_BEHAVIOUR(probe_fails)
 {
-    (void)context;
-    (void)state;
-    (void)tick;
-    (void)out;
     return weir_error_set(error, WEIR_FAILED, "no such table");
 }
 
@@ -183,6 +173,22 @@ static inline void scan_fixture_run_until(struct scan_fixture *self, int64_t tim
 {
     weir_sim_run_until(self->sim, time_ns);
 }
+
+/* Open it, add these probes and start; then run until `time_ns`. */
+static inline void scan_fixture_run_probes(struct scan_fixture *self, int64_t time_ns,
+                                           struct probe *const *probes, size_t count)
+{
+    scan_fixture_open(self);
+    for (size_t i = 0; i < count; i++)
+        scan_fixture_add(self, probes[i]);
+    scan_fixture_start(self);
+    scan_fixture_run_until(self, time_ns);
+}
+
+#define scan_fixture_run(self, time_ns, ...)                                             \
+    scan_fixture_run_probes(self, time_ns, (struct probe *[]){__VA_ARGS__},              \
+                            sizeof((struct probe *[]){__VA_ARGS__}) /                    \
+                                sizeof(struct probe *))
 
 /* The figures of the scan that was added first. */
 static inline struct weir_scan_info scan_fixture_read(struct scan_fixture *self)

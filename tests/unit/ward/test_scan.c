@@ -48,10 +48,7 @@ WEIR_TEST(scan, begins_a_cycle_every_interval)
     struct probe probe = {
         .name = "a", .behave = probe_takes_time, .duration_ns = WEIR_MILLISECONDS(700)};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(3));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(3), &probe);
 
     check_times(&probe, (int64_t[]){0, WEIR_SECONDS(1), WEIR_SECONDS(2), WEIR_SECONDS(3)},
                 4);
@@ -63,24 +60,15 @@ WEIR_TEST(scan, keeps_its_interval_for_a_day)
     struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a"};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_HOURS(24));
+    scan_fixture_run(&scan_fixture, WEIR_HOURS(24), &probe);
 
     check_int(probe.count, 24 * 3600 + 1);
     scan_fixture_close(&scan_fixture);
 }
 
 /* The second cycle takes three and a half intervals. */
-static enum weir_status overrun_once(struct weir_context *context, void *state,
-                                     const struct weir_scan_tick *tick,
-                                     struct weir_scan_report *out,
-                                     struct weir_error *error)
+static PROBE_BEHAVIOUR(overrun_once)
 {
-    (void)state;
-    (void)out;
-    (void)error;
     if (tick->cycle == 2)
         weir_sleep_through(context, WEIR_MILLISECONDS(3500));
     return WEIR_OK;
@@ -92,10 +80,7 @@ WEIR_TEST(scan, does_not_make_up_for_missed_cycles)
     struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = overrun_once};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(7));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(7), &probe);
 
     check_times(&probe,
                 (int64_t[]){0, WEIR_SECONDS(1), WEIR_MILLISECONDS(4500),
@@ -111,10 +96,7 @@ WEIR_TEST(scan, that_is_always_late_runs_back_to_back)
     struct probe probe = {
         .name = "a", .behave = probe_takes_time, .duration_ns = WEIR_MILLISECONDS(1500)};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(4));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(4), &probe);
 
     check_times(&probe, (int64_t[]){0, WEIR_MILLISECONDS(1500), WEIR_SECONDS(3)}, 3);
     check_int(probe.done, 2); /* never two at once */
@@ -131,10 +113,7 @@ WEIR_TEST(scan, counts_the_interval_from_its_first_partition)
                           .behave = probe_takes_time,
                           .duration_ns = WEIR_MILLISECONDS(300)};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(3));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(3), &probe);
 
     check_int(probe.count, 11);
     for (uint32_t i = 0; i < 11; i++) {
@@ -152,11 +131,7 @@ WEIR_TEST(scan, does_not_wait_for_another_scan)
         .name = "stuck", .behave = probe_takes_time, .duration_ns = WEIR_HOURS(1)};
     struct probe other = {.name = "other"};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &stuck);
-    scan_fixture_add(&scan_fixture, &other);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_MINUTES(1));
+    scan_fixture_run(&scan_fixture, WEIR_MINUTES(1), &stuck, &other);
 
     check_int(stuck.count, 1);
     check_int(other.count, 61);
@@ -166,14 +141,8 @@ WEIR_TEST(scan, does_not_wait_for_another_scan)
 /* ---- what is due, and who wakes ---------------------------------------------------- */
 
 /* Partition 2 of a cycle knows of something 250 ms away, the others of what is later. */
-static enum weir_status know_what_is_due(struct weir_context *context, void *state,
-                                         const struct weir_scan_tick *tick,
-                                         struct weir_scan_report *out,
-                                         struct weir_error *error)
+static PROBE_BEHAVIOUR(know_what_is_due)
 {
-    (void)context;
-    (void)state;
-    (void)error;
     if (tick->cycle == 1)
         out->next_ns = tick->partition == 2 ? WEIR_MILLISECONDS(250) : WEIR_SECONDS(40);
     return WEIR_OK;
@@ -184,10 +153,7 @@ WEIR_TEST(scan, begins_its_next_cycle_when_the_first_thing_is_due)
     struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = know_what_is_due, .partition_count = 4};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(249));
+    scan_fixture_run(&scan_fixture, WEIR_MILLISECONDS(249), &probe);
     check_int(probe.count, 4);
     scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(250));
     check_int(probe.count, 8);
@@ -199,16 +165,8 @@ WEIR_TEST(scan, begins_its_next_cycle_when_the_first_thing_is_due)
     scan_fixture_close(&scan_fixture);
 }
 
-static enum weir_status know_of_something_far_away(struct weir_context *context,
-                                                   void *state,
-                                                   const struct weir_scan_tick *tick,
-                                                   struct weir_scan_report *out,
-                                                   struct weir_error *error)
+static PROBE_BEHAVIOUR(know_of_something_far_away)
 {
-    (void)context;
-    (void)state;
-    (void)tick;
-    (void)error;
     out->next_ns = WEIR_FOREVER;
     return WEIR_OK;
 }
@@ -218,24 +176,14 @@ WEIR_TEST(scan, looks_every_interval_though_nothing_is_due_for_long)
     struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = know_of_something_far_away};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(2));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(2), &probe);
 
     check_times(&probe, (int64_t[]){0, WEIR_SECONDS(1), WEIR_SECONDS(2)}, 3);
     scan_fixture_close(&scan_fixture);
 }
 
-static enum weir_status say_that_it_is_late(struct weir_context *context, void *state,
-                                            const struct weir_scan_tick *tick,
-                                            struct weir_scan_report *out,
-                                            struct weir_error *error)
+static PROBE_BEHAVIOUR(say_that_it_is_late)
 {
-    (void)context;
-    (void)state;
-    (void)tick;
-    (void)error;
     out->next_ns = -WEIR_SECONDS(1);
     return WEIR_OK;
 }
@@ -245,10 +193,7 @@ WEIR_TEST(scan, that_believes_to_be_late_does_not_spin)
     struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = say_that_it_is_late};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(100));
+    scan_fixture_run(&scan_fixture, WEIR_MILLISECONDS(100), &probe);
 
     check_int(probe.count, 101);
     scan_fixture_close(&scan_fixture);
@@ -260,11 +205,7 @@ WEIR_TEST(scan, begins_a_cycle_when_it_is_woken_and_counts_from_there)
     struct probe probe = {.name = "a"};
     struct probe other = {.name = "b"};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_add(&scan_fixture, &other);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(300));
+    scan_fixture_run(&scan_fixture, WEIR_MILLISECONDS(300), &probe, &other);
     weir_scanner_wake(scan_fixture.scanner, "a");
     weir_scanner_wake(scan_fixture.scanner, "a");
     weir_scanner_wake(scan_fixture.scanner, "nobody");
@@ -283,10 +224,7 @@ WEIR_TEST(scan, that_is_woken_while_it_ticks_begins_another_cycle)
     struct probe probe = {
         .name = "a", .behave = probe_takes_time, .duration_ns = WEIR_MILLISECONDS(400)};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(100));
+    scan_fixture_run(&scan_fixture, WEIR_MILLISECONDS(100), &probe);
     weir_scanner_wake(scan_fixture.scanner, "a");
     scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(1399));
 
@@ -324,12 +262,7 @@ WEIR_TEST(scan, walks_its_own_partitions_in_order)
     struct probe budgets = {.name = "budgets", .partition_count = 32};
     struct probe global = {.name = "global"};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &flows);
-    scan_fixture_add(&scan_fixture, &budgets);
-    scan_fixture_add(&scan_fixture, &global);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(2));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(2), &flows, &budgets, &global);
 
     check_int(flows.count, 3 * 256);
     check_int(budgets.count, 3 * 32);
@@ -365,14 +298,8 @@ WEIR_TEST(scan, gets_the_filter_only_if_it_is_filtered)
     scan_fixture_close(&scan_fixture);
 }
 
-static enum weir_status know_your_name(struct weir_context *context, void *state,
-                                       const struct weir_scan_tick *tick,
-                                       struct weir_scan_report *out,
-                                       struct weir_error *error)
+static PROBE_BEHAVIOUR(know_your_name)
 {
-    (void)context;
-    (void)state;
-    (void)error;
     out->processed = strcmp(tick->scanner, "engine") == 0 && strcmp(tick->scan, "a") == 0;
     return WEIR_OK;
 }
@@ -382,10 +309,7 @@ WEIR_TEST(scan, tells_its_ticks_who_they_are)
     struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = know_your_name};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, 0);
+    scan_fixture_run(&scan_fixture, 0, &probe);
 
     check_int(scan_fixture_read(&scan_fixture).processed, 1);
     scan_fixture_close(&scan_fixture);
@@ -393,14 +317,10 @@ WEIR_TEST(scan, tells_its_ticks_who_they_are)
 
 /* ---- errors ------------------------------------------------------------------------ */
 
-static enum weir_status fail_in_one_partition(struct weir_context *context, void *state,
-                                              const struct weir_scan_tick *tick,
-                                              struct weir_scan_report *out,
-                                              struct weir_error *error)
+static PROBE_BEHAVIOUR(fail_in_one_partition)
 {
     struct probe *self = state;
 
-    (void)context;
     out->processed = 2;
     if (tick->partition != self->bad_partition)
         return WEIR_OK;
@@ -417,10 +337,7 @@ WEIR_TEST(scan, goes_on_after_a_bad_partition)
                           .bad_partition = 1};
     struct weir_scan_info info;
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(1));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(1), &probe);
 
     check_int(probe.count, 8);
     for (uint32_t i = 0; i < 8; i++) {
@@ -445,10 +362,7 @@ WEIR_TEST(scan, logs_the_error_of_a_global_tick_and_lives)
     struct scan_fixture scan_fixture;
     struct probe probe = {.name = "groups", .behave = probe_fails};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(2));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(2), &probe);
 
     check_times(&probe, (int64_t[]){0, WEIR_SECONDS(1), WEIR_SECONDS(2)}, 3);
     check_int(
@@ -466,26 +380,15 @@ WEIR_TEST(scan, never_backs_off)
     struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = probe_fails};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(100000));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(100000), &probe);
 
     check_int(probe.count, 100001);
     check_int(scan_fixture_read(&scan_fixture).ticks_failed, 100001);
     scan_fixture_close(&scan_fixture);
 }
 
-static enum weir_status fail_without_words(struct weir_context *context, void *state,
-                                           const struct weir_scan_tick *tick,
-                                           struct weir_scan_report *out,
-                                           struct weir_error *error)
+static PROBE_BEHAVIOUR(fail_without_words)
 {
-    (void)context;
-    (void)state;
-    (void)tick;
-    (void)out;
-    (void)error;
     return WEIR_TIMEOUT;
 }
 
@@ -494,10 +397,7 @@ WEIR_TEST(scan, finds_words_for_an_error_without_text)
     struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = fail_without_words};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, 0);
+    scan_fixture_run(&scan_fixture, 0, &probe);
 
     check_str(scan_fixture_read(&scan_fixture).last_error, "timed out");
     scan_fixture_close(&scan_fixture);
@@ -511,14 +411,10 @@ static void note_cleanup(void *argument, bool panicked)
         (*cleanups)++;
 }
 
-static enum weir_status panic_in_one_partition(struct weir_context *context, void *state,
-                                               const struct weir_scan_tick *tick,
-                                               struct weir_scan_report *out,
-                                               struct weir_error *error)
+static PROBE_BEHAVIOUR(panic_in_one_partition)
 {
     struct probe *self = state;
 
-    (void)error;
     out->processed = 1;
     if (tick->partition == self->bad_partition) {
         enum weir_status status = weir_defer(context, note_cleanup, self->extra);
@@ -542,10 +438,7 @@ WEIR_TEST(scan, goes_on_after_a_panicking_partition)
                           .extra = &cleanups};
     struct weir_scan_info info;
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(1));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(1), &probe);
 
     check_int(probe.count, 6);
     check_int(probe.ticks[5].partition, 2);
@@ -564,14 +457,8 @@ WEIR_TEST(scan, goes_on_after_a_panicking_partition)
 }
 
 /* One execution may have 64 MiB; here each of the hundred partitions takes one. */
-static enum weir_status take_a_mebibyte(struct weir_context *context, void *state,
-                                        const struct weir_scan_tick *tick,
-                                        struct weir_scan_report *out,
-                                        struct weir_error *error)
+static PROBE_BEHAVIOUR(take_a_mebibyte)
 {
-    (void)state;
-    (void)tick;
-    (void)error;
     if (weir_context_alloc(context, (size_t)1024 * 1024) == NULL)
         return WEIR_NO_MEMORY;
     out->processed = 1;
@@ -584,10 +471,7 @@ WEIR_TEST(scan, has_fresh_memory_for_each_partition)
     struct probe probe = {.name = "a", .partition_count = 100, .behave = take_a_mebibyte};
     struct weir_scan_info info;
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, 0);
+    scan_fixture_run(&scan_fixture, 0, &probe);
 
     info = scan_fixture_read(&scan_fixture);
     check_int(info.processed, 100);
@@ -598,14 +482,8 @@ WEIR_TEST(scan, has_fresh_memory_for_each_partition)
 /* ---- the failure tracker inside a scan --------------------------------------------- */
 
 /* Two items, of which one is poison. */
-static enum weir_status work_on_two_items(struct weir_context *context, void *state,
-                                          const struct weir_scan_tick *tick,
-                                          struct weir_scan_report *out,
-                                          struct weir_error *error)
+static PROBE_BEHAVIOUR(work_on_two_items)
 {
-    (void)context;
-    (void)state;
-    (void)error;
     if (weir_failures_skips(tick->failures, "good", 4))
         out->skipped++;
     else
@@ -628,10 +506,7 @@ WEIR_TEST(scan, leaves_a_poison_item_alone_for_ten_cycles)
     struct probe probe = {.name = "leases", .behave = work_on_two_items};
     struct weir_scan_info info;
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(35));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(35), &probe);
 
     info = scan_fixture_read(&scan_fixture);
     check_int(info.cycles, 36);
@@ -654,11 +529,7 @@ WEIR_TEST(scan, does_not_share_its_failures_with_another)
     struct probe b = {.name = "b", .behave = work_on_two_items};
     struct weir_scan_info infos[2];
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &a);
-    scan_fixture_add(&scan_fixture, &b);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(2));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(2), &a, &b);
 
     check_int(weir_scanner_read(scan_fixture.scanner, infos, 2), 2);
     check_int(infos[0].errors, 3);
@@ -694,15 +565,10 @@ WEIR_TEST(scan, shows_what_it_is_before_it_starts)
 }
 
 /* Cycles of 1.2, 0.4 and 0.8 seconds. */
-static enum weir_status take_various_times(struct weir_context *context, void *state,
-                                           const struct weir_scan_tick *tick,
-                                           struct weir_scan_report *out,
-                                           struct weir_error *error)
+static PROBE_BEHAVIOUR(take_various_times)
 {
     static const int64_t MILLISECONDS[] = {0, 600, 200, 400};
 
-    (void)state;
-    (void)error;
     weir_sleep_through(context, WEIR_MILLISECONDS(MILLISECONDS[tick->cycle]));
     out->processed = 3;
     out->errors = tick->cycle == 3;
@@ -719,10 +585,7 @@ WEIR_TEST(scan, counts_cycles_ticks_items_and_time)
                           .behave = take_various_times};
     struct weir_scan_info info;
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(25));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(25), &probe);
 
     info = scan_fixture_read(&scan_fixture);
     check_int(info.state, WEIR_SCAN_WAITING);
@@ -743,14 +606,8 @@ WEIR_TEST(scan, counts_cycles_ticks_items_and_time)
     scan_fixture_close(&scan_fixture);
 }
 
-static enum weir_status fail_in_even_cycles(struct weir_context *context, void *state,
-                                            const struct weir_scan_tick *tick,
-                                            struct weir_scan_report *out,
-                                            struct weir_error *error)
+static PROBE_BEHAVIOUR(fail_in_even_cycles)
 {
-    (void)context;
-    (void)state;
-    (void)out;
     if (tick->cycle % 2 == 1)
         return WEIR_OK;
     return weir_error_set(error, WEIR_FAILED, "cycle %" PRIu64, tick->cycle);
@@ -762,10 +619,7 @@ WEIR_TEST(scan, tells_clean_cycles_from_complete_ones)
     struct probe probe = {.name = "a", .behave = fail_in_even_cycles};
     struct weir_scan_info info;
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(3));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(3), &probe);
 
     info = scan_fixture_read(&scan_fixture);
     check_int(info.cycles, 4);
@@ -785,10 +639,7 @@ WEIR_TEST(scan, shows_that_it_hangs)
                           .duration_ns = WEIR_HOURS(1)};
     struct weir_scan_info info;
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_MINUTES(90));
+    scan_fixture_run(&scan_fixture, WEIR_MINUTES(90), &probe);
 
     info = scan_fixture_read(&scan_fixture);
     check_int(info.state, WEIR_SCAN_TICKING);

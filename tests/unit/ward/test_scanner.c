@@ -19,11 +19,7 @@ WEIR_TEST(scanner, stops_at_once_when_idle)
     struct probe a = {.name = "a"};
     struct probe b = {.name = "b", .partition_count = 16};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &a);
-    scan_fixture_add(&scan_fixture, &b);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(2500));
+    scan_fixture_run(&scan_fixture, WEIR_MILLISECONDS(2500), &a, &b);
 
     check_int(weir_scanner_stop(scan_fixture.scanner, WEIR_SECONDS(15)), 0);
 
@@ -42,10 +38,7 @@ WEIR_TEST(scanner, waits_for_running_ticks_within_the_grace)
     struct probe probe = {
         .name = "a", .behave = probe_takes_time, .duration_ns = WEIR_SECONDS(4)};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(1));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(1), &probe);
 
     check_int(weir_scanner_stop(scan_fixture.scanner, WEIR_SECONDS(15)), 0);
 
@@ -115,16 +108,8 @@ WEIR_TEST(scanner, ends_a_tick_that_listens_at_once)
     scan_fixture_close(&scan_fixture);
 }
 
-static enum weir_status pretend_to_be_cancelled(struct weir_context *context, void *state,
-                                                const struct weir_scan_tick *tick,
-                                                struct weir_scan_report *out,
-                                                struct weir_error *error)
+static PROBE_BEHAVIOUR(pretend_to_be_cancelled)
 {
-    (void)context;
-    (void)state;
-    (void)tick;
-    (void)out;
-    (void)error;
     return WEIR_CANCELLED;
 }
 
@@ -134,10 +119,7 @@ WEIR_TEST(scanner, does_not_take_a_tick_s_word_that_it_is_cancelled)
     struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a", .behave = pretend_to_be_cancelled};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(1));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(1), &probe);
 
     check_int(probe.count, 2);
     check_int(scan_fixture_read(&scan_fixture).ticks_failed, 2);
@@ -151,10 +133,7 @@ WEIR_TEST(scanner, stops_twice_without_harm)
     struct probe probe = {
         .name = "a", .behave = probe_takes_time, .duration_ns = WEIR_SECONDS(4)};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, 0);
+    scan_fixture_run(&scan_fixture, 0, &probe);
     check_int(weir_scanner_stop(scan_fixture.scanner, LONG_GRACE), 0);
 
     check_int(weir_scanner_stop(scan_fixture.scanner, LONG_GRACE), 0);
@@ -172,11 +151,7 @@ WEIR_TEST(scanner, stops_again_for_what_is_unfinished)
     struct probe b = {
         .name = "b", .behave = probe_takes_time, .duration_ns = WEIR_SECONDS(20)};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &a);
-    scan_fixture_add(&scan_fixture, &b);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, 0);
+    scan_fixture_run(&scan_fixture, 0, &a, &b);
 
     check_int(weir_scanner_stop(scan_fixture.scanner, WEIR_SECONDS(5)), 2);
     check_int(weir_scanner_stop(scan_fixture.scanner, WEIR_SECONDS(10)), 1);
@@ -193,11 +168,7 @@ WEIR_TEST(scanner, counts_at_once_without_a_grace)
         .name = "busy", .behave = probe_takes_time, .duration_ns = WEIR_SECONDS(4)};
     struct probe idle = {.name = "idle"};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &busy);
-    scan_fixture_add(&scan_fixture, &idle);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(2));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(2), &busy, &idle);
 
     check_int(weir_scanner_stop(scan_fixture.scanner, 0), 1);
     check_int(weir_scanner_stop(scan_fixture.scanner, -WEIR_SECONDS(1)), 1);
@@ -219,10 +190,7 @@ WEIR_TEST(scanner, visits_no_partition_after_a_stop)
                           .behave = probe_takes_time,
                           .duration_ns = WEIR_SECONDS(1)};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_MILLISECONDS(3500));
+    scan_fixture_run(&scan_fixture, WEIR_MILLISECONDS(3500), &probe);
 
     check_int(weir_scanner_stop(scan_fixture.scanner, LONG_GRACE), 0);
 
@@ -234,16 +202,10 @@ WEIR_TEST(scanner, visits_no_partition_after_a_stop)
     scan_fixture_close(&scan_fixture);
 }
 
-static enum weir_status stop_from_inside(struct weir_context *context, void *state,
-                                         const struct weir_scan_tick *tick,
-                                         struct weir_scan_report *out,
-                                         struct weir_error *error)
+static PROBE_BEHAVIOUR(stop_from_inside)
 {
     struct probe *self = state;
 
-    (void)context;
-    (void)tick;
-    (void)error;
     out->processed = weir_scanner_stop(self->extra, WEIR_SECONDS(15));
     return WEIR_OK;
 }
@@ -312,10 +274,7 @@ WEIR_TEST(scanner, is_destroyed_without_a_stop)
     struct scan_fixture scan_fixture;
     struct probe probe = {.name = "a"};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &probe);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(2));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(2), &probe);
 
     weir_scanner_destroy(scan_fixture.scanner);
     scan_fixture.scanner = NULL;
@@ -326,10 +285,7 @@ WEIR_TEST(scanner, is_destroyed_without_a_stop)
 }
 
 /* Uses all that a tick may use, long after the scanner was destroyed. */
-static enum weir_status outlive_the_scanner(struct weir_context *context, void *state,
-                                            const struct weir_scan_tick *tick,
-                                            struct weir_scan_report *out,
-                                            struct weir_error *error)
+static PROBE_BEHAVIOUR(outlive_the_scanner)
 {
     struct probe *self = state;
 
@@ -353,12 +309,7 @@ WEIR_TEST(scanner, outlives_its_destruction_until_the_last_tick_returns)
                       .duration_ns = WEIR_HOURS(2)};
     struct probe idle = {.name = "idle"};
 
-    scan_fixture_open(&scan_fixture);
-    scan_fixture_add(&scan_fixture, &a);
-    scan_fixture_add(&scan_fixture, &b);
-    scan_fixture_add(&scan_fixture, &idle);
-    scan_fixture_start(&scan_fixture);
-    scan_fixture_run_until(&scan_fixture, WEIR_SECONDS(1));
+    scan_fixture_run(&scan_fixture, WEIR_SECONDS(1), &a, &b, &idle);
     check_int(weir_scanner_stop(scan_fixture.scanner, WEIR_SECONDS(1)), 2);
 
     weir_scanner_destroy(scan_fixture.scanner);
@@ -377,14 +328,8 @@ WEIR_TEST(scanner, outlives_its_destruction_until_the_last_tick_returns)
     scan_fixture_close(&scan_fixture); /* nothing is left */
 }
 
-static enum weir_status fail_an_item(struct weir_context *context, void *state,
-                                     const struct weir_scan_tick *tick,
-                                     struct weir_scan_report *out,
-                                     struct weir_error *error)
+static PROBE_BEHAVIOUR(fail_an_item)
 {
-    (void)context;
-    (void)state;
-    (void)error;
     weir_failures_note_failure(tick->failures, "item", 4);
     out->errors = 1;
     return WEIR_OK;
