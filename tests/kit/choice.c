@@ -17,6 +17,22 @@ bool choice_is_long(void)
     return wish != NULL && strcmp(wish, "1") == 0;
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED true
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED false
+#endif
+
+bool choice_is_sanitized(void)
+{
+    return SANITIZED;
+}
+
 uint64_t choice_seed(void)
 {
     const char *text = getenv("WEIR_SEED");

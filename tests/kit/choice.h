@@ -10,6 +10,9 @@
 /* WEIR_LONG=1. */
 bool choice_is_long(void);
 
+/* Built with the address or the thread sanitizer, and so several times slower. */
+bool choice_is_sanitized(void);
+
 /* WEIR_SEED, or a random one; printed as a comment of the test. */
 uint64_t choice_seed(void);
 

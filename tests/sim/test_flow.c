@@ -149,13 +149,13 @@ WEIR_TEST(flow_world, is_punctual_when_only_workers_fail)
 
 /* A world in which nothing else goes wrong, as often as it has calls of the database
  * and replies: each time the process that makes the next one of them ends there. The
- * short form has every third. */
+ * short form has every third, and every ninth with a sanitizer. */
 WEIR_TEST(flow_world, survives_a_crash_at_every_call_of_the_database)
 {
     struct flow_stats totals = {0};
     struct flow_outcome outcome;
     struct flow_plan plan;
-    uint32_t stride = choice_is_long() ? 1 : 3;
+    uint32_t stride = choice_is_long() ? 1 : choice_is_sanitized() ? 9 : 3;
     uint32_t calls = 0;
 
     check(flow_plan_parse(&plan, SMALL_SIM));
