@@ -4,7 +4,6 @@
  * WEIR_SEEDS=n runs so many worlds instead of 600 (20,000 with WEIR_LONG);
  * WEIR_PLAN="seed=7 ..." runs only that world and prints what happens in it.
  */
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 
 #include "kit/choice.h"
 #include "kit/sim/flow_sim.h"
+#include "kit/sim/sim_process.h"
 #include "kit/test.h"
 
 enum {
@@ -25,18 +25,6 @@ enum {
 #define SMALL_SIM                                                                        \
     "seed=1 submitters=1 operators=1 workers=1 supervisors=1 together=1 drafts=3 "       \
     "retention=0 signallers=1 budget=3 crash_call=0 faults=none"
-
-static size_t open_files(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    size_t count = 0;
-
-    check(folder != NULL);
-    while (readdir(folder) != NULL)
-        count++;
-    (void)closedir(folder);
-    return count;
-}
 
 /* What repeats it, as small as can be found quickly. */
 static void report(const struct flow_plan *plan, const struct flow_outcome *outcome)
@@ -101,9 +89,9 @@ WEIR_TEST(flow_world, keeps_its_promises_for_every_seed)
         add(&totals, &outcome.stats);
         virtual_hours += (double)outcome.virtual_ns / 3.6e12;
         if (seed == 1)
-            files = open_files();
+            files = sim_process_count_files();
     }
-    check_int(open_files(), files);
+    check_int(sim_process_count_files(), files);
     print(choice_seeds(SEEDS, SEEDS_LONG), &totals, virtual_hours);
     check(totals.executions > 0);
 }

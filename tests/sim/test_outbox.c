@@ -4,7 +4,6 @@
  * WEIR_SEEDS=n runs so many worlds instead of 2,000 (100,000 with WEIR_LONG);
  * WEIR_PLAN="seed=7 ..." runs only that world and prints what happens in it.
  */
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,21 +11,10 @@
 
 #include "kit/choice.h"
 #include "kit/sim/sim.h"
+#include "kit/sim/sim_process.h"
 #include "kit/test.h"
 
 enum { SEEDS = 2000, SEEDS_LONG = 100000, SHRINK_RUNS = 60 };
-
-static size_t open_files(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    size_t count = 0;
-
-    check(folder != NULL);
-    while (readdir(folder) != NULL)
-        count++;
-    (void)closedir(folder);
-    return count;
-}
 
 static void report(const struct plan *plan, const struct sim_outcome *outcome)
 {
@@ -78,9 +66,9 @@ WEIR_TEST(outbox_world, keeps_its_promises_for_every_seed)
         }
         add(&totals, &outcome);
         if (seed == 1)
-            files = open_files();
+            files = sim_process_count_files();
     }
-    check_int(open_files(), files);
+    check_int(sim_process_count_files(), files);
     printf("# %" PRIu64 " worlds, %" PRIu64 " messages, %" PRIu64 " deliveries, %" PRIu64
            " again, %" PRIu64 " disturbances, %.1f virtual hours\n",
            choice_seeds(SEEDS, SEEDS_LONG), totals.messages, totals.delivered,

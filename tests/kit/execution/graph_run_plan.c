@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "kit/execution/graph_run_inside.h"
+#include "kit/sim/plans.h"
 
 /* Each kind of chance is in two thirds of the plans: some bugs need quiet around them. */
 struct graph_plan graph_plan_of_seed(uint64_t seed)
@@ -37,42 +38,38 @@ bool graph_plan_parse(struct graph_plan *self, const char *text)
 }
 
 /* The plan with one thing less, of the `kind`th kind; false: it has no less of that. */
-static bool lessen(struct graph_plan *plan, uint32_t kind)
+static bool lessen(void *of, uint32_t kind)
 {
+    struct graph_plan *plan = of;
     uint32_t *count = kind == GRAPH_CHANCES ? &plan->steps : &plan->nodes;
 
-    if (kind < GRAPH_CHANCES) {
-        if ((plan->chances & (1U << kind)) == 0)
-            return false;
-        plan->chances &= ~(1U << kind);
-        return true;
-    }
+    if (kind < GRAPH_CHANCES)
+        return plans_clear_fault(&plan->chances, kind);
     if (*count <= 1)
         return false;
     *count -= *count > 3 ? *count / 4 : 1;
     return true;
 }
 
+static bool fails(const void *plan, void *run)
+{
+    struct graph_outcome outcome;
+
+    (*(graph_run_fn *)run)(plan, &outcome);
+    return outcome.violation[0] != '\0';
+}
+
 struct graph_plan graph_plan_shrink(const struct graph_plan *plan, graph_run_fn run,
                                     uint32_t attempts)
 {
     struct graph_plan best = *plan;
-    uint32_t barren = 0; /* kinds in a row that brought nothing */
 
-    for (uint32_t i = 0; attempts > 0 && barren < GRAPH_CHANCES + 2;
-         i = (i + 1) % (GRAPH_CHANCES + 2)) {
-        struct graph_plan candidate = best;
-        struct graph_outcome outcome;
-
-        barren++;
-        if (!lessen(&candidate, i))
-            continue;
-        attempts--;
-        run(&candidate, &outcome);
-        if (outcome.violation[0] != '\0') {
-            best = candidate;
-            barren = 0;
-        }
-    }
+    plans_shrink(&(struct plans_shrink){.size = sizeof best,
+                                        .kinds = GRAPH_CHANCES + 2,
+                                        .attempts = attempts,
+                                        .lessen = lessen,
+                                        .fails = fails,
+                                        .state = &run},
+                 &best);
     return best;
 }

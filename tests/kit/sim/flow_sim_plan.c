@@ -3,11 +3,10 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/random.h"
 #include "kit/sim/flow_sim.h"
+#include "kit/sim/plans.h"
 
 static const char *const FAULT_NAMES[FLOW_FAULTS] = {
     [FLOW_ERRORS] = "errors", [FLOW_DOUBTS] = "doubts", [FLOW_CRASHES] = "crashes",
@@ -37,20 +36,6 @@ struct flow_plan flow_plan_of_seed(uint64_t seed)
 
 /* ---- text -------------------------------------------------------------------------- */
 
-static void format_faults(uint32_t faults, char *out, size_t size)
-{
-    size_t used = 0;
-
-    out[0] = '\0';
-    for (int i = 0; i < FLOW_FAULTS; i++) {
-        if ((faults & (1U << i)) != 0)
-            used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? "," : "",
-                                     FAULT_NAMES[i]);
-    }
-    if (used == 0)
-        (void)snprintf(out, size, "none");
-}
-
 #define PLAN_NUMBERS                                                                     \
     "seed=%" PRIu64 " submitters=%u operators=%u workers=%u supervisors=%u together=%u"  \
     " drafts=%u retention=%u signallers=%u budget=%u crash_call=%u faults="
@@ -59,21 +44,11 @@ void flow_plan_format(const struct flow_plan *self, char *out, size_t size)
 {
     char faults[128];
 
-    format_faults(self->faults, faults, sizeof faults);
+    plans_format_faults(FAULT_NAMES, FLOW_FAULTS, self->faults, faults, sizeof faults);
     (void)snprintf(out, size, PLAN_NUMBERS "%s", self->seed, self->submitters,
                    self->operators, self->workers, self->supervisors, self->together,
                    self->drafts, self->retention, self->signallers, self->budget,
                    self->crash_call, faults);
-}
-
-static bool parse_faults(const char *text, uint32_t *out)
-{
-    *out = 0;
-    for (int i = 0; i < FLOW_FAULTS; i++) {
-        if (strstr(text, FAULT_NAMES[i]) != NULL)
-            *out |= 1U << i;
-    }
-    return *out != 0 || strcmp(text, "none") == 0;
 }
 
 bool flow_plan_parse(struct flow_plan *self, const char *text)
@@ -88,15 +63,16 @@ bool flow_plan_parse(struct flow_plan *self, const char *text)
                   &self->seed, &self->submitters, &self->operators, &self->workers,
                   &self->supervisors, &self->together, &self->drafts, &self->retention,
                   &self->signallers, &self->budget, &self->crash_call, faults) == 12 &&
-           parse_faults(faults, &self->faults);
+           plans_parse_faults(FAULT_NAMES, FLOW_FAULTS, faults, &self->faults);
 }
 
 /* ---- smaller ----------------------------------------------------------------------- */
 
-static bool fails(const struct flow_plan *plan)
+static bool fails(const void *plan, void *state)
 {
     struct flow_outcome outcome;
 
+    (void)state;
     flow_sim_run(plan, false, false, &outcome);
     return outcome.violation[0] != '\0';
 }
@@ -104,20 +80,17 @@ static bool fails(const struct flow_plan *plan)
 enum { COUNTS = 8, KINDS = FLOW_FAULTS + COUNTS };
 
 /* The plan with one thing less, of the `kind`th kind; false: it has no less of that. */
-static bool lessen(struct flow_plan *plan, uint32_t kind)
+static bool lessen(void *of, uint32_t kind)
 {
+    struct flow_plan *plan = of;
     uint32_t *const counts[COUNTS] = {
         &plan->drafts,      &plan->operators,  &plan->workers,   &plan->submitters,
         &plan->supervisors, &plan->signallers, &plan->retention, &plan->budget};
     static const uint32_t LEAST[COUNTS] = {1, 0, 1, 1, 1, 0, 0, 0};
     uint32_t *count;
 
-    if (kind < FLOW_FAULTS) {
-        if ((plan->faults & (1U << kind)) == 0)
-            return false;
-        plan->faults &= ~(1U << kind);
-        return true;
-    }
+    if (kind < FLOW_FAULTS)
+        return plans_clear_fault(&plan->faults, kind);
     kind -= FLOW_FAULTS;
     count = counts[kind];
     if (*count <= LEAST[kind])
@@ -132,19 +105,12 @@ static bool lessen(struct flow_plan *plan, uint32_t kind)
 struct flow_plan flow_plan_shrink(const struct flow_plan *plan, uint32_t attempts)
 {
     struct flow_plan best = *plan;
-    uint32_t barren = 0; /* kinds in a row that brought nothing */
 
-    for (uint32_t i = 0; attempts > 0 && barren < KINDS; i = (i + 1) % KINDS) {
-        struct flow_plan candidate = best;
-
-        barren++;
-        if (!lessen(&candidate, i))
-            continue;
-        attempts--;
-        if (fails(&candidate)) {
-            best = candidate;
-            barren = 0;
-        }
-    }
+    plans_shrink(&(struct plans_shrink){.size = sizeof best,
+                                        .kinds = KINDS,
+                                        .attempts = attempts,
+                                        .lessen = lessen,
+                                        .fails = fails},
+                 &best);
     return best;
 }

@@ -3,10 +3,9 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/random.h"
+#include "kit/sim/plans.h"
 #include "kit/sim/sim.h"
 
 static const char *const FAULT_NAMES[SIM_FAULTS] = {
@@ -34,40 +33,16 @@ struct plan plan_of_seed(uint64_t seed)
 
 /* ---- text -------------------------------------------------------------------------- */
 
-static void format_faults(uint32_t faults, char *out, size_t size)
-{
-    size_t used = 0;
-
-    out[0] = '\0';
-    for (int i = 0; i < SIM_FAULTS; i++) {
-        if ((faults & (1U << i)) != 0)
-            used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? "," : "",
-                                     FAULT_NAMES[i]);
-    }
-    if (used == 0)
-        (void)snprintf(out, size, "none");
-}
-
 void plan_format(const struct plan *self, char *out, size_t size)
 {
     char faults[128];
 
-    format_faults(self->faults, faults, sizeof faults);
+    plans_format_faults(FAULT_NAMES, SIM_FAULTS, self->faults, faults, sizeof faults);
     (void)snprintf(out, size,
                    "seed=%" PRIu64 " producers=%u consumers=%u streams=%u partitions=%u"
                    " transactions=%u faults=%s",
                    self->seed, self->producers, self->consumers, self->streams,
                    self->partitions, self->transactions, faults);
-}
-
-static bool parse_faults(const char *text, uint32_t *out)
-{
-    *out = 0;
-    for (int i = 0; i < SIM_FAULTS; i++) {
-        if (strstr(text, FAULT_NAMES[i]) != NULL)
-            *out |= 1U << i;
-    }
-    return *out != 0 || strcmp(text, "none") == 0;
 }
 
 bool plan_parse(struct plan *self, const char *text)
@@ -80,31 +55,29 @@ bool plan_parse(struct plan *self, const char *text)
                   " transactions=%u faults=%127s",
                   &self->seed, &self->producers, &self->consumers, &self->streams,
                   &self->partitions, &self->transactions, faults) == 7 &&
-           parse_faults(faults, &self->faults);
+           plans_parse_faults(FAULT_NAMES, SIM_FAULTS, faults, &self->faults);
 }
 
 /* ---- smaller ----------------------------------------------------------------------- */
 
-static bool fails(const struct plan *plan)
+static bool fails(const void *plan, void *state)
 {
     struct sim_outcome outcome;
 
+    (void)state;
     sim_run(plan, false, false, &outcome);
     return outcome.violation[0] != '\0';
 }
 
 /* The plan with one thing less, of the `kind`th kind; false: it has no less of that. */
-static bool lessen(struct plan *plan, uint32_t kind)
+static bool lessen(void *of, uint32_t kind)
 {
+    struct plan *plan = of;
     uint32_t *const counts[] = {&plan->transactions, &plan->consumers, &plan->producers,
                                 &plan->streams};
 
-    if (kind < SIM_FAULTS) {
-        if ((plan->faults & (1U << kind)) == 0)
-            return false;
-        plan->faults &= ~(1U << kind);
-        return true;
-    }
+    if (kind < SIM_FAULTS)
+        return plans_clear_fault(&plan->faults, kind);
     kind -= SIM_FAULTS;
     if (kind == 4) {
         plan->partitions /= 2;
@@ -116,21 +89,13 @@ static bool lessen(struct plan *plan, uint32_t kind)
 
 struct plan plan_shrink(const struct plan *plan, uint32_t attempts)
 {
-    enum { KINDS = SIM_FAULTS + 5 };
     struct plan best = *plan;
-    uint32_t barren = 0; /* kinds in a row that brought nothing */
 
-    for (uint32_t i = 0; attempts > 0 && barren < KINDS; i = (i + 1) % KINDS) {
-        struct plan candidate = best;
-
-        barren++;
-        if (!lessen(&candidate, i))
-            continue;
-        attempts--;
-        if (fails(&candidate)) {
-            best = candidate;
-            barren = 0;
-        }
-    }
+    plans_shrink(&(struct plans_shrink){.size = sizeof best,
+                                        .kinds = SIM_FAULTS + 5,
+                                        .attempts = attempts,
+                                        .lessen = lessen,
+                                        .fails = fails},
+                 &best);
     return best;
 }

@@ -6,6 +6,7 @@
  */
 #include "kit/sim/sim_process.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -237,4 +238,16 @@ struct weir_executor *sim_process_executor(struct sim_process *self)
 struct weir_fault_points *sim_process_points(struct sim_process *self)
 {
     return &self->points;
+}
+
+size_t sim_process_count_files(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    size_t count = 0;
+
+    check(folder != NULL);
+    while (readdir(folder) != NULL)
+        count++;
+    (void)closedir(folder);
+    return count;
 }

@@ -27,6 +27,7 @@
 #define WEIR_TEST_SIM_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/fault_point.h"
@@ -74,6 +75,9 @@ void sim_process_jump(struct sim_process *self, int64_t time_ns);
 void sim_process_jump_boot(struct sim_process *self,
                            int64_t duration_ns); /* weir_sim_jump_boot() */
 void sim_process_set_wall_error(struct sim_process *self, int64_t error_us);
+
+/* Open file descriptors of this program, whichever host opened them. */
+size_t sim_process_count_files(void);
 
 const char *sim_process_name(const struct sim_process *self);
 struct weir_db *sim_process_db(struct sim_process *self);
