@@ -22,27 +22,6 @@ enum { RECONCILERS = WEIR_RECONCILER_COUNT }; /* that run */
 #define HEAL_MAX_NS WEIR_MINUTES(10)
 #define END_MAX_NS WEIR_MINUTES(5)
 
-uint32_t flow_sim_below(struct flow_sim *self, uint32_t limit)
-{
-    return weir_random_below(&self->random, limit);
-}
-
-bool flow_sim_one_in(struct flow_sim *self, uint32_t n)
-{
-    return flow_sim_below(self, n) == 0;
-}
-
-int64_t flow_sim_up_to_ms(struct flow_sim *self, uint32_t most)
-{
-    return WEIR_MICROSECONDS(1 + flow_sim_below(self, most * 1000));
-}
-
-bool flow_sim_happens(struct flow_sim *self, enum flow_fault fault,
-                      uint32_t one_in_so_many)
-{
-    return (self->faults & (1U << fault)) != 0 && flow_sim_one_in(self, one_in_so_many);
-}
-
 static bool fine(const struct flow_sim *self)
 {
     return self->event_log.violation[0] == '\0';
@@ -60,10 +39,11 @@ static bool disturb(struct flow_process *who, const char *what)
 /* In steps: whoever dies meanwhile must get out of the database. */
 static void wait_long(struct flow_process *who, struct weir_context *context)
 {
-    int64_t end_ns = weir_context_now(context) + flow_sim_up_to_ms(who->sim, 2500);
+    int64_t end_ns = weir_context_now(context) + timeline_up_to_ms(&who->sim->time, 2500);
 
     (void)disturb(who, "waits long for the database");
-    while (weir_context_now(context) < end_ns && !sim_process_is_dying(who->sim_process))
+    while (weir_context_now(context) < end_ns &&
+           !sim_process_is_dying(who->life.sim_process))
         weir_sleep_through(context, WEIR_MILLISECONDS(5));
 }
 
@@ -73,10 +53,11 @@ static void count_call(struct flow_process *who)
     struct flow_sim *sim = who->sim;
     bool planned = ++sim->db_calls == sim->plan->crash_call;
 
-    if (sim->healed || who->crash || sim_process_is_dying(who->sim_process))
+    if (sim->time.healed || who->life.crash ||
+        sim_process_is_dying(who->life.sim_process))
         return;
-    if (planned || flow_sim_happens(sim, FLOW_CRASHES, 500))
-        who->crash = disturb(who, "crashes at a call of the database");
+    if (planned || timeline_happens(&sim->time, FLOW_CRASHES, 500))
+        who->life.crash = disturb(who, "crashes at a call of the database");
 }
 
 /* A call takes its time, and the process may end there; then it fails, as every call
@@ -89,14 +70,15 @@ static bool decide_call(struct flow_process *who)
     if (context == NULL)
         return false;
     count_call(who);
-    if (flow_sim_happens(sim, FLOW_SLOW, 300))
+    if (timeline_happens(&sim->time, FLOW_SLOW, 300))
         wait_long(who, context);
-    else if (who->crash || sim_process_is_dying(who->sim_process) ||
-             flow_sim_one_in(sim, 3))
-        weir_sleep_through(context, flow_sim_up_to_ms(sim, 1));
-    if (who->crash || sim_process_is_dying(who->sim_process))
+    else if (who->life.crash || sim_process_is_dying(who->life.sim_process) ||
+             timeline_one_in(&sim->time, 3))
+        weir_sleep_through(context, timeline_up_to_ms(&sim->time, 1));
+    if (who->life.crash || sim_process_is_dying(who->life.sim_process))
         return true;
-    return flow_sim_happens(sim, FLOW_ERRORS, 200) && disturb(who, "loses a connection");
+    return timeline_happens(&sim->time, FLOW_ERRORS, 200) &&
+           disturb(who, "loses a connection");
 }
 
 static bool decide_reply(struct flow_process *who)
@@ -104,8 +86,8 @@ static bool decide_reply(struct flow_process *who)
     if (weir_context_current() == NULL)
         return false;
     count_call(who);
-    return who->crash ||
-           (flow_sim_happens(who->sim, FLOW_DOUBTS, 12) && disturb(who, "loses a reply"));
+    return who->life.crash || (timeline_happens(&who->sim->time, FLOW_DOUBTS, 12) &&
+                               disturb(who, "loses a reply"));
 }
 
 static bool decide(void *argument, const char *name)
@@ -120,11 +102,11 @@ static bool decide(void *argument, const char *name)
     if (strcmp(name, "db.lose_after_commit") == 0)
         return decide_reply(who);
     if (strcmp(name, "db.fail") == 0)
-        return flow_sim_happens(sim, FLOW_ERRORS, 200) &&
+        return timeline_happens(&sim->time, FLOW_ERRORS, 200) &&
                disturb(who, "is refused a call");
     if (strcmp(name, "db.busy") == 0)
-        return sim_process_is_dying(who->sim_process) ||
-               (flow_sim_happens(sim, FLOW_ERRORS, 30) &&
+        return sim_process_is_dying(who->life.sim_process) ||
+               (timeline_happens(&sim->time, FLOW_ERRORS, 30) &&
                 disturb(who, "waits for no lock"));
     return false;
 }
@@ -138,15 +120,15 @@ static enum weir_status open_flow(struct flow_process *self, struct weir_error *
     enum weir_status status;
 
     weir_outbox_options_init(&outbox);
-    outbox.db = sim_process_db(self->sim_process);
-    outbox.executor = sim_process_executor(self->sim_process);
+    outbox.db = sim_process_db(self->life.sim_process);
+    outbox.executor = sim_process_executor(self->life.sim_process);
     outbox.process_name = self->name;
     outbox.stats_interval_ns = 0;
     status = weir_outbox_create(&outbox, &self->outbox, error);
     if (status != WEIR_OK)
         return status;
     weir_executions_options_init(&executions);
-    executions.db = sim_process_db(self->sim_process);
+    executions.db = sim_process_db(self->life.sim_process);
     executions.outbox = self->outbox;
     status = weir_executions_create(&executions, &self->executions, error);
     if (status != WEIR_OK) {
@@ -163,7 +145,7 @@ static struct weir_execution_supervisor *start_supervisor(struct flow_process *s
 
     weir_execution_supervisor_options_init(&options);
     options.executions = self->executions;
-    options.executor = sim_process_executor(self->sim_process);
+    options.executor = sim_process_executor(self->life.sim_process);
     options.retention_ms = (int64_t)self->sim->plan->retention * 1000;
     options.interval_ms[WEIR_RECONCILER_HOUSEKEEPING] = 2500;
     check_status(weir_execution_supervisor_create(&options, &supervisor, NULL), WEIR_OK);
@@ -276,7 +258,7 @@ static uint32_t tell_call(void *state, int64_t *now_ns)
     struct flow_sim *self = state;
     const struct weir_context *context = weir_context_current();
 
-    *now_ns = context != NULL ? weir_context_now(context) : self->now_ns;
+    *now_ns = context != NULL ? weir_context_now(context) : self->time.now_ns;
     for (uint32_t i = 0; context != NULL && i < self->process_count; i++) {
         const struct flow_process *process = &self->processes[i];
 
@@ -292,21 +274,22 @@ static uint32_t tell_call(void *state, int64_t *now_ns)
 
 /* ---- processes come and go --------------------------------------------------------- */
 
-static void boot(struct flow_process *self)
+static void boot(struct sim_life *life)
 {
+    struct flow_process *self = (struct flow_process *)life;
     struct flow_sim *sim = self->sim;
 
-    self->boot_ns = WEIR_FOREVER;
+    self->life.boot_ns = WEIR_FOREVER;
     for (uint32_t i = 0; i < self->actor_count; i++) {
         struct flow_actor *actor = &self->actors[i];
 
         *actor = (struct flow_actor){.process = self};
         (void)snprintf(actor->name, sizeof actor->name, "%s.%u", self->name, i);
     }
-    self->sim_process = sim_process_boot(&(struct sim_process_options){
+    self->life.sim_process = sim_process_boot(&(struct sim_process_options){
         .name = self->name,
-        .seed = weir_random_next(&sim->random),
-        .now_ns = sim->now_ns,
+        .seed = weir_random_next(&sim->time.random),
+        .now_ns = sim->time.now_ns,
         .url = sim->url,
         .oracle = decide,
         .oracle_argument = self,
@@ -314,105 +297,70 @@ static void boot(struct flow_process *self)
         .argument = self,
         .mains = self->actor_count,
     });
-    sim_process_set_wall_error(self->sim_process, sim->error_us);
+    sim_process_set_wall_error(self->life.sim_process, sim->error_us);
 }
 
-static void crash(struct flow_process *self)
+static void crash(struct sim_life *life)
 {
-    self->crash = false;
-    self->resume_ns = 0;
-    sim_process_crash(self->sim_process);
-    self->sim_process = NULL;
+    struct flow_process *self = (struct flow_process *)life;
+    self->life.crash = false;
+    self->life.resume_ns = 0;
+    sim_process_crash(self->life.sim_process);
+    self->life.sim_process = NULL;
     self->executions = NULL;
     self->outbox = NULL;
     for (uint32_t i = 0; i < self->actor_count; i++) {
         self->actors[i].context = NULL;
         self->actors[i].call = NULL; /* nobody will ever be told */
     }
-    self->boot_ns = self->sim->now_ns + flow_sim_up_to_ms(self->sim, 2000);
+    self->life.boot_ns =
+        self->sim->time.now_ns + timeline_up_to_ms(&self->sim->time, 2000);
 }
 
-static void end(struct flow_process *self)
+static void end(struct sim_life *life)
 {
-    int64_t left = sim_process_end(self->sim_process);
+    struct flow_process *self = (struct flow_process *)life;
+    int64_t left = sim_process_end(self->life.sim_process);
 
     if (left != 0)
         event_log_violate(&self->sim->event_log, "%s has not freed %" PRId64 " blocks",
                           self->name, left);
-    self->sim_process = NULL;
+    self->life.sim_process = NULL;
 }
 
-static void resume(struct flow_process *self)
+static void resume(struct sim_life *life)
 {
+    struct flow_process *self = (struct flow_process *)life;
     event_log_note(&self->sim->event_log, self->name, "goes on");
-    self->resume_ns = 0;
-    sim_process_jump(self->sim_process, self->sim->now_ns);
+    self->life.resume_ns = 0;
+    sim_process_jump(self->life.sim_process, self->sim->time.now_ns);
 }
 
 /* ---- time -------------------------------------------------------------------------- */
 
-/* When something happens to this process, or in it. */
-static int64_t next_of(const struct flow_process *self)
-{
-    if (self->sim_process == NULL)
-        return self->boot_ns;
-    return self->resume_ns != 0 ? self->resume_ns
-                                : sim_process_next_ns(self->sim_process);
-}
-
-static struct flow_process *choose_next(struct flow_sim *self, int64_t *next_ns)
-{
-    struct flow_process *chosen = NULL;
-
-    *next_ns = WEIR_FOREVER;
-    for (uint32_t i = 0; i < self->process_count; i++) {
-        struct flow_process *it = &self->processes[i];
-        int64_t time_ns = next_of(it);
-
-        if (time_ns < *next_ns || (time_ns == *next_ns && time_ns != WEIR_FOREVER &&
-                                   flow_sim_one_in(self, 2))) {
-            *next_ns = time_ns;
-            chosen = it;
-        }
-    }
-    return chosen;
-}
-
-static void go_on(struct flow_process *self)
-{
-    if (self->sim_process == NULL) {
-        boot(self);
-    } else if (self->resume_ns != 0) {
-        resume(self);
-    } else {
-        sim_process_run_until(self->sim_process, self->sim->now_ns);
-        if (self->crash)
-            crash(self);
-        else if (sim_process_is_done(self->sim_process))
-            end(self);
-    }
-}
-
 static void pause_somebody(struct flow_sim *self, struct flow_process *who)
 {
-    if (who->resume_ns != 0)
+    if (who->life.resume_ns != 0)
         return;
-    who->resume_ns =
-        self->now_ns + flow_sim_up_to_ms(self, flow_sim_one_in(self, 2) ? 300 : 5000);
+    who->life.resume_ns =
+        self->time.now_ns +
+        timeline_up_to_ms(&self->time, timeline_one_in(&self->time, 2) ? 300 : 5000);
     (void)disturb(who, "stands still");
 }
 
 /* All processes are on one machine, so they have one clock. */
 static void turn_the_clock(struct flow_sim *self)
 {
-    if (flow_sim_one_in(self, 12))
+    if (timeline_one_in(&self->time, 12))
         self->error_us += JUMP_FAR_US;
     else
-        self->error_us += (int64_t)flow_sim_below(self, 2 * (uint32_t)JUMP_US) - JUMP_US;
-    flow_model_clock(self->model, self->now_ns, self->error_us);
+        self->error_us +=
+            (int64_t)timeline_below(&self->time, 2 * (uint32_t)JUMP_US) - JUMP_US;
+    flow_model_clock(self->model, self->time.now_ns, self->error_us);
     for (uint32_t i = 0; i < self->process_count; i++) {
-        if (self->processes[i].sim_process != NULL)
-            sim_process_set_wall_error(self->processes[i].sim_process, self->error_us);
+        if (self->processes[i].life.sim_process != NULL)
+            sim_process_set_wall_error(self->processes[i].life.sim_process,
+                                       self->error_us);
     }
     self->disturbances++;
     event_log_note(&self->event_log, "world", "the clock is wrong by %" PRId64 " ms",
@@ -420,41 +368,24 @@ static void turn_the_clock(struct flow_sim *self)
 }
 
 /* Something happens to one of the processes. */
-static void strike(struct flow_sim *self)
+static void strike(struct timeline *timeline)
 {
+    struct flow_sim *self = (struct flow_sim *)timeline;
     struct flow_process *who =
-        &self->processes[flow_sim_below(self, self->process_count)];
+        &self->processes[timeline_below(&self->time, self->process_count)];
 
-    self->chaos_ns = self->now_ns + flow_sim_up_to_ms(self, 1500);
-    if (flow_sim_happens(self, FLOW_CLOCKS, 3)) {
+    self->time.chaos_ns = self->time.now_ns + timeline_up_to_ms(&self->time, 1500);
+    if (timeline_happens(&self->time, FLOW_CLOCKS, 3)) {
         turn_the_clock(self);
-    } else if (who->sim_process == NULL) {
+    } else if (who->life.sim_process == NULL) {
         return;
-    } else if (flow_sim_happens(self, FLOW_PAUSES, 2)) {
+    } else if (timeline_happens(&self->time, FLOW_PAUSES, 2)) {
         pause_somebody(self, who);
-    } else if (flow_sim_happens(self, FLOW_CRASHES, 3) && who->resume_ns == 0) {
+    } else if (timeline_happens(&self->time, FLOW_CRASHES, 3) &&
+               who->life.resume_ns == 0) {
         (void)disturb(who, "crashes");
-        crash(who);
+        crash(&who->life);
     }
-}
-
-/* One step; false: nothing can happen any more, or not before `limit_ns`. */
-static bool step(struct flow_sim *self, int64_t limit_ns)
-{
-    int64_t next_ns;
-    struct flow_process *who = choose_next(self, &next_ns);
-
-    if (!self->healed && self->chaos_ns < next_ns && self->chaos_ns < limit_ns) {
-        self->now_ns = self->chaos_ns;
-        strike(self);
-        return true;
-    }
-    if (who == NULL || next_ns > limit_ns)
-        return false;
-    if (next_ns > self->now_ns)
-        self->now_ns = next_ns;
-    go_on(who);
-    return true;
 }
 
 /* ---- the three phases -------------------------------------------------------------- */
@@ -469,16 +400,16 @@ static void check_balance(struct flow_sim *self)
 
 static void live_in_chaos(struct flow_sim *self)
 {
-    int64_t limit_ns = WEIR_SECONDS(2) + flow_sim_up_to_ms(self, 5000);
+    int64_t limit_ns = WEIR_SECONDS(2) + timeline_up_to_ms(&self->time, 5000);
     int64_t look_ns = 0;
 
-    while (fine(self) && step(self, limit_ns)) {
-        if (self->now_ns < look_ns)
+    while (fine(self) && timeline_step(&self->time, limit_ns)) {
+        if (self->time.now_ns < look_ns)
             continue;
-        look_ns = self->now_ns + LOOK_NS;
+        look_ns = self->time.now_ns + LOOK_NS;
         check_balance(self);
     }
-    self->now_ns = limit_ns;
+    self->time.now_ns = limit_ns;
 }
 
 /* Nobody submits any more, or changes his mind about what has ended. */
@@ -487,7 +418,7 @@ static bool clients_are_done(const struct flow_sim *self)
     for (uint32_t i = 0; i < self->process_count; i++) {
         const struct flow_process *it = &self->processes[i];
 
-        if (it->serves && (it->sim_process == NULL || !others_are_done(it)))
+        if (it->serves && (it->life.sim_process == NULL || !others_are_done(it)))
             return false;
     }
     return true;
@@ -500,25 +431,18 @@ static bool drained(struct flow_sim *self)
 
 static void heal(struct flow_sim *self)
 {
-    int64_t limit_ns = self->now_ns + HEAL_MAX_NS;
-    int64_t look_ns = self->now_ns;
+    int64_t limit_ns = self->time.now_ns + HEAL_MAX_NS;
+    int64_t look_ns = self->time.now_ns;
     bool done = false;
 
     event_log_note(&self->event_log, "world", "heals");
-    self->healed = true;
-    self->faults = 0;
-    for (uint32_t i = 0; i < self->process_count; i++) {
-        struct flow_process *it = &self->processes[i];
-
-        if (it->resume_ns != 0)
-            resume(it);
-        if (it->sim_process == NULL)
-            it->boot_ns = self->now_ns;
-    }
-    while (fine(self) && !done && step(self, limit_ns)) {
-        if (self->now_ns < look_ns)
+    timeline_heal(&self->time);
+    for (uint32_t i = 0; i < self->time.life_count; i++)
+        timeline_revive(&self->time, self->time.lives[i]);
+    while (fine(self) && !done && timeline_step(&self->time, limit_ns)) {
+        if (self->time.now_ns < look_ns)
             continue;
-        look_ns = self->now_ns + LOOK_NS;
+        look_ns = self->time.now_ns + LOOK_NS;
         check_balance(self);
         done = drained(self);
     }
@@ -528,24 +452,16 @@ static void heal(struct flow_sim *self)
                           flow_journal_open_count(self->journal));
 }
 
-static bool all_ended(const struct flow_sim *self)
-{
-    for (uint32_t i = 0; i < self->process_count; i++) {
-        if (self->processes[i].sim_process != NULL)
-            return false;
-    }
-    return true;
-}
-
 static void end_all(struct flow_sim *self)
 {
-    int64_t limit_ns = self->now_ns + END_MAX_NS;
+    int64_t limit_ns = self->time.now_ns + END_MAX_NS;
 
     event_log_note(&self->event_log, "world", "ends");
     self->ending = true;
-    while (fine(self) && !all_ended(self) && step(self, limit_ns))
+    while (fine(self) && !timeline_all_ended(&self->time, self->time.life_count) &&
+           timeline_step(&self->time, limit_ns))
         ;
-    if (fine(self) && !all_ended(self))
+    if (fine(self) && !timeline_all_ended(&self->time, self->time.life_count))
         event_log_violate(&self->event_log, "a process does not stop");
     if (fine(self) && flow_journal_orphans(self->journal) != 0)
         event_log_violate(&self->event_log, "M6: something is left of what was removed");
@@ -561,7 +477,8 @@ static struct flow_process *add_process(struct flow_sim *self, const char *name,
     check(self->process_count <= FLOW_PROCESSES_MAX);
     check(actors <= FLOW_ACTORS_MAX);
     *process = (struct flow_process){.sim = self, .actor_count = actors};
-    process->boot_ns = flow_sim_up_to_ms(self, 200);
+    timeline_add(&self->time, &process->life);
+    process->life.boot_ns = timeline_up_to_ms(&self->time, 200);
     (void)snprintf(process->name, sizeof process->name, "%s-%u", name, number);
     return process;
 }
@@ -587,8 +504,8 @@ static void make_processes(struct flow_sim *self)
 
 static void begin(struct flow_sim *self, bool loud)
 {
-    weir_random_init(&self->random, self->plan->seed);
-    self->event_log.clock_ns = &self->now_ns;
+    weir_random_init(&self->time.random, self->plan->seed);
+    self->event_log.clock_ns = &self->time.now_ns;
     self->event_log.loud = loud;
     flow_sim_make_drafts(self);
     self->model = flow_model_create(&(struct flow_model_options){
@@ -608,11 +525,7 @@ static void begin(struct flow_sim *self, bool loud)
 
 static void clean_up(struct flow_sim *self)
 {
-    self->faults = 0;
-    for (uint32_t i = 0; i < self->process_count; i++) {
-        if (self->processes[i].sim_process != NULL)
-            sim_process_crash(self->processes[i].sim_process);
-    }
+    timeline_cut_off(&self->time);
     flow_journal_close(self->journal);
     sqlite_file_remove(self->path);
     flow_model_destroy(self->model);
@@ -625,7 +538,13 @@ void flow_sim_run(const struct flow_plan *plan, bool loud, bool tell,
     char trouble[EVENT_LOG_TEXT_SIZE];
     bool healed;
 
-    sim = (struct flow_sim){.plan = plan, .faults = plan->faults};
+    sim = (struct flow_sim){.time = {.faults = plan->faults,
+                                     .boot = boot,
+                                     .crash = crash,
+                                     .end = end,
+                                     .resume = resume,
+                                     .strike = strike},
+                            .plan = plan};
     memset(out, 0, sizeof *out);
     begin(&sim, loud);
     live_in_chaos(&sim);
@@ -643,7 +562,7 @@ void flow_sim_run(const struct flow_plan *plan, bool loud, bool tell,
         event_log_violate(&sim.event_log, "%s", trouble);
     (void)snprintf(out->violation, sizeof out->violation, "%s", sim.event_log.violation);
     out->fingerprint = sim.event_log.fingerprint;
-    out->virtual_ns = sim.now_ns;
+    out->virtual_ns = sim.time.now_ns;
     out->db_calls = sim.db_calls;
     out->disturbances = sim.disturbances;
     if (tell && !loud && !fine(&sim))

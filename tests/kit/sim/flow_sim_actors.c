@@ -24,17 +24,17 @@ static struct flow_sim *sim_of(const struct flow_actor *self)
 
 static uint32_t below(const struct flow_actor *self, uint32_t limit)
 {
-    return flow_sim_below(sim_of(self), limit);
+    return timeline_below(&sim_of(self)->time, limit);
 }
 
 static bool one_in(const struct flow_actor *self, uint32_t n)
 {
-    return flow_sim_one_in(sim_of(self), n);
+    return timeline_one_in(&sim_of(self)->time, n);
 }
 
 void flow_actor_rest(struct flow_actor *self, uint32_t most_ms)
 {
-    weir_sleep_through(self->context, flow_sim_up_to_ms(sim_of(self), most_ms));
+    weir_sleep_through(self->context, timeline_up_to_ms(&sim_of(self)->time, most_ms));
 }
 
 struct flow_call *flow_actor_begin(struct flow_actor *self, enum flow_verb verb)
@@ -68,21 +68,22 @@ static void make_policy(struct flow_sim *self, struct weir_execution_policy *out
     static const int64_t INITIAL_MS[] = {0, 50, 300};
 
     weir_execution_policy_init(out);
-    out->retries_max = flow_sim_below(self, 4);
-    out->backoff = flow_sim_one_in(self, 2) ? WEIR_RETRY_FIXED : WEIR_RETRY_EXPONENTIAL;
-    out->backoff_initial_ms = INITIAL_MS[flow_sim_below(self, 3)];
-    out->backoff_multiplier = 1 + flow_sim_below(self, 3);
+    out->retries_max = timeline_below(&self->time, 4);
+    out->backoff =
+        timeline_one_in(&self->time, 2) ? WEIR_RETRY_FIXED : WEIR_RETRY_EXPONENTIAL;
+    out->backoff_initial_ms = INITIAL_MS[timeline_below(&self->time, 3)];
+    out->backoff_multiplier = 1 + timeline_below(&self->time, 3);
     out->backoff_max_ms = 1000;
     out->attempt_timeout_ms =
-        flow_sim_one_in(self, 2) ? 0 : 300 + flow_sim_below(self, 2000);
-    out->reclaims_max = flow_sim_below(self, 4);
-    out->replays_max = flow_sim_below(self, 3);
+        timeline_one_in(&self->time, 2) ? 0 : 300 + timeline_below(&self->time, 2000);
+    out->reclaims_max = timeline_below(&self->time, 4);
+    out->replays_max = timeline_below(&self->time, 3);
 }
 
 static void make_id(struct flow_sim *self, struct weir_execution_id *out)
 {
     for (int i = 0; i < WEIR_UUID_SIZE; i++)
-        out->uuid[i] = (uint8_t)flow_sim_below(self, 256);
+        out->uuid[i] = (uint8_t)timeline_below(&self->time, 256);
     out->uuid[6] = (uint8_t)((out->uuid[6] & 0x0f) | 0x70);
     out->uuid[8] = (uint8_t)((out->uuid[8] & 0x3f) | 0x80);
     out->partition = 1;
@@ -93,12 +94,12 @@ static void make_name(struct flow_sim *self, struct flow_draft *draft)
 {
     uint32_t number = draft->number;
 
-    if (flow_sim_one_in(self, 2)) {
-        if (number > 0 && flow_sim_one_in(self, 6))
-            number = flow_sim_below(self, number);
+    if (timeline_one_in(&self->time, 2)) {
+        if (number > 0 && timeline_one_in(&self->time, 6))
+            number = timeline_below(&self->time, number);
         (void)snprintf(draft->key, sizeof draft->key, "key-%u", number);
         draft->draft.idempotency_key = draft->key;
-    } else if (flow_sim_one_in(self, 2)) {
+    } else if (timeline_one_in(&self->time, 2)) {
         make_id(self, &draft->id);
         draft->draft.id = &draft->id;
     }
@@ -112,25 +113,27 @@ static void make_draft(struct flow_sim *self, uint32_t number)
     (void)snprintf(draft->kind, sizeof draft->kind, "k%u", number);
     make_policy(self, &draft->policy);
     draft->draft = (struct weir_execution_draft){
-        .lane = LANES[flow_sim_below(self, FLOW_LANES)],
+        .lane = LANES[timeline_below(&self->time, FLOW_LANES)],
         .kind = draft->kind,
-        .priority = (int32_t)flow_sim_below(self, 4),
+        .priority = (int32_t)timeline_below(&self->time, 4),
         .input = draft->kind,
         .input_size = strlen(draft->kind),
         .policy = &draft->policy,
-        .delay_ms = flow_sim_one_in(self, 2) ? 0 : flow_sim_below(self, 2000),
-        .deadline_ms = flow_sim_one_in(self, 3) ? 500 + flow_sim_below(self, 6000) : 0,
+        .delay_ms =
+            timeline_one_in(&self->time, 2) ? 0 : timeline_below(&self->time, 2000),
+        .deadline_ms =
+            timeline_one_in(&self->time, 3) ? 500 + timeline_below(&self->time, 6000) : 0,
     };
-    if (flow_sim_one_in(self, 4)) {
+    if (timeline_one_in(&self->time, 4)) {
         draft->draft.capabilities = &GPU;
         draft->draft.capability_count = 1;
     }
-    if (flow_sim_one_in(self, 3)) {
+    if (timeline_one_in(&self->time, 3)) {
         draft->tag = (struct weir_tag){"tenant.plan", "gold"};
         draft->draft.tags = &draft->tag;
         draft->draft.tag_count = 1;
     }
-    if (self->plan->budget != 0 && flow_sim_one_in(self, 2)) {
+    if (self->plan->budget != 0 && timeline_one_in(&self->time, 2)) {
         draft->budgeted = true;
         draft->draft.budgets = &BUDGET;
         draft->draft.budget_count = 1;
@@ -182,7 +185,7 @@ static enum weir_status submit_inside(struct flow_actor *self,
                                       const struct weir_execution_draft *drafts,
                                       size_t count, struct weir_submission *out)
 {
-    struct weir_db *db = sim_process_db(self->process->sim_process);
+    struct weir_db *db = sim_process_db(self->process->life.sim_process);
     struct weir_connection *connection = NULL;
     enum weir_status status = weir_db_acquire(db, &connection, NULL);
 
@@ -236,7 +239,7 @@ void flow_actor_submit(struct flow_actor *self)
     struct flow_sim *sim = sim_of(self);
 
     flow_actor_make_budget(self);
-    while (!sim->healed) {
+    while (!sim->time.healed) {
         const struct flow_draft *chosen[FLOW_ITEMS_MAX];
         size_t count = 0;
         enum weir_status status;
@@ -251,7 +254,7 @@ void flow_actor_submit(struct flow_actor *self)
         status = submit(self, chosen, count);
         /* Whoever does not know asks again: that is what keys are for. */
         for (int i = 0;
-             i < 3 && weir_status_class(status) == WEIR_CLASS_RETRY && !sim->healed;
+             i < 3 && weir_status_class(status) == WEIR_CLASS_RETRY && !sim->time.healed;
              i++) {
             flow_actor_rest(self, 50);
             status = submit(self, chosen, count);
@@ -298,12 +301,12 @@ static void claim(struct flow_actor *self)
     struct weir_claim_options options;
     struct weir_claimed *claimed = NULL;
     size_t count = 0;
-    size_t wanted = sim->healed ? FLOW_HELD_MAX : 1 + below(self, FLOW_HELD_MAX - 1);
+    size_t wanted = sim->time.healed ? FLOW_HELD_MAX : 1 + below(self, FLOW_HELD_MAX - 1);
     enum weir_status status;
 
     weir_claim_options_init(&options);
-    call->lanes = sim->healed ? 3 : 1 + below(self, 3);
-    call->gpu = sim->healed || one_in(self, 2);
+    call->lanes = sim->time.healed ? 3 : 1 + below(self, 3);
+    call->gpu = sim->time.healed || one_in(self, 2);
     (void)snprintf(call->instance, sizeof call->instance, "%s", self->name);
     for (uint32_t i = 0; i < FLOW_LANES; i++) {
         if ((call->lanes & (1U << i)) != 0)
@@ -364,7 +367,7 @@ static void report(struct flow_actor *self, const struct weir_claim *claim)
 
 static enum weir_settle choose_settle(struct flow_actor *self)
 {
-    uint32_t dice = sim_of(self)->healed ? 0 : below(self, 20);
+    uint32_t dice = sim_of(self)->time.healed ? 0 : below(self, 20);
 
     return dice < 11   ? WEIR_SETTLE_COMPLETE
            : dice < 16 ? WEIR_SETTLE_FAIL
@@ -432,7 +435,7 @@ static void settle_surely(struct flow_actor *self, const struct weir_claim *clai
         flow_actor_rest(self, 60);
         status = settle(self, items, count);
     }
-    if (!sim_of(self)->healed && one_in(self, 8)) {
+    if (!sim_of(self)->time.healed && one_in(self, 8)) {
         flow_actor_rest(self, 300);
         (void)settle(self, items, count);
     }
@@ -462,8 +465,8 @@ static void work_on(struct flow_actor *self)
 {
     struct flow_sim *sim = sim_of(self);
 
-    if (!sim->healed)
-        flow_actor_rest(self, flow_sim_happens(sim, FLOW_WORKERS, 6) ? 4000 : 300);
+    if (!sim->time.healed)
+        flow_actor_rest(self, timeline_happens(&sim->time, FLOW_WORKERS, 6) ? 4000 : 300);
     if (one_in(self, 3)) {
         renew(self, self->held, self->held_count);
         flow_actor_rest(self, 200);
@@ -472,9 +475,9 @@ static void work_on(struct flow_actor *self)
         report(self, &self->held[0]);
     if (sim->plan->budget != 0)
         flow_actor_spend(self, &self->held[below(self, (uint32_t)self->held_count)]);
-    if (flow_sim_happens(sim, FLOW_WORKERS, 6))
+    if (timeline_happens(&sim->time, FLOW_WORKERS, 6))
         return; /* and forgets what it holds */
-    if (sim->plan->signallers > 0 && !sim->healed && one_in(self, 2)) {
+    if (sim->plan->signallers > 0 && !sim->time.healed && one_in(self, 2)) {
         flow_actor_suspend(self, &self->held[--self->held_count]);
         if (self->held_count == 0)
             return;
@@ -497,9 +500,9 @@ void flow_actor_work(struct flow_actor *self)
             work_on(self);
         else
             flow_actor_rest(self, 300);
-        if (sim->healed && self->held_count == 0)
+        if (sim->time.healed && self->held_count == 0)
             flow_actor_end_waits(self);
-        if (flow_sim_happens(sim, FLOW_WORKERS, 4))
+        if (timeline_happens(&sim->time, FLOW_WORKERS, 4))
             come_late(self);
     }
 }
@@ -560,11 +563,11 @@ void flow_actor_operate(struct flow_actor *self)
                                            FLOW_RESUME,     FLOW_GET};
     struct flow_sim *sim = sim_of(self);
 
-    while (!sim->healed) {
+    while (!sim->time.healed) {
         struct flow_call *call;
 
         flow_actor_rest(self, 500);
-        if (sim->known_count == 0 || sim->healed)
+        if (sim->known_count == 0 || sim->time.healed)
             continue;
         call = flow_actor_begin(self, VERBS[below(self, sizeof VERBS / sizeof VERBS[0])]);
         call->item_count = 1;

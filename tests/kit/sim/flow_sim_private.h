@@ -9,16 +9,15 @@
 #ifndef WEIR_TEST_FLOW_SIM_SIM_H
 #define WEIR_TEST_FLOW_SIM_SIM_H
 
-#include "base/random.h"
 #include "kit/execution/flow_journal.h"
 #include "kit/sim/flow_sim.h"
-#include "kit/sim/sim_process.h"
+#include "kit/sim/timeline.h"
 #include "kit/temp_dir.h"
 #include "weir/execution_supervisor.h"
 #include "weir/outbox.h"
 
 enum {
-    FLOW_PROCESSES_MAX = 6,
+    FLOW_PROCESSES_MAX = TIMELINE_LIVES_MAX,
     FLOW_ACTORS_MAX = 7,
     FLOW_DRAFTS_MAX = 24,
     FLOW_HELD_MAX = 4,
@@ -51,31 +50,25 @@ typedef void (*flow_act_fn)(struct flow_actor *self);
 
 /* A process, across its lives. */
 struct flow_process {
+    struct sim_life life; /* first */
     struct flow_sim *sim;
     char name[16];
     bool supervises;
     bool serves; /* submitters and operators are in it */
     bool flow_fixture;
-    struct sim_process *sim_process; /* NULL: it is down */
     struct weir_outbox *outbox;
     struct weir_executions *executions;        /* NULL: not open (yet, or any more) */
     struct flow_actor actors[FLOW_ACTORS_MAX]; /* the first opens and closes it */
     uint32_t actor_count;
-    int64_t boot_ns;   /* when it comes back */
-    int64_t resume_ns; /* when it goes on; 0: it runs */
-    bool crash;        /* as soon as what runs now has paused */
 };
 
 struct flow_sim {
+    struct timeline time; /* first */
     const struct flow_plan *plan;
-    struct weir_random random;
     struct event_log event_log;
     struct flow_model *model;
     struct flow_journal *journal;
-    int64_t now_ns;
-    int64_t chaos_ns; /* when something happens next */
     int64_t error_us; /* of the database's clock */
-    uint32_t faults;  /* that happen now */
     uint32_t db_calls;
     uint32_t disturbances;
     char path[TEMP_DIR_SIZE + 16];
@@ -91,15 +84,8 @@ struct flow_sim {
     struct flow_waitpoint_slot spots[FLOW_SPOTS_KEPT]; /* the last ones */
     size_t waitpoint_slot_count;
     uint32_t report_next;
-    bool healed; /* no more faults */
     bool ending;
 };
-
-uint32_t flow_sim_below(struct flow_sim *self, uint32_t limit);
-bool flow_sim_one_in(struct flow_sim *self, uint32_t n);
-int64_t flow_sim_up_to_ms(struct flow_sim *self, uint32_t most);
-bool flow_sim_happens(struct flow_sim *self, enum flow_fault fault,
-                      uint32_t one_in_so_many);
 
 void flow_sim_make_drafts(struct flow_sim *self);
 

@@ -29,12 +29,12 @@ static struct flow_sim *sim_of(const struct flow_actor *self)
 
 static uint32_t below(const struct flow_actor *self, uint32_t limit)
 {
-    return flow_sim_below(sim_of(self), limit);
+    return timeline_below(&sim_of(self)->time, limit);
 }
 
 static bool one_in(const struct flow_actor *self, uint32_t n)
 {
-    return flow_sim_one_in(sim_of(self), n);
+    return timeline_one_in(&sim_of(self)->time, n);
 }
 
 static bool may_work_later(enum weir_status status)
@@ -143,7 +143,7 @@ void flow_actor_signal(struct flow_actor *self)
 {
     struct flow_sim *sim = sim_of(self);
 
-    while (!sim->healed) {
+    while (!sim->time.healed) {
         size_t kept = sim->waitpoint_slot_count < FLOW_SPOTS_KEPT
                           ? sim->waitpoint_slot_count
                           : FLOW_SPOTS_KEPT;
@@ -151,7 +151,7 @@ void flow_actor_signal(struct flow_actor *self)
         struct flow_item item = {.effect = WEIR_SIGNAL_EFFECT_COUNT};
 
         flow_actor_rest(self, 200);
-        if (kept == 0 || sim->healed)
+        if (kept == 0 || sim->time.healed)
             continue;
         waitpoint_slot = &sim->spots[below(self, (uint32_t)kept)];
         item.id = waitpoint_slot->id;
@@ -233,7 +233,7 @@ void flow_actor_spend(struct flow_actor *self, const struct weir_claim *claim)
     struct flow_item item = {.id = claim->id, .number = 1 + below(self, 3)};
     enum weir_status status;
 
-    if (sim->healed || one_in(self, 2))
+    if (sim->time.healed || one_in(self, 2))
         return;
     if (!one_in(self, 4))
         (void)snprintf(item.key, sizeof item.key, "report-%u", sim->report_next++);

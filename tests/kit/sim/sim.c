@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/random.h"
 #include "kit/db/sqlite_file.h"
-#include "kit/sim/sim_process.h"
+#include "kit/sim/timeline.h"
 #include "kit/temp_dir.h"
 #include "kit/test.h"
 #include "outbox/outbox.h"
@@ -42,56 +41,29 @@ struct service {
 
 /* A process, across its lives. */
 struct consumer {
+    struct sim_life life; /* first */
     struct sim *sim;
     char name[16];
-    uint32_t process;                /* number of this life */
-    struct sim_process *sim_process; /* NULL: it is down */
-    struct weir_outbox *outbox;      /* started; NULL: not */
+    uint32_t process;           /* number of this life */
+    struct weir_outbox *outbox; /* started; NULL: not */
     struct service services[HISTORY_STREAMS];
-    int64_t boot_ns;   /* when it comes back */
-    int64_t resume_ns; /* when it goes on; 0: it runs */
-    int64_t stood_ns;  /* for so long its clock for leases will have stood then */
+    int64_t stood_ns; /* for so long its clock for leases will have stood then */
     int64_t wall_error_us;
-    bool crash; /* as soon as what runs now has paused */
 };
 
 struct sim {
+    struct timeline time; /* first */
     const struct plan *plan;
-    struct weir_random random;
     struct history *history;
-    int64_t now_ns;
-    uint32_t faults; /* that happen now */
     char url[TEMP_DIR_SIZE + 32];
     char path[TEMP_DIR_SIZE + 16];
     struct consumer consumers[CONSUMERS_MAX];
     struct consumer producer; /* the process of all producers */
     uint32_t process_count;
     uint32_t transactions_left;
-    int64_t chaos_ns; /* when something happens next */
-    bool healed;      /* no more faults */
     bool drained;
     bool ending;
 };
-
-static uint32_t below(struct sim *self, uint32_t limit)
-{
-    return weir_random_below(&self->random, limit);
-}
-
-static bool one_in(struct sim *self, uint32_t n)
-{
-    return below(self, n) == 0;
-}
-
-static int64_t up_to_ms(struct sim *self, uint32_t most)
-{
-    return WEIR_MICROSECONDS(1 + below(self, most * 1000));
-}
-
-static bool happens(struct sim *self, enum sim_fault fault, uint32_t one_in_so_many)
-{
-    return (self->faults & (1U << fault)) != 0 && one_in(self, one_in_so_many);
-}
 
 /* ---- what the library is told at its fault points ---------------------------------- */
 
@@ -105,10 +77,11 @@ static bool disturb(struct consumer *who, const char *what)
 /* In steps: whoever dies meanwhile must get out of the database. */
 static void wait_long(struct consumer *who, struct weir_context *context)
 {
-    int64_t end_ns = weir_context_now(context) + up_to_ms(who->sim, 2500);
+    int64_t end_ns = weir_context_now(context) + timeline_up_to_ms(&who->sim->time, 2500);
 
     (void)disturb(who, "waits long for the database");
-    while (weir_context_now(context) < end_ns && !sim_process_is_dying(who->sim_process))
+    while (weir_context_now(context) < end_ns &&
+           !sim_process_is_dying(who->life.sim_process))
         weir_sleep_through(context, WEIR_MILLISECONDS(5));
 }
 
@@ -121,16 +94,18 @@ static bool decide_call(struct consumer *who)
 
     if (context == NULL)
         return false;
-    if (!who->crash && !sim_process_is_dying(who->sim_process) &&
-        happens(sim, SIM_CRASHES, 4000))
-        who->crash = disturb(who, "crashes at a call of the database");
-    if (happens(sim, SIM_SLOW, 400))
+    if (!who->life.crash && !sim_process_is_dying(who->life.sim_process) &&
+        timeline_happens(&sim->time, SIM_CRASHES, 4000))
+        who->life.crash = disturb(who, "crashes at a call of the database");
+    if (timeline_happens(&sim->time, SIM_SLOW, 400))
         wait_long(who, context);
-    else if (who->crash || sim_process_is_dying(who->sim_process) || !one_in(sim, 3))
-        weir_sleep_through(context, up_to_ms(sim, 1));
-    if (who->crash || sim_process_is_dying(who->sim_process))
+    else if (who->life.crash || sim_process_is_dying(who->life.sim_process) ||
+             !timeline_one_in(&sim->time, 3))
+        weir_sleep_through(context, timeline_up_to_ms(&sim->time, 1));
+    if (who->life.crash || sim_process_is_dying(who->life.sim_process))
         return true;
-    return happens(sim, SIM_ERRORS, 400) && disturb(who, "loses a connection");
+    return timeline_happens(&sim->time, SIM_ERRORS, 400) &&
+           disturb(who, "loses a connection");
 }
 
 static bool is_rare(const char *name)
@@ -147,15 +122,18 @@ static bool decide(void *argument, const char *name)
     if (strcmp(name, "db.lose") == 0)
         return decide_call(who);
     if (strcmp(name, "db.fail") == 0)
-        return happens(sim, SIM_ERRORS, 400) && disturb(who, "is refused a call");
+        return timeline_happens(&sim->time, SIM_ERRORS, 400) &&
+               disturb(who, "is refused a call");
     if (strcmp(name, "db.busy") == 0)
-        return sim_process_is_dying(who->sim_process) ||
-               (happens(sim, SIM_ERRORS, 50) && disturb(who, "waits for no lock"));
+        return sim_process_is_dying(who->life.sim_process) ||
+               (timeline_happens(&sim->time, SIM_ERRORS, 50) &&
+                disturb(who, "waits for no lock"));
     if (strcmp(name, "db.lose_after_commit") == 0)
-        return happens(sim, SIM_DOUBTS, 60) && disturb(who, "loses a reply");
+        return timeline_happens(&sim->time, SIM_DOUBTS, 60) &&
+               disturb(who, "loses a reply");
     if (strcmp(name, "sweep.small_window") == 0)
         return true;
-    return is_rare(name) && happens(sim, SIM_RARE, 6);
+    return is_rare(name) && timeline_happens(&sim->time, SIM_RARE, 6);
 }
 
 /* ---- producers --------------------------------------------------------------------- */
@@ -166,9 +144,10 @@ static void spread_the_word(struct sim *self)
     for (uint32_t i = 0; i < self->plan->consumers; i++) {
         struct consumer *it = &self->consumers[i];
 
-        if (it->outbox == NULL || it->resume_ns != 0 || happens(self, SIM_WAKES, 2))
+        if (it->outbox == NULL || it->life.resume_ns != 0 ||
+            timeline_happens(&self->time, SIM_WAKES, 2))
             continue;
-        sim_process_jump(it->sim_process, self->now_ns);
+        sim_process_jump(it->life.sim_process, self->time.now_ns);
         weir_outbox_flush(it->outbox);
     }
 }
@@ -180,9 +159,9 @@ static enum weir_status write_messages(struct sim *self, struct weir_context *co
 {
     enum weir_status status = WEIR_OK;
 
-    for (uint32_t left = 1 + below(self, TRANSACTION_MAX); left > 0 && status == WEIR_OK;
-         left--) {
-        int32_t partition = (int32_t)below(self, self->plan->partitions);
+    for (uint32_t left = 1 + timeline_below(&self->time, TRANSACTION_MAX);
+         left > 0 && status == WEIR_OK; left--) {
+        int32_t partition = (int32_t)timeline_below(&self->time, self->plan->partitions);
         uint32_t number = history_write(self->history, transaction, partition);
         struct weir_draft draft = {.route = weir_route_to_partition(partition),
                                    .type = "t",
@@ -190,8 +169,8 @@ static enum weir_status write_messages(struct sim *self, struct weir_context *co
                                    .payload_size = sizeof number};
 
         status = weir_enqueue(outbox, connection, "q", &draft, NULL, NULL);
-        if (one_in(self, 4))
-            weir_sleep_through(context, up_to_ms(self, 40));
+        if (timeline_one_in(&self->time, 4))
+            weir_sleep_through(context, timeline_up_to_ms(&self->time, 40));
     }
     return status;
 }
@@ -201,7 +180,7 @@ static void finish(struct sim *self, struct weir_connection *connection,
 {
     struct history *history = self->history;
 
-    if (status != WEIR_OK || one_in(self, 6)) {
+    if (status != WEIR_OK || timeline_one_in(&self->time, 6)) {
         weir_connection_rollback(connection);
         history_rolled_back(history, transaction);
         return;
@@ -227,15 +206,15 @@ static void produce_one(struct sim *self, struct weir_context *context,
     enum weir_status status;
 
     self->transactions_left--;
-    if (weir_db_acquire(sim_process_db(self->producer.sim_process), &connection, NULL) !=
-        WEIR_OK)
+    if (weir_db_acquire(sim_process_db(self->producer.life.sim_process), &connection,
+                        NULL) != WEIR_OK)
         return;
     transaction = history_begin(self->history);
     status = weir_connection_begin(connection, NULL);
     if (status == WEIR_OK)
         status = write_messages(self, context, outbox, connection, transaction);
     finish(self, connection, transaction, status);
-    weir_db_release(sim_process_db(self->producer.sim_process), connection);
+    weir_db_release(sim_process_db(self->producer.life.sim_process), connection);
 }
 
 static struct weir_outbox *open_outbox(struct consumer *self,
@@ -251,7 +230,7 @@ static void produce(struct sim_process *sim_process, struct weir_context *contex
     (void)index;
     while (outbox != NULL && self->transactions_left > 0) {
         produce_one(self, context, outbox);
-        weir_sleep_through(context, up_to_ms(self, 300));
+        weir_sleep_through(context, timeline_up_to_ms(&self->time, 300));
     }
     weir_outbox_destroy(outbox);
 }
@@ -261,16 +240,18 @@ static void produce(struct sim_process *sim_process, struct weir_context *contex
 static enum weir_outcome choose_answer(struct sim *self, struct weir_context *context,
                                        struct weir_reason *reason)
 {
-    weir_sleep_through(context, up_to_ms(self, one_in(self, 10) ? 60 : 4));
-    if (happens(self, SIM_HANDLERS, 60)) {
+    weir_sleep_through(
+        context,
+        timeline_up_to_ms(&self->time, timeline_one_in(&self->time, 10) ? 60 : 4));
+    if (timeline_happens(&self->time, SIM_HANDLERS, 60)) {
         history_disturbed(self->history);
-        weir_sleep_through(context, LEASE_NS + up_to_ms(self, 1000));
+        weir_sleep_through(context, LEASE_NS + timeline_up_to_ms(&self->time, 1000));
     }
-    if (happens(self, SIM_HANDLERS, 8))
+    if (timeline_happens(&self->time, SIM_HANDLERS, 8))
         return weir_retry(reason, "told to");
-    if (happens(self, SIM_HANDLERS, 12))
+    if (timeline_happens(&self->time, SIM_HANDLERS, 12))
         return weir_reject(reason, "told to");
-    if (happens(self, SIM_HANDLERS, 40)) {
+    if (timeline_happens(&self->time, SIM_HANDLERS, 40)) {
         history_disturbed(self->history); /* a transaction is rolled back as a whole */
         weir_panic(context, "told to");
     }
@@ -371,8 +352,8 @@ static struct weir_outbox_options outbox_options(struct consumer *self)
     sweep = weir_tuning_of(WEIR_PROFILE_LOW_LATENCY, WEIR_KIND_SWEEP);
     sweep.idle_ns = WEIR_MILLISECONDS(500);
     weir_outbox_options_init(&options);
-    options.db = sim_process_db(self->sim_process);
-    options.executor = sim_process_executor(self->sim_process);
+    options.db = sim_process_db(self->life.sim_process);
+    options.executor = sim_process_executor(self->life.sim_process);
     options.process_name = self->name;
     options.profile = WEIR_PROFILE_LOW_LATENCY;
     options.tuning[WEIR_KIND_LANE] = &lane;
@@ -415,7 +396,7 @@ static enum weir_status fill_outbox(struct consumer *self, struct weir_outbox *o
     status = weir_outbox_add_queue(outbox, &queue, error);
     if (self == &self->sim->producer)
         return status;
-    weir_outbox_set_fault_points(outbox, sim_process_points(self->sim_process));
+    weir_outbox_set_fault_points(outbox, sim_process_points(self->life.sim_process));
     for (uint32_t i = 0; i < self->sim->plan->streams && status == WEIR_OK; i++)
         status = add_service(self, outbox, (int)i, error);
     if (status == WEIR_OK)
@@ -489,7 +470,7 @@ static void consume(struct sim_process *sim_process, struct weir_context *contex
     self->outbox = outbox;
     history_note(sim->history, self->name, "runs");
     while (!sim->ending) {
-        if (sim->healed && !sim->drained && self == &sim->consumers[0])
+        if (sim->time.healed && !sim->drained && self == &sim->consumers[0])
             look_whether_drained(self);
         weir_sleep_through(context, LOOK_NS);
     }
@@ -506,17 +487,18 @@ static void consume(struct sim_process *sim_process, struct weir_context *contex
 
 /* ---- processes come and go --------------------------------------------------------- */
 
-static void boot(struct consumer *self)
+static void boot(struct sim_life *life)
 {
+    struct consumer *self = (struct consumer *)life;
     struct sim *sim = self->sim;
     bool produces = self == &sim->producer;
 
     self->process = ++sim->process_count;
-    self->boot_ns = WEIR_FOREVER;
-    self->sim_process = sim_process_boot(&(struct sim_process_options){
+    self->life.boot_ns = WEIR_FOREVER;
+    self->life.sim_process = sim_process_boot(&(struct sim_process_options){
         .name = self->name,
-        .seed = weir_random_next(&sim->random),
-        .now_ns = sim->now_ns,
+        .seed = weir_random_next(&sim->time.random),
+        .now_ns = sim->time.now_ns,
         .url = sim->url,
         .oracle = decide,
         .oracle_argument = self,
@@ -524,43 +506,46 @@ static void boot(struct consumer *self)
         .argument = produces ? (void *)sim : (void *)self,
         .mains = produces ? sim->plan->producers : 1,
     });
-    sim_process_set_wall_error(self->sim_process, self->wall_error_us);
+    sim_process_set_wall_error(self->life.sim_process, self->wall_error_us);
 }
 
 /* What its producers had not finished is undone, or nobody knows. */
-static void crash(struct consumer *self)
+static void crash(struct sim_life *life)
 {
+    struct consumer *self = (struct consumer *)life;
     struct sim *sim = self->sim;
 
-    self->crash = false;
-    self->resume_ns = 0;
+    self->life.crash = false;
+    self->life.resume_ns = 0;
     self->stood_ns = 0;
-    sim_process_crash(self->sim_process);
-    self->sim_process = NULL;
+    sim_process_crash(self->life.sim_process);
+    self->life.sim_process = NULL;
     self->outbox = NULL;
-    self->boot_ns = sim->now_ns + up_to_ms(sim, 3000);
+    self->life.boot_ns = sim->time.now_ns + timeline_up_to_ms(&sim->time, 3000);
     if (self == &sim->producer) {
         for (uint32_t i = 0; i < history_transactions(sim->history); i++)
             history_doubted(sim->history, i);
     }
 }
 
-static void end(struct consumer *self)
+static void end(struct sim_life *life)
 {
-    int64_t left = sim_process_end(self->sim_process);
+    struct consumer *self = (struct consumer *)life;
+    int64_t left = sim_process_end(self->life.sim_process);
 
     if (left != 0)
         history_violate(self->sim->history, "%s has not freed %lld blocks", self->name,
                         (long long)left);
-    self->sim_process = NULL;
+    self->life.sim_process = NULL;
 }
 
-static void resume(struct consumer *self)
+static void resume(struct sim_life *life)
 {
+    struct consumer *self = (struct consumer *)life;
     history_note(self->sim->history, self->name, "goes on");
-    self->resume_ns = 0;
-    sim_process_jump(self->sim_process, self->sim->now_ns);
-    sim_process_jump_boot(self->sim_process, -self->stood_ns);
+    self->life.resume_ns = 0;
+    sim_process_jump(self->life.sim_process, self->sim->time.now_ns);
+    sim_process_jump_boot(self->life.sim_process, -self->stood_ns);
     self->stood_ns = 0;
 }
 
@@ -571,55 +556,14 @@ static struct consumer *everybody(struct sim *self, uint32_t index)
     return index < self->plan->consumers ? &self->consumers[index] : &self->producer;
 }
 
-/* When something happens to this process, or in it. */
-static int64_t next_of(const struct consumer *self)
-{
-    if (self->sim_process == NULL)
-        return self->boot_ns;
-    return self->resume_ns != 0 ? self->resume_ns
-                                : sim_process_next_ns(self->sim_process);
-}
-
-static struct consumer *choose_next(struct sim *self, int64_t *next_ns)
-{
-    struct consumer *chosen = NULL;
-
-    *next_ns = WEIR_FOREVER;
-    for (uint32_t i = 0; i <= self->plan->consumers; i++) {
-        struct consumer *it = everybody(self, i);
-        int64_t time_ns = next_of(it);
-
-        if (time_ns < *next_ns ||
-            (time_ns == *next_ns && time_ns != WEIR_FOREVER && one_in(self, 2))) {
-            *next_ns = time_ns;
-            chosen = it;
-        }
-    }
-    return chosen;
-}
-
-static void go_on(struct consumer *self)
-{
-    if (self->sim_process == NULL) {
-        boot(self);
-    } else if (self->resume_ns != 0) {
-        resume(self);
-    } else {
-        sim_process_run_until(self->sim_process, self->sim->now_ns);
-        if (self->crash)
-            crash(self);
-        else if (sim_process_is_done(self->sim_process))
-            end(self);
-    }
-}
-
 static void pause_somebody(struct sim *self, struct consumer *who)
 {
-    int64_t most_ms = one_in(self, 2) ? 300 : 3 * LEASE_NS / 1000000;
+    int64_t most_ms = timeline_one_in(&self->time, 2) ? 300 : 3 * LEASE_NS / 1000000;
 
-    if (who->resume_ns != 0)
+    if (who->life.resume_ns != 0)
         return;
-    who->resume_ns = self->now_ns + up_to_ms(self, (uint32_t)most_ms);
+    who->life.resume_ns =
+        self->time.now_ns + timeline_up_to_ms(&self->time, (uint32_t)most_ms);
     (void)disturb(who, "stands still");
 }
 
@@ -627,15 +571,16 @@ static void pause_somebody(struct sim *self, struct consumer *who)
  * suspended for less than a moment of the others, and only the clock for leases tells. */
 static void suspend_somebody(struct sim *self, struct consumer *who)
 {
-    int64_t duration_ns = up_to_ms(self, (uint32_t)(3 * LEASE_NS / 1000000));
+    int64_t duration_ns =
+        timeline_up_to_ms(&self->time, (uint32_t)(3 * LEASE_NS / 1000000));
 
-    if (who->resume_ns != 0)
+    if (who->life.resume_ns != 0)
         return;
     (void)disturb(who, "is suspended");
-    if (one_in(self, 3)) {
-        sim_process_jump_boot(who->sim_process, duration_ns);
+    if (timeline_one_in(&self->time, 3)) {
+        sim_process_jump_boot(who->life.sim_process, duration_ns);
     } else {
-        who->resume_ns = self->now_ns + duration_ns;
+        who->life.resume_ns = self->time.now_ns + duration_ns;
         who->stood_ns = duration_ns;
     }
 }
@@ -644,62 +589,37 @@ static void turn_a_clock(struct sim *self, struct consumer *who)
 {
     int64_t limit_us = 20 * LEASE_NS / 1000;
 
-    who->wall_error_us = (int64_t)below(self, (uint32_t)(2 * limit_us)) - limit_us;
-    sim_process_set_wall_error(who->sim_process, who->wall_error_us);
+    who->wall_error_us =
+        (int64_t)timeline_below(&self->time, (uint32_t)(2 * limit_us)) - limit_us;
+    sim_process_set_wall_error(who->life.sim_process, who->wall_error_us);
     (void)disturb(who, "has another wall clock");
 }
 
 /* Something happens to one of the processes. */
-static void strike(struct sim *self)
+static void strike(struct timeline *timeline)
 {
-    struct consumer *who = everybody(self, below(self, self->plan->consumers + 1));
+    struct sim *self = (struct sim *)timeline;
+    struct consumer *who =
+        everybody(self, timeline_below(&self->time, self->plan->consumers + 1));
 
-    self->chaos_ns = self->now_ns + up_to_ms(self, 1200);
-    if (who->sim_process == NULL)
+    self->time.chaos_ns = self->time.now_ns + timeline_up_to_ms(&self->time, 1200);
+    if (who->life.sim_process == NULL)
         return;
-    if (happens(self, SIM_PAUSES, 2))
+    if (timeline_happens(&self->time, SIM_PAUSES, 2))
         pause_somebody(self, who);
-    else if (happens(self, SIM_CLOCKS, 3))
+    else if (timeline_happens(&self->time, SIM_CLOCKS, 3))
         turn_a_clock(self, who);
-    else if (happens(self, SIM_SUSPENSIONS, 2))
+    else if (timeline_happens(&self->time, SIM_SUSPENSIONS, 2))
         suspend_somebody(self, who);
-    else if (happens(self, SIM_CRASHES, 2) && who->resume_ns == 0) {
+    else if (timeline_happens(&self->time, SIM_CRASHES, 2) && who->life.resume_ns == 0) {
         (void)disturb(who, "crashes");
-        crash(who);
+        crash(&who->life);
     }
-}
-
-/* One step; false: nothing can happen any more, or not before `limit_ns`. */
-static bool step(struct sim *self, int64_t limit_ns)
-{
-    int64_t next_ns;
-    struct consumer *who = choose_next(self, &next_ns);
-
-    if (!self->healed && self->chaos_ns < next_ns && self->chaos_ns < limit_ns) {
-        self->now_ns = self->chaos_ns;
-        strike(self);
-        return true;
-    }
-    if (who == NULL || next_ns > limit_ns)
-        return false;
-    if (next_ns > self->now_ns)
-        self->now_ns = next_ns;
-    go_on(who);
-    return true;
 }
 
 static bool all_written(const struct sim *self)
 {
-    return self->transactions_left == 0 && self->producer.sim_process == NULL;
-}
-
-static bool all_ended(const struct sim *self)
-{
-    for (uint32_t i = 0; i < self->plan->consumers; i++) {
-        if (self->consumers[i].sim_process != NULL)
-            return false;
-    }
-    return true;
+    return self->transactions_left == 0 && self->producer.life.sim_process == NULL;
 }
 
 /* ---- the three phases -------------------------------------------------------------- */
@@ -713,34 +633,31 @@ static void live_in_chaos(struct sim *self)
 {
     int64_t limit_ns = WEIR_MINUTES(30);
 
-    while (fine(self) && !all_written(self) && step(self, limit_ns))
+    while (fine(self) && !all_written(self) && timeline_step(&self->time, limit_ns))
         ;
     if (fine(self) && !all_written(self))
         history_violate(self->history, "the producers do not come to an end");
-    limit_ns = self->now_ns + up_to_ms(self, 3000);
-    while (fine(self) && step(self, limit_ns) && self->now_ns < limit_ns)
+    limit_ns = self->time.now_ns + timeline_up_to_ms(&self->time, 3000);
+    while (fine(self) && timeline_step(&self->time, limit_ns) &&
+           self->time.now_ns < limit_ns)
         ;
 }
 
 static void heal(struct sim *self)
 {
-    int64_t limit_ns = self->now_ns + HEAL_MAX_NS;
+    int64_t limit_ns = self->time.now_ns + HEAL_MAX_NS;
 
     history_note(self->history, "world", "heals");
-    self->healed = true;
-    self->faults = 0;
+    timeline_heal(&self->time);
     for (uint32_t i = 0; i < self->plan->consumers; i++) {
         struct consumer *it = &self->consumers[i];
 
         it->wall_error_us = 0;
-        if (it->sim_process != NULL)
-            sim_process_set_wall_error(it->sim_process, 0);
-        if (it->resume_ns != 0)
-            resume(it);
-        if (it->sim_process == NULL)
-            it->boot_ns = self->now_ns;
+        if (it->life.sim_process != NULL)
+            sim_process_set_wall_error(it->life.sim_process, 0);
+        timeline_revive(&self->time, &it->life);
     }
-    while (fine(self) && !self->drained && step(self, limit_ns))
+    while (fine(self) && !self->drained && timeline_step(&self->time, limit_ns))
         ;
     if (fine(self) && !self->drained)
         history_violate(self->history, "something still waits long after all is well");
@@ -748,13 +665,14 @@ static void heal(struct sim *self)
 
 static void end_all(struct sim *self)
 {
-    int64_t limit_ns = self->now_ns + END_MAX_NS;
+    int64_t limit_ns = self->time.now_ns + END_MAX_NS;
 
     history_note(self->history, "world", "ends");
     self->ending = true;
-    while (fine(self) && !all_ended(self) && step(self, limit_ns))
+    while (fine(self) && !timeline_all_ended(&self->time, self->plan->consumers) &&
+           timeline_step(&self->time, limit_ns))
         ;
-    if (fine(self) && !all_ended(self))
+    if (fine(self) && !timeline_all_ended(&self->time, self->plan->consumers))
         history_violate(self->history, "a process does not stop");
 }
 
@@ -822,7 +740,8 @@ static void make_processes(struct sim *self)
         struct consumer *it = everybody(self, i);
 
         it->sim = self;
-        it->boot_ns = up_to_ms(self, 200);
+        timeline_add(&self->time, &it->life);
+        it->life.boot_ns = timeline_up_to_ms(&self->time, 200);
         (void)snprintf(it->name, sizeof it->name,
                        i < self->plan->consumers ? "consumer-%u" : "producer", i);
     }
@@ -830,25 +749,26 @@ static void make_processes(struct sim *self)
 
 static void clean_up(struct sim *self)
 {
-    for (uint32_t i = 0; i <= self->plan->consumers; i++) {
-        struct consumer *it = everybody(self, i);
-
-        if (it->sim_process != NULL)
-            sim_process_crash(it->sim_process);
-    }
+    timeline_cut_off(&self->time);
     sqlite_file_remove(self->path);
     history_destroy(self->history);
 }
 
 void sim_run(const struct plan *plan, bool loud, bool tell, struct sim_outcome *out)
 {
-    struct sim sim = {
-        .plan = plan, .faults = plan->faults, .transactions_left = plan->transactions};
+    struct sim sim = {.time = {.faults = plan->faults,
+                               .boot = boot,
+                               .crash = crash,
+                               .end = end,
+                               .resume = resume,
+                               .strike = strike},
+                      .plan = plan,
+                      .transactions_left = plan->transactions};
 
     memset(out, 0, sizeof *out);
-    weir_random_init(&sim.random, plan->seed);
+    weir_random_init(&sim.time.random, plan->seed);
     sim.history = history_create(plan->transactions * TRANSACTION_MAX + TRANSACTION_MAX,
-                                 &sim.now_ns, loud);
+                                 &sim.time.now_ns, loud);
     make_database(&sim);
     make_processes(&sim);
     live_in_chaos(&sim);
@@ -863,9 +783,8 @@ void sim_run(const struct plan *plan, bool loud, bool tell, struct sim_outcome *
     (void)snprintf(out->violation, sizeof out->violation, "%s",
                    history_violation(sim.history));
     out->fingerprint = history_fingerprint(sim.history);
-    out->virtual_ns = sim.now_ns;
+    out->virtual_ns = sim.time.now_ns;
     if (tell && !loud && !fine(&sim))
         history_print(sim.history);
-    sim.faults = 0;
     clean_up(&sim);
 }
