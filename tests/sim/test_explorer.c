@@ -75,7 +75,7 @@ struct world {
     struct weir_sim *sim;
     struct weir_ward *ward;
     struct weir_gate *gates[GATES_MAX];
-    struct line lines[GATES_MAX]; /* who stands in line, as seen from outside */
+    struct line lines[GATES_MAX]; /* workers in line, as seen from outside */
     uint32_t inside[GATES_MAX];
     uint32_t held[GATES_MAX]; /* permits taken by us */
     size_t gate_count;
@@ -515,7 +515,7 @@ static void live_in_chaos(struct world *world)
     }
 }
 
-/* Somebody who listens to notifier `index` and has not ended; NULL: nobody. */
+/* A worker that listens to notifier `index` and has not ended; NULL: none. */
 static const struct subject *listener_of(const struct world *world, size_t index,
                                          uint64_t begun_after)
 {

@@ -1,5 +1,5 @@
 /*
- * test_flow.c - random worlds of executions from a seed; see lib/flow_sim.h.
+ * test_flow.c - random worlds of executions from a seed; see kit/sim/flow_sim.h.
  *
  * WEIR_SEEDS=n runs so many worlds instead of 600 (20,000 with WEIR_LONG);
  * WEIR_PLAN="seed=7 ..." runs only that world and prints what happens in it.

@@ -1,6 +1,6 @@
 /*
  * test_graphs.c - random flows against a reference of a hundred lines; see
- * lib/graph_run.h.
+ * kit/execution/graph_run.h.
  *
  * WEIR_SEEDS=n runs so many flows instead of 2,000 (20,000 with WEIR_LONG);
  * WEIR_PLAN="seed=7 ..." runs only that one and prints what happens in it.

@@ -1,5 +1,5 @@
 /*
- * test_outbox.c - random worlds of an outbox from a seed; see lib/sim.h.
+ * test_outbox.c - random worlds of an outbox from a seed; see kit/sim/sim.h.
  *
  * WEIR_SEEDS=n runs so many worlds instead of 2,000 (100,000 with WEIR_LONG);
  * WEIR_PLAN="seed=7 ..." runs only that world and prints what happens in it.

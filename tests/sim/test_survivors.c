@@ -1,5 +1,5 @@
 /*
- * test_survivors.c - those who are left when a process dies, in virtual time.
+ * test_survivors.c - the processes that are left when a process dies, in virtual time.
  *
  * No process of a simulation has a lock that would tell of its death: it is known by
  * its lease alone, as behind a pooler. Calls of the database take no time here, so what
@@ -327,7 +327,7 @@ static int64_t outlive(uint32_t survivors, int64_t lease_ns, int64_t lease_of_th
 
     taken = epochs(&village);
     pass(&village, WEIR_MINUTES(1));
-    check(is_settled(&village)); /* and nobody fights for anything */
+    check(is_settled(&village)); /* and no lease changes hands */
     check_int(epochs(&village), taken);
     close_village(&village);
     return waited_ns;

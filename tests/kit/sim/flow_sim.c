@@ -27,7 +27,7 @@ static bool fine(const struct flow_sim *self)
     return self->event_log.violation[0] == '\0';
 }
 
-/* ---- what the library is told at its fault points ---------------------------------- */
+/* ---- what fault points answer ------------------------------------------------------ */
 
 static bool disturb(struct flow_process *who, const char *what)
 {
@@ -36,7 +36,7 @@ static bool disturb(struct flow_process *who, const char *what)
     return true;
 }
 
-/* In steps: whoever dies meanwhile must get out of the database. */
+/* In steps: a process that dies meanwhile must leave the database. */
 static void wait_long(struct flow_process *who, struct weir_context *context)
 {
     int64_t end_ns = weir_context_now(context) + timeline_up_to_ms(&who->sim->time, 2500);
@@ -252,7 +252,7 @@ static void live(struct sim_process *sim_process, struct weir_context *context,
     actor->context = NULL;
 }
 
-/* Who calls? Called from within SQLite, on the fiber that does. */
+/* The number of the calling actor's call. SQLite asks, on the fiber that calls. */
 static uint32_t tell_call(void *state, int64_t *now_ns)
 {
     struct flow_sim *self = state;
@@ -311,7 +311,7 @@ static void crash(struct sim_life *life)
     self->outbox = NULL;
     for (uint32_t i = 0; i < self->actor_count; i++) {
         self->actors[i].context = NULL;
-        self->actors[i].call = NULL; /* nobody will ever be told */
+        self->actors[i].call = NULL; /* it never gets a reply */
     }
     self->life.boot_ns =
         self->sim->time.now_ns + timeline_up_to_ms(&self->sim->time, 2000);
@@ -412,7 +412,7 @@ static void live_in_chaos(struct flow_sim *self)
     self->time.now_ns = limit_ns;
 }
 
-/* Nobody submits any more, or changes his mind about what has ended. */
+/* No client submits any more, or replays what has ended. */
 static bool clients_are_done(const struct flow_sim *self)
 {
     for (uint32_t i = 0; i < self->process_count; i++) {

@@ -2,11 +2,11 @@
  * flow_sim.h - executions in virtual time: processes that submit, work, operate and
  * reconcile, on one database, and everything that can go wrong.
  *
- * A *plan*, made from a seed, says who there is and which kinds of faults happen. A
- * world lives through three phases:
+ * A *plan*, made from a seed, says which processes there are and which kinds of
+ * faults happen. A world lives through three phases:
  *
  *   chaos   all of them at work, faults happen
- *   heal    no faults any more, nobody submits, workers complete what they get, until
+ *   heal    no faults any more, no submits, workers complete what they get, until
  *           all has ended
  *   end     everything is read once more, and every process stops in order
  *

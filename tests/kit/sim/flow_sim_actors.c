@@ -252,7 +252,7 @@ void flow_actor_submit(struct flow_actor *self)
         if (count == 0)
             continue;
         status = submit(self, chosen, count);
-        /* Whoever does not know asks again: that is what keys are for. */
+        /* A caller in doubt repeats the call: that is what keys are for. */
         for (int i = 0;
              i < 3 && weir_status_class(status) == WEIR_CLASS_RETRY && !sim->time.healed;
              i++) {
@@ -441,7 +441,7 @@ static void settle_surely(struct flow_actor *self, const struct weir_claim *clai
     }
 }
 
-/* Somebody comes with a claim of long ago, his own or another's. */
+/* A worker uses a claim of long ago, its own or another's. */
 static void come_late(struct flow_actor *self)
 {
     struct flow_sim *sim = sim_of(self);
@@ -528,7 +528,7 @@ static void note_info(void *state, const struct weir_execution_info *info)
 {
     struct flow_item *item = state;
 
-    item->info = *info; /* its texts are gone afterwards, and nobody looks at them */
+    item->info = *info; /* its texts are gone afterwards, and are not read */
 }
 
 static enum weir_status operate(struct flow_actor *self, struct flow_call *call)

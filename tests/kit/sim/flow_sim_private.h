@@ -26,7 +26,7 @@ enum {
     FLOW_SPOTS_KEPT = 16
 };
 
-/* Where somebody may signal. */
+/* A waitpoint that may be signalled. */
 struct flow_waitpoint_slot {
     struct weir_execution_id id;
     struct weir_waitpoint waitpoint;
@@ -79,7 +79,7 @@ struct flow_sim {
     uint32_t draft_next;
     struct weir_execution_id known[FLOW_KNOWN_MAX]; /* of executions, as answered */
     size_t known_count;
-    struct weir_claim claims[FLOW_CLAIMS_KEPT]; /* the last ones of anybody */
+    struct weir_claim claims[FLOW_CLAIMS_KEPT]; /* the last ones of all */
     size_t claim_count;
     struct flow_waitpoint_slot spots[FLOW_SPOTS_KEPT]; /* the last ones */
     size_t waitpoint_slot_count;
@@ -94,7 +94,7 @@ void flow_actor_work(struct flow_actor *self);
 void flow_actor_operate(struct flow_actor *self);
 void flow_actor_signal(struct flow_actor *self);
 
-/* ---- what they have in common: a call, as the model is told of it ---- */
+/* ---- what they have in common: a call, as the model sees it ---- */
 
 struct flow_call *flow_actor_begin(struct flow_actor *self, enum flow_verb verb);
 void flow_actor_end(struct flow_actor *self, enum weir_status status);
@@ -106,7 +106,7 @@ void flow_actor_make_budget(struct flow_actor *self);
 void flow_actor_spend(struct flow_actor *self, const struct weir_claim *claim);
 void flow_actor_suspend(struct flow_actor *self, const struct weir_claim *claim);
 
-/* Nobody signals any more: what is suspended is resumed, and the budget is reset. */
+/* No more signals: what is suspended is resumed, and the budget is reset. */
 void flow_actor_end_waits(struct flow_actor *self);
 
 /* Everything that is there, as it can be read. */

@@ -6,7 +6,7 @@
  * history_judge():
  *
  *   V1  a message of a committed transaction is delivered; one that was rolled back
- *       never is; of one whose outcome nobody knows all messages are, or none
+ *       never is; of one whose outcome is unknown all messages are, or none
  *   V2  numbers are 1, 2, 3, ... in each partition; a number is always the same
  *       message, also from a process that has lost the partition and does not know it
  *       yet; a message comes for the first time only when the one before it was done or

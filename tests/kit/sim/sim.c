@@ -65,7 +65,7 @@ struct sim {
     bool ending;
 };
 
-/* ---- what the library is told at its fault points ---------------------------------- */
+/* ---- what fault points answer ------------------------------------------------------ */
 
 static bool disturb(struct consumer *who, const char *what)
 {
@@ -74,7 +74,7 @@ static bool disturb(struct consumer *who, const char *what)
     return true;
 }
 
-/* In steps: whoever dies meanwhile must get out of the database. */
+/* In steps: a process that dies meanwhile must leave the database. */
 static void wait_long(struct consumer *who, struct weir_context *context)
 {
     int64_t end_ns = weir_context_now(context) + timeline_up_to_ms(&who->sim->time, 2500);
@@ -138,7 +138,7 @@ static bool decide(void *argument, const char *name)
 
 /* ---- producers --------------------------------------------------------------------- */
 
-/* Tell those who deliver, or not: they look by themselves, too. */
+/* Wake the consumers, or not: they poll, too. */
 static void spread_the_word(struct sim *self)
 {
     for (uint32_t i = 0; i < self->plan->consumers; i++) {
@@ -509,7 +509,7 @@ static void boot(struct sim_life *life)
     sim_process_set_wall_error(self->life.sim_process, self->wall_error_us);
 }
 
-/* What its producers had not finished is undone, or nobody knows. */
+/* What its producers had not finished is undone, or in doubt. */
 static void crash(struct sim_life *life)
 {
     struct consumer *self = (struct consumer *)life;

@@ -27,7 +27,7 @@ enum sim_fault {
     SIM_CRASHES,  /* a process ends in the middle of anything */
     SIM_PAUSES,   /* a process stands still, also beyond its leases, and goes on */
     SIM_CLOCKS,   /* a wall clock jumps */
-    SIM_WAKES,    /* nobody is told of a commit */
+    SIM_WAKES,    /* a commit wakes no process */
     SIM_HANDLERS, /* retry, reject, panic, hang */
     SIM_RARE,     /* the library does the unusual: tiny pages and batches, forgets what it
                      read */
