@@ -16,16 +16,9 @@
 #include "execution/wait/wait_store.h"
 #include "weir/outbox.h"
 
+#define SOON(kind, ...) [WEIR_DUE_##kind] = WEIR_##kind##_LOOK_MS * 1000,
 static const int64_t SOON_US[WEIR_DUE_KINDS] = {
-    [WEIR_DUE_DELAYED] = WEIR_DELAYED_LOOK_MS * 1000,
-    [WEIR_DUE_LEASE] = WEIR_LEASE_LOOK_MS * 1000,
-    [WEIR_DUE_ATTEMPT] = WEIR_ATTEMPT_LOOK_MS * 1000,
-    [WEIR_DUE_WAIT] = WEIR_WAIT_LOOK_MS * 1000,
-    [WEIR_DUE_DEADLINE] = WEIR_DEADLINE_LOOK_MS * 1000,
-    [WEIR_DUE_SIBLINGS] = WEIR_SIBLINGS_LOOK_MS * 1000,
-    [WEIR_DUE_EDGES] = WEIR_EDGES_LOOK_MS * 1000,
-    [WEIR_DUE_BUDGET] = WEIR_BUDGET_LOOK_MS * 1000,
-};
+    WEIR_RECONCILERS(SOON, WEIR_NO_ROW_OF_LIST, SOON, SOON, WEIR_NO_ROW_OF_LIST)};
 
 /* Lists of all that is to be written, each as long as the changes at most. */
 struct change_lists {

@@ -49,25 +49,6 @@ struct weir_pending_wakeups {
     int64_t silence_ns; /* for so long more of them may come, without a word; 0: not so */
 };
 
-/* All kinds of times that come by the clock; the ended ones are old some day. */
-#define WEIR_DUE_TIMERS                                                                  \
-    (1U << WEIR_DUE_DELAYED | 1U << WEIR_DUE_LEASE | 1U << WEIR_DUE_ATTEMPT |            \
-     1U << WEIR_DUE_WAIT | 1U << WEIR_DUE_DEADLINE | 1U << WEIR_DUE_SIBLINGS |           \
-     1U << WEIR_DUE_EDGES | 1U << WEIR_DUE_BUDGET)
-
-/* The intervals of the specification. What is due later than that is not announced to
- * other processes: its reconciler looks before. */
-enum {
-    WEIR_DELAYED_LOOK_MS = 750,
-    WEIR_LEASE_LOOK_MS = 1500,
-    WEIR_ATTEMPT_LOOK_MS = 2000,
-    WEIR_WAIT_LOOK_MS = 2000,
-    WEIR_DEADLINE_LOOK_MS = 5000,
-    WEIR_SIBLINGS_LOOK_MS = 1000,
-    WEIR_EDGES_LOOK_MS = 15000,
-    WEIR_BUDGET_LOOK_MS = 15000
-};
-
 /* Inside the transaction in which the rows were loaded. WEIR_RULING_DONE only: rows
  * that no rule has changed do not come here. */
 WEIR_CHECKED enum weir_status weir_change_set_store(

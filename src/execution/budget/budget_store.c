@@ -7,9 +7,8 @@
 
 #include "base/text.h"
 #include "db/driver.h"
-#include "db/migrate.h"
 #include "db/query.h"
-#include "execution/store/store_statements.h"
+#include "execution/store/engine_sql.h"
 #include "outbox/columns.h"
 
 enum { SCOPE_SIZE = 40 };
@@ -31,10 +30,9 @@ static const struct weir_sql SQL_INSERT = {
         .text = "SELECT " BUDGET_COLUMNS " FROM {p}_budget b WHERE b.name = {1}" more,   \
         .parameters = "t",                                                               \
     }
-static const struct weir_sql SQL_FIND[WEIR_ENGINE_COUNT][2] = {
-    [WEIR_SQLITE] = {FIND("find budget", ""), FIND("lock budget", "")},
-    [WEIR_POSTGRESQL] = {FIND("find budget", ""),
-                         FIND("lock budget", " FOR NO KEY UPDATE")},
+static const struct weir_sql SQL_FIND[] = {
+    [WEIR_BUDGET_UNLOCKED] = FIND("find budget", ""),
+    [WEIR_BUDGET_LOCKED] = FIND("lock budget", "{for_no_key_update}"),
 };
 static const struct weir_sql SQL_WRITE = {
     .name = "write budget",
@@ -175,46 +173,9 @@ static const struct weir_sql SQL_WAIT = {
     .parameters = "iii",
 };
 
-/* By the partial index of waiting executions. */
-#define WAITS "s.dimension = '' AND s.amount > 0" /* WEIR_WAITS_FOR_BUDGET */
-/*
- * From budget to budget in that index, each by one look at its next entry, and of those
- * that have room the executions that wait. Executions that wait for a budget that is used
- * up are not read, however many they are. The rows come in the order of the index: to
- * sort them would mean to read all of them.
- */
-#define WAITED_BUDGETS                                                                   \
-    "WITH RECURSIVE waited (budget) AS (SELECT (SELECT s.budget FROM {p}_spent s"        \
-    " WHERE " WAITS " ORDER BY s.budget, s.no LIMIT 1) UNION ALL"                        \
-    " SELECT (SELECT s.budget FROM {p}_spent s WHERE " WAITS " AND s.budget > w.budget"  \
-    " ORDER BY s.budget, s.no LIMIT 1) FROM waited w WHERE w.budget IS NOT NULL)"        \
-    " SELECT s.no, s.budget, e.uuid, e.part FROM waited w"
-#define HAS_ROOM                                                                         \
-    " WHERE w.budget IS NOT NULL AND (SELECT 1 FROM {p}_usage u"                         \
-    " WHERE u.budget = w.budget AND u.hard > 0 AND u.used >= u.hard LIMIT 1) IS NULL"
-const struct weir_sql weir_budget_sql_waiters[WEIR_ENGINE_COUNT] = {
-    [WEIR_SQLITE] =
-        {
-            .name = "find who waits for budgets",
-            .text = WAITED_BUDGETS " CROSS JOIN {p}_spent s LEFT JOIN {p}_execution e"
-                                   " ON e.no = s.no" HAS_ROOM
-                                   " AND s.budget = w.budget AND " WAITS " LIMIT {1}",
-            .parameters = "i",
-        },
-    [WEIR_POSTGRESQL] =
-        {
-            .name = "find who waits for budgets",
-            .text = WAITED_BUDGETS
-            " CROSS JOIN LATERAL (SELECT s.no, s.budget FROM {p}_spent s WHERE " WAITS
-            " AND s.budget = w.budget ORDER BY s.budget, s.no LIMIT {1}) s"
-            " LEFT JOIN LATERAL (SELECT x.uuid, x.part FROM {p}_execution x"
-            " WHERE x.no = s.no LIMIT 1) e ON true" HAS_ROOM " LIMIT {1}",
-            .parameters = "i",
-        },
-};
 static const struct weir_sql SQL_COUNT_WAITERS = {
     .name = "count who waits for a budget",
-    .text = "SELECT count(*) FROM (SELECT 1 FROM {p}_spent s WHERE " WAITS
+    .text = "SELECT count(*) FROM (SELECT 1 FROM {p}_spent s WHERE " WEIR_WAITS
             " AND s.budget = {1} AND " WEIR_IS_HELD_BY_BUDGET("s") " LIMIT {2}) w",
     .parameters = "ii",
 };
@@ -302,8 +263,8 @@ enum weir_status weir_budget_find(struct weir_connection *connection,
                                   struct weir_arena *arena, struct weir_budget_row *out,
                                   struct weir_error *error)
 {
-    return weir_query_one(connection, &SQL_FIND[weir_connection_engine(connection)][lock],
-                          VALUES(weir_text(name)), KEPT_INTO(BUDGET, out, arena), error);
+    return weir_query_one(connection, &SQL_FIND[lock], VALUES(weir_text(name)),
+                          KEPT_INTO(BUDGET, out, arena), error);
 }
 
 enum weir_status weir_budget_write(struct weir_connection *connection,
@@ -565,7 +526,7 @@ enum weir_status weir_budget_waiters(struct weir_connection *connection, size_t 
 {
     struct weir_row_list list = ROW_LIST(WAITER, struct weir_budget_waiter, arena);
     enum weir_status status = weir_query_each(
-        connection, &weir_budget_sql_waiters[weir_connection_engine(connection)],
+        connection, &weir_execution_engine_of(connection)->budget_waiters,
         VALUES(weir_integer((int64_t)limit)), weir_row_append, &list, error);
 
     *out = (struct weir_budget_waiters){list.rows, list.count};

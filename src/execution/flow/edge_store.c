@@ -7,6 +7,7 @@
 #include "execution/flow/edge_store.h"
 
 #include "db/query.h"
+#include "execution/engine.h"
 #include "execution/store/store_statements.h"
 #include "outbox/columns.h"
 
@@ -15,50 +16,27 @@
 /* By the partial index of open edges. An edge that was opened again waits for another
  * end than the one that was known then: every end has an epoch of its own, and time is
  * not asked. */
-const struct weir_sql weir_flow_sql_resolve[WEIR_ENGINE_COUNT] = {
-    [WEIR_SQLITE] = {.name = "resolve edges",
-                     .text = "UPDATE {p}_edge SET state = {2} WHERE (upstream,"
-                             " downstream) IN (SELECT upstream, downstream"
-                             " FROM {p}_edge WHERE upstream = {1} AND " WEIR_EDGE_IS_OPEN
-                             " AND opened_epoch < {3} ORDER BY downstream LIMIT {4})"
-                             " RETURNING upstream, downstream, state, passes_data",
-                     .parameters = "iiii"},
-    [WEIR_POSTGRESQL] = {.name = "resolve edges",
-                         .text =
-                             "UPDATE {p}_edge d SET state = o.ended FROM"
-                             " (SELECT g.upstream, g.downstream, u.ended"
-                             " FROM unnest({1}, {2}, {3}) AS u (no, ended, epoch)"
-                             " CROSS JOIN LATERAL (SELECT upstream, downstream"
-                             " FROM {p}_edge g WHERE g.upstream = u.no"
-                             " AND g." WEIR_EDGE_IS_OPEN " AND g.opened_epoch < u.epoch"
-                             " ORDER BY downstream LIMIT {4}) g LIMIT {4}) o"
-                             " WHERE d.upstream = o.upstream"
-                             " AND d.downstream = o.downstream"
-                             " RETURNING d.upstream, d.downstream, d.state,"
-                             " d.passes_data",
-                         .parameters = "IIIi"},
-};
-/* By the index of open edges, and by the primary key; likewise. */
-#define LEFT_OPEN_FILTER                                                                 \
-    " AND e.ended_us <= {1} AND ({3} = '' OR e.namespace = {3})"                         \
-    " AND ({4} = '' OR (SELECT 1 FROM {p}_tag t WHERE t.no = e.no AND t.key = {4}"       \
-    " AND t.value = {5} LIMIT 1) IS NOT NULL) LIMIT {2}"
-const struct weir_sql weir_flow_sql_left_open[WEIR_ENGINE_COUNT] = {
-    [WEIR_SQLITE] = {.name = "find edges that were left open",
-                     .text = "SELECT DISTINCT e.no, e.uuid, e.part FROM {p}_edge d"
-                             " JOIN {p}_execution e ON e.no = d.upstream"
-                             " WHERE d." WEIR_EDGE_IS_OPEN " AND e.state + 0 >= 10"
-                             " AND e.epoch > d.opened_epoch" LEFT_OPEN_FILTER,
-                     .parameters = "iittt"},
-    [WEIR_POSTGRESQL] = {.name = "find edges that were left open",
-                         .text = "SELECT e.no, e.uuid, e.part FROM (SELECT upstream,"
-                                 " min(opened_epoch) AS epoch FROM {p}_edge"
-                                 " WHERE " WEIR_EDGE_IS_OPEN " GROUP BY upstream) d"
-                                 " CROSS JOIN LATERAL (SELECT * FROM {p}_execution k"
-                                 " WHERE k.no = d.upstream LIMIT 1) e"
-                                 " WHERE e.state + 0 >= 10"
-                                 " AND e.epoch > d.epoch" LEFT_OPEN_FILTER,
-                         .parameters = "iittt"},
+const struct weir_sql_pair weir_flow_sql_resolve = {
+    .one = {.name = "resolve edges",
+            .text = "UPDATE {p}_edge SET state = {2} WHERE (upstream,"
+                    " downstream) IN (SELECT upstream, downstream"
+                    " FROM {p}_edge WHERE upstream = {1} AND " WEIR_EDGE_IS_OPEN
+                    " AND opened_epoch < {3} ORDER BY downstream LIMIT {4})"
+                    " RETURNING upstream, downstream, state, passes_data",
+            .parameters = "iiii"},
+    .many = {.name = "resolve edges",
+             .text = "UPDATE {p}_edge d SET state = o.ended FROM"
+                     " (SELECT g.upstream, g.downstream, u.ended"
+                     " FROM unnest({1}, {2}, {3}) AS u (no, ended, epoch)"
+                     " CROSS JOIN LATERAL (SELECT upstream, downstream"
+                     " FROM {p}_edge g WHERE g.upstream = u.no"
+                     " AND g." WEIR_EDGE_IS_OPEN " AND g.opened_epoch < u.epoch"
+                     " ORDER BY downstream LIMIT {4}) g LIMIT {4}) o"
+                     " WHERE d.upstream = o.upstream"
+                     " AND d.downstream = o.downstream"
+                     " RETURNING d.upstream, d.downstream, d.state,"
+                     " d.passes_data",
+             .parameters = "IIIi"},
 };
 static const struct weir_sql SQL_EDGES_TO = {
     .name = "read edges to one",
@@ -133,7 +111,7 @@ static enum weir_status resolve_each(struct weir_connection *connection,
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < count && out->count < limit && status == WEIR_OK; i++) {
-        status = add_edges(connection, &weir_flow_sql_resolve[WEIR_SQLITE],
+        status = add_edges(connection, &weir_flow_sql_resolve.one,
                            VALUES(weir_integer(ends[i].no), weir_integer(ends[i].state),
                                   weir_integer(ends[i].epoch),
                                   weir_integer((int64_t)(limit - out->count))),
@@ -158,7 +136,7 @@ static enum weir_status resolve_all(const struct weir_store *store,
     }
     if (status == WEIR_OK)
         status =
-            add_edges(connection, &weir_flow_sql_resolve[WEIR_POSTGRESQL],
+            add_edges(connection, &weir_flow_sql_resolve.many,
                       VALUES(weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count),
                              weir_columns_array(&table, 1, WEIR_TYPE_INTEGER, 0, count),
                              weir_columns_array(&table, 2, WEIR_TYPE_INTEGER, 0, count),
@@ -188,12 +166,12 @@ enum weir_status weir_edges_left_open(struct weir_connection *connection,
                                       struct weir_arena *arena, struct weir_members *out,
                                       struct weir_error *error)
 {
-    return weir_members_read(
-        connection, &weir_flow_sql_left_open[weir_connection_engine(connection)],
-        VALUES(weir_integer(until_us), weir_integer((int64_t)limit),
-               weir_text(filter->name_space), weir_text(filter->tag_key),
-               weir_text(filter->tag_value)),
-        arena, out, error);
+    return weir_members_read(connection, &weir_execution_engine_of(connection)->left_open,
+                             VALUES(weir_integer(until_us), weir_integer((int64_t)limit),
+                                    weir_text(filter->name_space),
+                                    weir_text(filter->tag_key),
+                                    weir_text(filter->tag_value)),
+                             arena, out, error);
 }
 
 enum weir_status weir_edges_to(struct weir_connection *connection, int64_t downstream,

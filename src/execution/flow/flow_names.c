@@ -16,18 +16,17 @@
 #include "outbox/columns.h"
 
 /* By the index of names. */
-const struct weir_sql weir_flow_sql_named[WEIR_ENGINE_COUNT] = {
-    [WEIR_SQLITE] = {.name = "find member by name",
-                     .text = "SELECT 1, uuid FROM {p}_execution WHERE flow = {1}"
-                             " AND name = {2} AND " WEIR_HAS_NAME,
-                     .parameters = "it"},
-    [WEIR_POSTGRESQL] =
-        {.name = "find members by name",
-         .text =
-             "SELECT u.n, e.uuid FROM unnest({2}) WITH ORDINALITY AS u (name, n)"
-             " CROSS JOIN LATERAL (SELECT uuid FROM {p}_execution k"
-             " WHERE k.flow = {1} AND k.name = u.name AND k." WEIR_HAS_NAME " LIMIT 1) e",
-         .parameters = "iT"},
+const struct weir_sql_pair weir_flow_sql_named = {
+    .one = {.name = "find member by name",
+            .text = "SELECT 1, uuid FROM {p}_execution WHERE flow = {1}"
+                    " AND name = {2} AND " WEIR_HAS_NAME,
+            .parameters = "it"},
+    .many = {.name = "find members by name",
+             .text = "SELECT u.n, e.uuid FROM unnest({2}) WITH ORDINALITY AS u (name, n)"
+                     " CROSS JOIN LATERAL (SELECT uuid FROM {p}_execution k"
+                     " WHERE k.flow = {1} AND k.name = u.name AND k." WEIR_HAS_NAME
+                     " LIMIT 1) e",
+             .parameters = "iT"},
 };
 
 enum weir_status weir_extending_check_names(const struct weir_extending *self,
@@ -113,7 +112,7 @@ static enum weir_status ask_each(const struct weir_extending *self,
         struct name_query query = {self, &indexes[i]};
 
         status = weir_query_each(
-            connection, &weir_flow_sql_named[WEIR_SQLITE],
+            connection, &weir_flow_sql_named.one,
             VALUES(weir_integer(self->row.no),
                    weir_text(weir_str(self->extension->members[indexes[i]].name))),
             refuse_others, &query, error);
@@ -135,7 +134,7 @@ static enum weir_status ask_all(const struct weir_extending *self,
                          weir_text(weir_str(self->extension->members[indexes[i]].name)));
     if (status == WEIR_OK)
         status = weir_query_each(
-            connection, &weir_flow_sql_named[WEIR_POSTGRESQL],
+            connection, &weir_flow_sql_named.many,
             VALUES(weir_integer(self->row.no),
                    weir_columns_array(&table, 0, WEIR_TYPE_TEXT, 0, count)),
             refuse_others, &query, error);

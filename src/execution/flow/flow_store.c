@@ -3,8 +3,8 @@
  */
 #include "execution/flow/flow_store.h"
 
-#include "db/migrate.h"
 #include "db/query.h"
+#include "execution/engine.h"
 
 /* ---- statements -------------------------------------------------------------------- */
 
@@ -21,24 +21,15 @@ static const struct weir_sql SQL_INSERT_FLOW = {
             " VALUES ({1}, {2}, {3}, {4}, {5}) ON CONFLICT DO NOTHING",
     .parameters = "biitt",
 };
-static const struct weir_sql SQL_FIND_FLOW[WEIR_ENGINE_COUNT][2] = {
-    [WEIR_SQLITE] = {{.name = "find flow",
-                      .text = "SELECT " FLOW_COLUMNS
-                              " FROM {p}_flow WHERE uuid = {1}" FINDABLE,
-                      .parameters = "b"},
-                     {.name = "lock flow",
-                      .text = "SELECT " FLOW_COLUMNS
-                              " FROM {p}_flow WHERE uuid = {1}" FINDABLE,
-                      .parameters = "b"}},
-    [WEIR_POSTGRESQL] = {{.name = "find flow",
-                          .text = "SELECT " FLOW_COLUMNS
-                                  " FROM {p}_flow WHERE uuid = {1}" FINDABLE,
-                          .parameters = "b"},
-                         {.name = "lock flow",
-                          .text = "SELECT " FLOW_COLUMNS
-                                  " FROM {p}_flow WHERE uuid = {1}" FINDABLE
-                                  " FOR NO KEY UPDATE",
-                          .parameters = "b"}},
+#define FIND_FLOW(name_, more)                                                           \
+    {                                                                                    \
+        .name = (name_),                                                                 \
+        .text = "SELECT " FLOW_COLUMNS " FROM {p}_flow WHERE uuid = {1}" FINDABLE more,  \
+        .parameters = "b",                                                               \
+    }
+static const struct weir_sql SQL_FIND_FLOW[] = {
+    [WEIR_FLOW_UNLOCKED] = FIND_FLOW("find flow", ""),
+    [WEIR_FLOW_LOCKED] = FIND_FLOW("lock flow", "{for_no_key_update}"),
 };
 static const struct weir_sql SQL_WRITE_FLOW = {
     .name = "write flow",
@@ -54,14 +45,6 @@ static const struct weir_sql SQL_GROW_FLOW = {
     .text = "UPDATE {p}_flow SET members = {2}, edges = {3}, unfinished = {4},"
             " revision = {5} WHERE no = {1}",
     .parameters = "iiiii",
-};
-
-/* PostgreSQL. */
-static const struct weir_sql SQL_MAY_REOPEN = {
-    .name = "ask for the right to reopen flows",
-    .text = "SELECT CASE WHEN has_column_privilege('{q}_flow', 'state', 'UPDATE')"
-            " THEN 1 ELSE 0 END",
-    .parameters = "",
 };
 
 /* Open and ended follow from the counter; one that was cancelled stays so, and is over
@@ -165,9 +148,9 @@ enum weir_status weir_flow_find(struct weir_connection *connection,
                                 struct weir_arena *arena, struct weir_flow_row *out,
                                 struct weir_error *error)
 {
-    enum weir_status status = weir_query_one(
-        connection, &SQL_FIND_FLOW[weir_connection_engine(connection)][lock],
-        VALUES(weir_bytes(id->uuid, WEIR_UUID_SIZE)), KEPT_INTO(FLOW, out, arena), error);
+    enum weir_status status = weir_query_one(connection, &SQL_FIND_FLOW[lock],
+                                             VALUES(weir_bytes(id->uuid, WEIR_UUID_SIZE)),
+                                             KEPT_INTO(FLOW, out, arena), error);
 
     if (status == WEIR_OK)
         open_again(out);
@@ -224,12 +207,12 @@ enum weir_status weir_flow_reopen(struct weir_connection *connection,
                                   const struct weir_flow_row *row,
                                   struct weir_error *error)
 {
+    const struct weir_sql *ask = weir_execution_engine_of(connection)->may_reopen;
     int64_t may = 1;
     enum weir_status status = WEIR_OK;
 
-    if (weir_connection_engine(connection) == WEIR_POSTGRESQL)
-        status = weir_connection_query_integer(connection, &SQL_MAY_REOPEN, NULL, 0, &may,
-                                               error);
+    if (ask != NULL)
+        status = weir_connection_query_integer(connection, ask, NO_VALUES, &may, error);
     if (status != WEIR_OK)
         return status;
     return may != 0 ? weir_flow_write(connection, row, NULL, error)

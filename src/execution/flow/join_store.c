@@ -8,8 +8,8 @@
 
 #include "base/no_memory.h"
 #include "db/query.h"
+#include "execution/engine.h"
 #include "execution/flow/numbers.h"
-#include "execution/store/store_statements.h"
 #include "outbox/columns.h"
 
 /* ---- statements -------------------------------------------------------------------- */
@@ -19,36 +19,35 @@
     " g.succeeded, g.failed, g.skipped, g.cancel_us"
 enum { JOIN_WIDTH = 11 };
 
-static const struct weir_sql SQL_LOCK_JOINS[WEIR_ENGINE_COUNT] = {
-    [WEIR_SQLITE] = {.name = "lock group",
-                     .text = "SELECT " JOIN_COLUMNS
-                             " FROM {p}_edge_group g WHERE downstream = {1}",
-                     .parameters = "i"},
-    [WEIR_POSTGRESQL] = {.name = "lock groups",
-                         .text = "SELECT " JOIN_COLUMNS
-                                 " FROM (SELECT DISTINCT no FROM unnest({1}) AS t (no)"
-                                 " WHERE no > 0 ORDER BY no) u"
-                                 " CROSS JOIN LATERAL (SELECT * FROM {p}_edge_group g"
-                                 " WHERE g.downstream = u.no FOR NO KEY UPDATE) g",
-                         .parameters = "I"},
+static const struct weir_sql_pair SQL_LOCK_JOINS = {
+    .one = {.name = "lock group",
+            .text =
+                "SELECT " JOIN_COLUMNS " FROM {p}_edge_group g WHERE downstream = {1}",
+            .parameters = "i"},
+    .many = {.name = "lock groups",
+             .text = "SELECT " JOIN_COLUMNS
+                     " FROM (SELECT DISTINCT no FROM unnest({1}) AS t (no)"
+                     " WHERE no > 0 ORDER BY no) u"
+                     " CROSS JOIN LATERAL (SELECT * FROM {p}_edge_group g"
+                     " WHERE g.downstream = u.no FOR NO KEY UPDATE) g",
+             .parameters = "I"},
 };
-static const struct weir_sql SQL_WRITE_JOINS[WEIR_ENGINE_COUNT] = {
-    [WEIR_SQLITE] = {.name = "write group",
-                     .text =
-                         "UPDATE {p}_edge_group SET state = {2}, total = {3},"
-                         " succeeded = {4}, failed = {5}, skipped = {6}, cancel_us = {7}"
-                         " WHERE downstream = {1}",
-                     .parameters = "iiiiiii"},
-    [WEIR_POSTGRESQL] = {.name = "write groups",
-                         .text = "UPDATE {p}_edge_group g SET state = u.state,"
-                                 " total = u.total, succeeded = u.succeeded,"
-                                 " failed = u.failed, skipped = u.skipped,"
-                                 " cancel_us = u.cancel_us FROM unnest({1}, {2}, {3},"
-                                 " {4}, {5}, {6}, {7}) AS u (no, state, total,"
-                                 " succeeded, failed, skipped, cancel_us)"
-                                 " WHERE g.downstream = u.no AND u.no > 0"
-                                 " AND u.no < 9223372036854775807",
-                         .parameters = "IIIIIII"},
+static const struct weir_sql_pair SQL_WRITE_JOINS = {
+    .one = {.name = "write group",
+            .text = "UPDATE {p}_edge_group SET state = {2}, total = {3},"
+                    " succeeded = {4}, failed = {5}, skipped = {6}, cancel_us = {7}"
+                    " WHERE downstream = {1}",
+            .parameters = "iiiiiii"},
+    .many = {.name = "write groups",
+             .text = "UPDATE {p}_edge_group g SET state = u.state,"
+                     " total = u.total, succeeded = u.succeeded,"
+                     " failed = u.failed, skipped = u.skipped,"
+                     " cancel_us = u.cancel_us FROM unnest({1}, {2}, {3},"
+                     " {4}, {5}, {6}, {7}) AS u (no, state, total,"
+                     " succeeded, failed, skipped, cancel_us)"
+                     " WHERE g.downstream = u.no AND u.no > 0"
+                     " AND u.no < 9223372036854775807",
+             .parameters = "IIIIIII"},
 };
 enum { JOIN_WRITE_WIDTH = 7 };
 static const struct weir_sql SQL_CANCELLING = {
@@ -67,28 +66,6 @@ static const struct weir_sql SQL_FORGET_SIBLINGS = {
             " AND cancel_us = {2}",
     .parameters = "ii",
 };
-/* One that had ended when it was decided, and was replayed, is none. By the index of
- * edges to one, and then by the primary key: a planner that believes the table to
- * be small would read all of it. */
-const struct weir_sql weir_flow_sql_siblings[WEIR_ENGINE_COUNT] = {
-    [WEIR_SQLITE] = {.name = "read siblings",
-                     .text =
-                         "SELECT e.no, e.uuid, e.part FROM {p}_edge d JOIN {p}_execution"
-                         " e ON e.no = d.upstream WHERE d.downstream = {1}"
-                         " AND d.state + 0 = 0 AND e.state + 0 < 10"
-                         " ORDER BY d.upstream LIMIT {2}",
-                     .parameters = "ii"},
-    [WEIR_POSTGRESQL] = {.name = "read siblings",
-                         .text = "SELECT e.no, e.uuid, e.part FROM (SELECT upstream"
-                                 " FROM {p}_edge WHERE downstream = {1}"
-                                 " AND state + 0 = 0 ORDER BY upstream LIMIT"
-                                 " (SELECT 9223372036854775807)) d"
-                                 " CROSS JOIN LATERAL (SELECT no, uuid, part, state"
-                                 " FROM {p}_execution k WHERE k.no = d.upstream LIMIT 1)"
-                                 " e WHERE e.state + 0 < 10 LIMIT {2}",
-                         .parameters = "ii"},
-};
-
 /* ---- reading ----------------------------------------------------------------------- */
 
 /* The order of JOIN_COLUMNS; then, of those that cancel, what they lead to. */
@@ -154,7 +131,7 @@ static enum weir_status lock_each(struct weir_connection *connection,
     memcpy(sorted, downstreams, count * sizeof *sorted);
     count = weir_numbers_unique(sorted, count);
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
-        status = add_joins(connection, &SQL_LOCK_JOINS[WEIR_SQLITE],
+        status = add_joins(connection, &SQL_LOCK_JOINS.one,
                            VALUES(weir_integer(sorted[i])), arena, out, error);
     return status;
 }
@@ -172,7 +149,7 @@ static enum weir_status lock_all(const struct weir_store *store,
         weir_columns_set(&table, 0, i, weir_integer(downstreams[i]));
     if (status == WEIR_OK)
         status =
-            add_joins(connection, &SQL_LOCK_JOINS[WEIR_POSTGRESQL],
+            add_joins(connection, &SQL_LOCK_JOINS.many,
                       VALUES(weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count)),
                       arena, out, error);
     weir_columns_fini(&table);
@@ -204,9 +181,8 @@ static enum weir_status write_each(struct weir_connection *connection,
         struct weir_value values[JOIN_WRITE_WIDTH];
 
         weir_row_values(COLUMNS(JOIN_WRITTEN), &rows[i], values, 1);
-        status =
-            weir_commit_batch_put(commit_batch, connection, &SQL_WRITE_JOINS[WEIR_SQLITE],
-                                  values, JOIN_WRITE_WIDTH, error);
+        status = weir_commit_batch_put(commit_batch, connection, &SQL_WRITE_JOINS.one,
+                                       values, JOIN_WRITE_WIDTH, error);
     }
     return status;
 }
@@ -230,8 +206,8 @@ static enum weir_status write_all(const struct weir_store *store,
         status = weir_commit_batch_make_room(commit_batch, connection, 1,
                                              JOIN_WRITE_WIDTH, error);
     if (status == WEIR_OK)
-        weir_commit_batch_add_table(commit_batch, &SQL_WRITE_JOINS[WEIR_POSTGRESQL],
-                                    &table, TYPES, JOIN_WRITE_WIDTH);
+        weir_commit_batch_add_table(commit_batch, &SQL_WRITE_JOINS.many, &table, TYPES,
+                                    JOIN_WRITE_WIDTH);
     else
         weir_columns_fini(&table);
     return status;
@@ -289,7 +265,7 @@ enum weir_status weir_join_siblings(struct weir_connection *connection,
                                     struct weir_error *error)
 {
     return weir_members_read(
-        connection, &weir_flow_sql_siblings[weir_connection_engine(connection)],
+        connection, &weir_execution_engine_of(connection)->siblings,
         VALUES(weir_integer(downstream), weir_integer((int64_t)limit)), arena, out,
         error);
 }

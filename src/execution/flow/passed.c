@@ -12,21 +12,21 @@
 #include "outbox/columns.h"
 
 /* By the primary key. The size of a value is known without reading the value. */
-const struct weir_sql weir_execution_sql_passed[WEIR_ENGINE_COUNT] = {
-    [WEIR_SQLITE] = {.name = "read passed results",
-                     .text = "SELECT 1, uuid, part, name, bytes FROM {p}_passed"
-                             " WHERE downstream = {1} ORDER BY upstream",
-                     .parameters = "i"},
-    [WEIR_POSTGRESQL] =
-        {.name = "read passed results",
-         .text = "SELECT u.n, p.uuid, p.part, p.name, p.bytes FROM (SELECT *"
+const struct weir_sql_pair weir_execution_sql_passed = {
+    .one = {.name = "read passed results",
+            .text = "SELECT 1, uuid, part, name, bytes FROM {p}_passed"
+                    " WHERE downstream = {1} ORDER BY upstream",
+            .parameters = "i"},
+    .many = {.name = "read passed results",
+             .text =
+                 "SELECT u.n, p.uuid, p.part, p.name, p.bytes FROM (SELECT *"
                  " FROM unnest({1}) WITH ORDINALITY AS u (no, n) ORDER BY n) u"
                  " CROSS JOIN LATERAL (SELECT * FROM (SELECT k.upstream, k.uuid, k.part,"
                  " k.name, k.bytes, sum(coalesce(length(k.bytes), 0))"
                  " OVER (ORDER BY k.upstream) - coalesce(length(k.bytes), 0) AS before"
                  " FROM {p}_passed k WHERE k.downstream = u.no) x"
                  " WHERE x.before <= {2} ORDER BY x.upstream) p",
-         .parameters = "Ii"},
+             .parameters = "Ii"},
 };
 
 /* The index is that among the executions of a statement, from 1. */
@@ -78,7 +78,7 @@ static enum weir_status visit_each(struct weir_connection *connection, const int
         struct visiting visiting = {i, size_max, visit, state, SIZE_MAX, 0};
 
         status =
-            weir_query_each(connection, &weir_execution_sql_passed[WEIR_SQLITE],
+            weir_query_each(connection, &weir_execution_sql_passed.one,
                             VALUES(weir_integer(nos[i])), visit_row, &visiting, error);
     }
     return status;
@@ -98,7 +98,7 @@ static enum weir_status visit_chunk(const struct weir_store *store,
         weir_columns_set(&table, 0, i, weir_integer(nos[begin + i]));
     if (status == WEIR_OK)
         status = weir_query_each(
-            connection, &weir_execution_sql_passed[WEIR_POSTGRESQL],
+            connection, &weir_execution_sql_passed.many,
             VALUES(weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count),
                    weir_integer((int64_t)size_max)),
             visit_row, &visiting, error);

@@ -8,139 +8,12 @@
 #include "base/assert.h"
 #include "base/count.h"
 #include "base/heap.h"
+#include "db/traits.h"
+#include "execution/engine.h"
 #include "execution/store/store_statements.h"
 
-/* Whose: parameters 3 to 6, of `e`. The tag is looked up for each row; EXISTS would let
- * PostgreSQL read all that have it. */
-#define FILTER                                                                           \
-    " AND ({3} < 0 OR e.part = {3}) AND ({4} = '' OR e.namespace = {4})"                 \
-    " AND ({5} = '' OR (SELECT 1 FROM {p}_tag t WHERE t.no = e.no AND t.key = {5}"       \
-    " AND t.value = {6} LIMIT 1) IS NOT NULL)"
-
-/* Each by the partial index of its kind, in its order. Repeating finds what is still
- * due. */
-#define DUE_SQLITE(condition, time, more)                                                \
-    {                                                                                    \
-        .name = "pick due",                                                              \
-        .text =                                                                          \
-            "SELECT " WEIR_EXECUTION_COLUMNS " FROM {p}_execution e WHERE " condition    \
-            " AND " time " <= {1}" more FILTER " ORDER BY " time ", no LIMIT {2}",       \
-        .parameters = "iiittt",                                                          \
-    }
-
-/*
- * First their numbers, by the index: how many are wanted, and of which filter, is hidden
- * from the planner, which would otherwise sort all that are due whenever it expects fewer
- * than are wanted. Then the rows, by the primary key, as far as they are wanted and not
- * locked. Whether they are still due is asked in words that do not fit the partial
- * indexes: a planner that believes the table to be empty would walk one of them for each
- * row.
- */
-#define DUE_PG(condition, time, again)                                                   \
-    {                                                                                    \
-        .name = "pick due",                                                              \
-        .text = "SELECT " WEIR_EXECUTION_COLUMNS " FROM (SELECT no FROM {p}_execution"   \
-                " WHERE " condition " AND " time " <= {1} ORDER BY " time ", no"         \
-                " LIMIT (SELECT 9223372036854775807)) d"                                 \
-                " CROSS JOIN LATERAL (SELECT * FROM {p}_execution e WHERE e.no = d.no"   \
-                " AND " again " AND e." time " + 0 <= {1}" FILTER                        \
-                " FOR NO KEY UPDATE SKIP LOCKED) e LIMIT {2}",                           \
-        .parameters = "iiittt",                                                          \
-    }
-#define ATTEMPT_GOES_ON " AND (attempt_deadline_us = 0 OR attempt_deadline_us > {1})"
-
-const struct weir_sql weir_store_sql_due[WEIR_DUE_KINDS][WEIR_ENGINE_COUNT] = {
-    [WEIR_DUE_DELAYED] = {[WEIR_SQLITE] = DUE_SQLITE(WEIR_IS_DELAYED, "due_us", ""),
-                          [WEIR_POSTGRESQL] =
-                              DUE_PG(WEIR_IS_DELAYED, "due_us", "e.state + 0 = 2")},
-    [WEIR_DUE_LEASE] = {[WEIR_SQLITE] =
-                            DUE_SQLITE(WEIR_IS_ACTIVE, "lease_us", ATTEMPT_GOES_ON),
-                        [WEIR_POSTGRESQL] = DUE_PG(WEIR_IS_ACTIVE, "lease_us",
-                                                   "e.state + 0 = 4" ATTEMPT_GOES_ON)},
-    [WEIR_DUE_ATTEMPT] = {[WEIR_SQLITE] = DUE_SQLITE(WEIR_HAS_ATTEMPT_DEADLINE,
-                                                     "attempt_deadline_us", ""),
-                          [WEIR_POSTGRESQL] = DUE_PG(
-                              WEIR_HAS_ATTEMPT_DEADLINE, "attempt_deadline_us",
-                              "e.state + 0 = 4 AND e.attempt_deadline_us + 0 > 0")},
-    [WEIR_DUE_WAIT] = {[WEIR_SQLITE] = DUE_SQLITE(WEIR_HAS_WAIT_LIMIT, "due_us", ""),
-                       [WEIR_POSTGRESQL] =
-                           DUE_PG(WEIR_HAS_WAIT_LIMIT, "due_us",
-                                  "e.state + 0 = 5 AND e.due_us + 0 > 0")},
-    [WEIR_DUE_DEADLINE] = {[WEIR_SQLITE] =
-                               DUE_SQLITE(WEIR_HAS_DEADLINE, "deadline_us", ""),
-                           [WEIR_POSTGRESQL] =
-                               DUE_PG(WEIR_HAS_DEADLINE, "deadline_us",
-                                      "e.state + 0 < 10 AND e.deadline_us + 0 > 0")},
-    [WEIR_DUE_ENDED] = {[WEIR_SQLITE] = DUE_SQLITE(WEIR_IS_OVER_ALONE, "ended_us", ""),
-                        [WEIR_POSTGRESQL] =
-                            DUE_PG(WEIR_IS_OVER_ALONE, "ended_us",
-                                   "e.state + 0 >= 10 AND e.flow + 0 = 0")},
-};
-
-/* The first entry of the index behind {1} that the filter lets pass; likewise. */
-#define FIRST_SQLITE(condition, time, more)                                              \
-    "(SELECT " time " FROM {p}_execution e WHERE " condition " AND " time                \
-    " > {1}" more FILTER " ORDER BY " time ", no LIMIT {2})"
-#define FIRST_PG(condition, time, more)                                                  \
-    "(SELECT " time " FROM (SELECT * FROM {p}_execution WHERE " condition " AND " time   \
-    " > {1} ORDER BY " time                                                              \
-    ", no LIMIT (SELECT 9223372036854775807)) e WHERE true" more FILTER " LIMIT {2})"
-
-/* A lease that ends behind its attempt's deadline will be the attempt's to end. */
-#define LEASE_COMES_FIRST                                                                \
-    " AND (attempt_deadline_us = 0 OR attempt_deadline_us > lease_us)"
-
-/* Of each kind, in the words of an engine. */
-#define FIRST_DELAYED(FIRST) FIRST(WEIR_IS_DELAYED, "due_us", "")
-#define FIRST_LEASE(FIRST) FIRST(WEIR_IS_ACTIVE, "lease_us", LEASE_COMES_FIRST)
-#define FIRST_ATTEMPT(FIRST) FIRST(WEIR_HAS_ATTEMPT_DEADLINE, "attempt_deadline_us", "")
-#define FIRST_WAIT(FIRST) FIRST(WEIR_HAS_WAIT_LIMIT, "due_us", "")
-#define FIRST_DEADLINE(FIRST) FIRST(WEIR_HAS_DEADLINE, "deadline_us", "")
-#define FIRST_ENDED(FIRST) FIRST(WEIR_IS_OVER_ALONE, "ended_us", "")
-
-/* With the clock, also when there is none. */
-#define NEXT(FIRST_OF_KIND)                                                              \
-    {                                                                                    \
-        [WEIR_SQLITE] = {.name = "next due",                                             \
-                         .text = "SELECT " FIRST_OF_KIND(FIRST_SQLITE) ", {now}",        \
-                         .parameters = "iiittt"},                                        \
-        [WEIR_POSTGRESQL] = {.name = "next due",                                         \
-                             .text = "SELECT " FIRST_OF_KIND(FIRST_PG) ", {now}",        \
-                             .parameters = "iiittt"},                                    \
-    }
-const struct weir_sql weir_store_sql_next[WEIR_DUE_KINDS][WEIR_ENGINE_COUNT] = {
-    [WEIR_DUE_DELAYED] = NEXT(FIRST_DELAYED),   [WEIR_DUE_LEASE] = NEXT(FIRST_LEASE),
-    [WEIR_DUE_ATTEMPT] = NEXT(FIRST_ATTEMPT),   [WEIR_DUE_WAIT] = NEXT(FIRST_WAIT),
-    [WEIR_DUE_DEADLINE] = NEXT(FIRST_DEADLINE), [WEIR_DUE_ENDED] = NEXT(FIRST_ENDED),
-};
-
-/* By the index of those. Whose they are does not matter. */
-#define FIRST_SIBLINGS                                                                   \
-    "(SELECT cancel_us FROM {p}_edge_group WHERE cancel_us > 0 AND cancel_us > {1}"      \
-    " ORDER BY cancel_us LIMIT {2})"
-static const struct weir_sql SQL_NEXT_SIBLINGS = {
-    .name = "next due",
-    .text = "SELECT " FIRST_SIBLINGS ", {now}",
-    .parameters = "ii",
-};
-
-/* In the order of the kinds. */
-#define FIRST_CLAIMED(FIRST) FIRST_LEASE(FIRST) ", " FIRST_ATTEMPT(FIRST)
-#define FIRST_WAITING(FIRST) FIRST_WAIT(FIRST) ", " FIRST_DEADLINE(FIRST)
-#define NEXT_OF_ALL(FIRST)                                                               \
-    {                                                                                    \
-        .name = "next due",                                                              \
-        .text = "SELECT " FIRST_DELAYED(FIRST) ", " FIRST_CLAIMED(                       \
-            FIRST) ", " FIRST_WAITING(FIRST) ", " FIRST_SIBLINGS ", {now}",              \
-        .parameters = "iiittt",                                                          \
-    }
-const struct weir_sql weir_store_sql_next_times[WEIR_ENGINE_COUNT] = {
-    [WEIR_SQLITE] = NEXT_OF_ALL(FIRST_SQLITE),
-    [WEIR_POSTGRESQL] = NEXT_OF_ALL(FIRST_PG),
-};
-
-/* By the primary key, in words that do not fit the partial indexes, as above. Repeating
- * writes the same. */
+/* By the primary key, in words that do not fit the partial indexes
+ * (postgres/engine.c). Repeating writes the same. */
 const struct weir_sql weir_store_sql_progress = {
     .name = "set progress",
     .text = "UPDATE {p}_execution SET percent = {4}, told = {5} WHERE no = {1}"
@@ -149,41 +22,19 @@ const struct weir_sql weir_store_sql_progress = {
     .parameters = "ibiit",
 };
 
-/* By the index on until_us; keys that a transaction is taking anew are left alone. */
-const struct weir_sql weir_store_sql_forget_keys[WEIR_ENGINE_COUNT] = {
-    [WEIR_SQLITE] = {.name = "forget keys",
-                     .text = "DELETE FROM {p}_idempotency WHERE (scope, key) IN"
-                             " (SELECT scope, key FROM {p}_idempotency"
-                             " WHERE until_us <= {1} ORDER BY until_us LIMIT {2})",
-                     .parameters = "ii"},
-    [WEIR_POSTGRESQL] = {.name = "forget keys",
-                         .text = "DELETE FROM {p}_idempotency i USING"
-                                 " (SELECT scope, key FROM {p}_idempotency"
-                                 " WHERE until_us >= 0 AND until_us <= {1}"
-                                 " ORDER BY until_us LIMIT (SELECT {2})"
-                                 " FOR UPDATE SKIP LOCKED) d"
-                                 " WHERE i.scope = d.scope AND i.key = d.key",
-                         .parameters = "ii"},
-};
-
 enum weir_status weir_store_init(struct weir_store *self, const struct weir_heap *heap,
                                  enum weir_engine engine,
                                  struct weir_dictionary *dictionary,
                                  struct weir_error *error)
 {
-    *self = (struct weir_store){.heap = heap, .dictionary = dictionary};
-    switch (engine) {
-    case WEIR_SQLITE:
-        self->ops = &weir_store_sqlite;
-        return WEIR_OK;
-    case WEIR_POSTGRESQL:
-        self->ops = &weir_store_pg;
-        return WEIR_OK;
-    case WEIR_MARIADB:
-        break;
-    }
-    return weir_error_set(error, WEIR_INVALID,
-                          "the execution engine does not work on MariaDB");
+    const struct weir_execution_engine *operations = weir_execution_engine_for(engine);
+
+    if (operations == NULL)
+        return weir_error_set(error, WEIR_INVALID,
+                              "the execution engine does not work on %s",
+                              weir_engine_traits(engine)->title);
+    *self = (struct weir_store){operations->store, heap, dictionary};
+    return WEIR_OK;
 }
 
 enum weir_status weir_store_insert_with_commit_batch(
@@ -351,10 +202,10 @@ enum weir_status weir_store_is_ready(const struct weir_store *self,
 }
 
 #define DUE_VALUES(query, limit)                                                         \
-    VALUES(weir_integer((query)->now_us), weir_integer((int64_t)(limit)),                \
-           weir_integer((query)->filter.in_partition ? (query)->filter.partition : -1),  \
-           weir_text((query)->filter.name_space), weir_text((query)->filter.tag_key),    \
-           weir_text((query)->filter.tag_value))
+    weir_integer((query)->now_us), weir_integer((int64_t)(limit)),                       \
+        weir_integer((query)->filter.in_partition ? (query)->filter.partition : -1),     \
+        weir_text((query)->filter.name_space), weir_text((query)->filter.tag_key),       \
+        weir_text((query)->filter.tag_value)
 
 enum weir_status weir_store_pick_due(const struct weir_store *self,
                                      struct weir_connection *connection,
@@ -364,25 +215,12 @@ enum weir_status weir_store_pick_due(const struct weir_store *self,
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &weir_store_sql_due[query->kind][weir_connection_engine(connection)],
-        DUE_VALUES(query, query->limit), &rows, error);
+        connection, &weir_execution_engine_of(connection)->due[query->kind],
+        VALUES(DUE_VALUES(query, query->limit)), &rows, error);
 
     weir_execution_records_reset(out);
     status = weir_execution_records_add_all(out, status, &rows, error);
     return status == WEIR_OK ? weir_store_resolve(self, connection, out, error) : status;
-}
-
-static enum weir_status query_next(struct weir_connection *connection,
-                                   const struct weir_due_query *query,
-                                   struct weir_rows *rows, struct weir_error *error)
-{
-    if (query->kind == WEIR_DUE_SIBLINGS)
-        return weir_connection_query(connection, &SQL_NEXT_SIBLINGS,
-                                     VALUES(weir_integer(query->now_us), weir_integer(1)),
-                                     rows, error);
-    return weir_connection_query(
-        connection, &weir_store_sql_next[query->kind][weir_connection_engine(connection)],
-        DUE_VALUES(query, 1), rows, error);
 }
 
 /* Of a column of the row at hand. */
@@ -395,8 +233,11 @@ enum weir_status weir_store_next_due(struct weir_connection *connection,
                                      const struct weir_due_query *query,
                                      struct weir_due_time *out, struct weir_error *error)
 {
+    const struct weir_sql *sql = &weir_execution_engine_of(connection)->next[query->kind];
+    const struct weir_value values[] = {DUE_VALUES(query, 1)};
     struct weir_rows rows;
-    enum weir_status status = query_next(connection, query, &rows, error);
+    enum weir_status status = weir_connection_query(
+        connection, sql, values, strlen(sql->parameters), &rows, error);
 
     *out = (struct weir_due_time){.due_us = INT64_MAX};
     if (status == WEIR_OK)
@@ -409,6 +250,11 @@ enum weir_status weir_store_next_due(struct weir_connection *connection,
     return status;
 }
 
+/* The columns of next_times, before the clock. */
+static const enum weir_due_kind ASKED[] = {
+    WEIR_RECONCILERS(WEIR_DUE_VALUE, WEIR_NO_ROW_OF_LIST, WEIR_DUE_VALUE,
+                     WEIR_NO_ROW_OF_LIST, WEIR_NO_ROW_OF_LIST)};
+
 enum weir_status weir_store_next_times(struct weir_connection *connection,
                                        const struct weir_due_query *query,
                                        struct weir_due_times *out,
@@ -416,8 +262,8 @@ enum weir_status weir_store_next_times(struct weir_connection *connection,
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &weir_store_sql_next_times[weir_connection_engine(connection)],
-        DUE_VALUES(query, 1), &rows, error);
+        connection, &weir_execution_engine_of(connection)->next_times,
+        VALUES(DUE_VALUES(query, 1)), &rows, error);
 
     for (int i = 0; i < WEIR_DUE_KINDS; i++)
         out->due_us[i] = INT64_MAX;
@@ -425,9 +271,9 @@ enum weir_status weir_store_next_times(struct weir_connection *connection,
     if (status == WEIR_OK)
         status = weir_rows_next(&rows, error);
     if (status == WEIR_OK) {
-        for (int i = 0; i <= WEIR_DUE_SIBLINGS; i++)
-            out->due_us[i] = time_or_never(&rows, (size_t)i);
-        out->now_us = weir_rows_integer(&rows, WEIR_DUE_SIBLINGS + 1);
+        for (size_t i = 0; i < COUNT_OF(ASKED); i++)
+            out->due_us[ASKED[i]] = time_or_never(&rows, i);
+        out->now_us = weir_rows_integer(&rows, COUNT_OF(ASKED));
     }
     weir_rows_close(&rows);
     return status;
@@ -529,7 +375,7 @@ enum weir_status weir_store_forget_keys(struct weir_connection *connection,
 {
     int64_t changed = 0;
     enum weir_status status = weir_connection_execute(
-        connection, &weir_store_sql_forget_keys[weir_connection_engine(connection)],
+        connection, &weir_execution_engine_of(connection)->forget_keys,
         VALUES(weir_integer(now_us), weir_integer((int64_t)limit)), &changed, error);
 
     *removed = status == WEIR_OK ? (size_t)changed : 0;

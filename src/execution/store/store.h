@@ -21,21 +21,14 @@
 
 #include "db/connection.h"
 #include "execution/commit_batch.h"
+#include "execution/reconciler_list.h"
 #include "execution/store/dictionary.h"
 #include "execution/store/execution_records.h"
 #include "execution/store/floors.h"
 #include "weir/executions.h"
 
-/* The conditions of the partial indexes, for schema.c and for all statements that
- * use them. */
-#define WEIR_IS_READY "state = 1"
-#define WEIR_IS_DELAYED "state = 2"
-#define WEIR_IS_ACTIVE "state = 4"
-#define WEIR_HAS_ATTEMPT_DEADLINE "state = 4 AND attempt_deadline_us > 0"
-#define WEIR_HAS_WAIT_LIMIT "state = 5 AND due_us > 0"
-#define WEIR_HAS_DEADLINE "state < 10 AND deadline_us > 0"
-#define WEIR_IS_OVER "state >= 10"
-#define WEIR_IS_OVER_ALONE "state >= 10 AND flow = 0" /* members go with their flow */
+/* The conditions of further partial indexes; those of executions are in
+ * reconciler_list.h. */
 #define WEIR_FLOW_IS_OPEN "state = 0"
 #define WEIR_FLOW_HAS_ENDED "ended_us > 0 AND state <> 4" /* its members may not have */
 #define WEIR_FLOW_IS_GONE "state = 4"
@@ -107,21 +100,6 @@ struct weir_ready_query {
     size_t limit; /* at least 1 */
     bool inputs;  /* are wanted as well, where they can be had with the rows */
     struct weir_floors *floors; /* where to begin; NULL: at the beginning */
-};
-
-/* What waits for a time. */
-enum weir_due_kind {
-    WEIR_DUE_DELAYED,
-    WEIR_DUE_LEASE, /* without those whose attempt is over as well: they are ATTEMPT's */
-    WEIR_DUE_ATTEMPT,
-    WEIR_DUE_WAIT, /* suspensions */
-    WEIR_DUE_DEADLINE,
-    WEIR_DUE_SIBLINGS, /* groups that are decided, whose others are to be cancelled */
-    WEIR_DUE_EDGES,    /* open edges of what has ended */
-    /* budgets to be reset, and executions that wait for one that is not exceeded */
-    WEIR_DUE_BUDGET,
-    WEIR_DUE_ENDED, /* `now_us` is the end of those that are old enough */
-    WEIR_DUE_KINDS
 };
 
 /* Of which namespace; empty is any. */
@@ -245,7 +223,7 @@ struct weir_store_ops {
 extern const struct weir_store_ops weir_store_pg;
 extern const struct weir_store_ops weir_store_sqlite;
 
-/* Borrows both until the last call. WEIR_INVALID on MariaDB. */
+/* Borrows both until the last call. WEIR_INVALID: not on this engine. */
 WEIR_CHECKED enum weir_status weir_store_init(struct weir_store *self,
                                               const struct weir_heap *heap,
                                               enum weir_engine engine,
@@ -377,8 +355,8 @@ WEIR_CHECKED enum weir_status weir_store_next_due(struct weir_connection *connec
                                                   struct weir_due_time *out,
                                                   struct weir_error *error);
 
-/* The same for all kinds up to WEIR_DUE_SIBLINGS at once, in one statement; the others
- * are INT64_MAX. The kind of the query is not asked. */
+/* The same for all kinds of WEIR_DUE_ASKED at once, in one statement; the others are
+ * INT64_MAX. The kind of the query is not asked. */
 struct weir_due_times {
     int64_t due_us[WEIR_DUE_KINDS];
     int64_t now_us;

@@ -7,6 +7,7 @@
  * span of numbers that bounds the work, and gaps between numbers are leapt over.
  */
 #include "db/query.h"
+#include "execution/store/engine_sql.h"
 #include "execution/store/store_columns.h"
 #include "execution/store/store_statements.h"
 
@@ -28,74 +29,17 @@ const struct weir_sql weir_store_sql_get_result = {
     .parameters = "bi",
 };
 
-/* enum weir_public_state of a row: as weir_state_public() derives it. 63: a number in
- * it is not known. */
-#define PUBLIC_STATE                                                                     \
-    "CASE WHEN NOT (" WEIR_IS_KNOWN ") THEN 63 ELSE"                                     \
-    " CASE e.state WHEN 1 THEN CASE e.pending WHEN 4 THEN 6 ELSE 0 END WHEN 2 THEN 1"    \
-    " WHEN 3 THEN CASE e.hold WHEN 4 THEN 3 WHEN 5 THEN 2 ELSE 0 END WHEN 4 THEN 4"      \
-    " WHEN 5 THEN 5 WHEN 10 THEN 7 WHEN 11 THEN 8 WHEN 12 THEN 9 WHEN 13 THEN 10"        \
-    " WHEN 14 THEN 11 ELSE 63 END END"
-
 /* What is not known is in every page, so that it is met and refused instead of left
  * out. */
 #define UNKNOWN INT64_MIN
 
-#define WANTED                                                                           \
-    " WHERE ({4} = '' OR e.namespace = {4}) AND ({5} = 0 OR e.lane = {5})"               \
-    " AND ({6} = '' OR e.kind = {6})"                                                    \
-    " AND ({7} = 0 OR ({7} & (CAST(1 AS bigint) << " PUBLIC_STATE ")) <> 0)"
-
 /* By the primary key, backwards. */
 const struct weir_sql weir_store_sql_list = {
     .name = "list executions",
-    .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_BELONGING_COLUMNS
-            " FROM {p}_execution e" WANTED
-            " AND e.no < {1} AND e.no >= {2} ORDER BY e.no DESC LIMIT {3}",
+    .text =
+        WEIR_LIST_COLUMNS " FROM {p}_execution e" WEIR_WANTED
+                          " AND e.no < {1} AND e.no >= {2} ORDER BY e.no DESC LIMIT {3}",
     .parameters = "iiititi",
-};
-
-/* By the index on key and value, backwards, and the primary key. */
-const struct weir_sql weir_store_sql_list_tagged[WEIR_ENGINE_COUNT] = {
-    [WEIR_SQLITE] =
-        {.name = "list tagged executions",
-         .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_BELONGING_COLUMNS
-                 " FROM {p}_tag t CROSS JOIN {p}_execution e ON e.no = t.no" WANTED
-                 " AND t.key = {8} AND t.value = {9} AND t.no < {1}"
-                 " AND t.no >= {2} ORDER BY t.no DESC LIMIT {3}",
-         .parameters = "iiitititt"},
-    [WEIR_POSTGRESQL] = {.name = "list tagged executions",
-                         .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_BELONGING_COLUMNS
-                                 " FROM (SELECT no FROM {p}_tag WHERE key = {8}"
-                                 " AND value = {9} AND no < {1} AND no >= {2}"
-                                 " ORDER BY no DESC) t"
-                                 " CROSS JOIN LATERAL (SELECT * FROM {p}_execution k"
-                                 " WHERE k.no = t.no LIMIT 1) e" WANTED
-                                 " ORDER BY t.no DESC LIMIT {3}",
-                         .parameters = "iiitititt"},
-};
-
-/* By the index on flow, backwards; a tag by its primary key. The numbers come first, so
- * that no other index seems shorter. */
-#define TAGGED_SO                                                                        \
-    " AND ({9} = '' OR (SELECT 1 FROM {p}_tag t WHERE t.no = e.no AND t.key = {9}"       \
-    " AND t.value = {10} LIMIT 1) IS NOT NULL)"
-const struct weir_sql weir_store_sql_list_members[WEIR_ENGINE_COUNT] = {
-    [WEIR_SQLITE] = {.name = "list members",
-                     .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_BELONGING_COLUMNS
-                             " FROM {p}_execution e" WANTED
-                             " AND e.flow = {8} AND e.flow > 0 AND e.no < {1}"
-                             " AND e.no >= {2}" TAGGED_SO " ORDER BY e.no DESC LIMIT {3}",
-                     .parameters = "iiititiitt"},
-    [WEIR_POSTGRESQL] = {.name = "list members",
-                         .text = "SELECT " WEIR_EXECUTION_COLUMNS WEIR_BELONGING_COLUMNS
-                                 " FROM (SELECT no FROM {p}_execution WHERE flow = {8}"
-                                 " AND flow > 0 AND no < {1} AND no >= {2}"
-                                 " ORDER BY no DESC) n"
-                                 " CROSS JOIN LATERAL (SELECT * FROM {p}_execution k"
-                                 " WHERE k.no = n.no LIMIT 1) e" WANTED TAGGED_SO
-                                 " ORDER BY n.no DESC LIMIT {3}",
-                         .parameters = "iiititiitt"},
 };
 
 /* By the index on flow: the last one that a page may look at. */
@@ -226,7 +170,7 @@ static enum weir_status query_page(struct weir_connection *connection,
                                    const struct span *span, const struct named *named,
                                    struct weir_rows *rows, struct weir_error *error)
 {
-    enum weir_engine engine = weir_connection_engine(connection);
+    const struct weir_execution_engine *engine = weir_execution_engine_of(connection);
     size_t count = COMMON_VALUES;
     struct weir_value values[COMMON_VALUES + 3] = {
         weir_integer(span->before),
@@ -245,8 +189,8 @@ static enum weir_status query_page(struct weir_connection *connection,
         values[count++] = text_or_empty(filter->tag_value);
     }
     return weir_connection_query(connection,
-                                 named->flow > 0 ? &weir_store_sql_list_members[engine]
-                                 : is_tagged(filter) ? &weir_store_sql_list_tagged[engine]
+                                 named->flow > 0     ? &engine->list_members
+                                 : is_tagged(filter) ? &engine->list_tagged
                                                      : &weir_store_sql_list,
                                  values, count, rows, error);
 }

@@ -5,36 +5,23 @@
 #ifndef WEIR_EXECUTION_STORE_STORE_STATEMENTS_H
 #define WEIR_EXECUTION_STORE_STORE_STATEMENTS_H
 
-#include "db/migrate.h"
 #include "execution/store/store.h"
 
-extern const struct weir_sql weir_store_sql_due[WEIR_DUE_KINDS][WEIR_ENGINE_COUNT];
-extern const struct weir_sql weir_store_sql_next[WEIR_DUE_KINDS][WEIR_ENGINE_COUNT];
-extern const struct weir_sql weir_store_sql_next_times[WEIR_ENGINE_COUNT];
-extern const struct weir_sql weir_store_sql_forget_keys[WEIR_ENGINE_COUNT];
 extern const struct weir_sql weir_store_sql_progress;
 extern const struct weir_sql weir_store_sql_get;
 extern const struct weir_sql weir_store_sql_get_result;
 extern const struct weir_sql weir_store_sql_list;
-extern const struct weir_sql weir_store_sql_list_tagged[WEIR_ENGINE_COUNT];
-extern const struct weir_sql weir_store_sql_list_members[WEIR_ENGINE_COUNT];
 extern const struct weir_sql weir_store_sql_members_end;
 extern const struct weir_sql weir_store_sql_older;
 extern const struct weir_sql weir_store_sql_tagged_end;
 extern const struct weir_sql weir_store_sql_attempts;
-extern const struct weir_sql weir_flow_sql_mark[WEIR_ENGINE_COUNT];
-extern const struct weir_sql weir_flow_sql_gone_members[WEIR_ENGINE_COUNT];
-extern const struct weir_sql weir_flow_sql_forget[WEIR_ENGINE_COUNT];
-extern const struct weir_sql weir_flow_sql_resolve[WEIR_ENGINE_COUNT];
-extern const struct weir_sql weir_flow_sql_siblings[WEIR_ENGINE_COUNT];
-extern const struct weir_sql weir_flow_sql_left_open[WEIR_ENGINE_COUNT];
-extern const struct weir_sql weir_flow_sql_named[WEIR_ENGINE_COUNT];
-extern const struct weir_sql weir_budget_sql_waiters[WEIR_ENGINE_COUNT];
+extern const struct weir_sql_pair weir_flow_sql_resolve;
+extern const struct weir_sql_pair weir_flow_sql_named;
 extern const struct weir_sql weir_execution_sql_stats;
 extern const struct weir_sql weir_execution_sql_waits;
 extern const struct weir_sql weir_execution_sql_held;
 extern const struct weir_sql weir_execution_sql_lanes;
-extern const struct weir_sql weir_execution_sql_passed[WEIR_ENGINE_COUNT];
+extern const struct weir_sql_pair weir_execution_sql_passed;
 
 /* PostgreSQL */
 extern const struct weir_sql weir_pg_sql_load;

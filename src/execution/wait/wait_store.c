@@ -11,8 +11,8 @@
 #include "base/count.h"
 #include "base/heap.h"
 #include "base/no_memory.h"
-#include "db/migrate.h"
 #include "db/query.h"
+#include "execution/engine.h"
 #include "outbox/columns.h"
 
 static const struct weir_sql SQL_OPEN = {
@@ -40,25 +40,25 @@ static const struct weir_sql SQL_LOOK = {
             " FROM {p}_suspension s JOIN {p}_execution e ON e.no = s.no WHERE s.no = {1}",
     .parameters = "i",
 };
-static const struct weir_sql SQL_CLOSE[WEIR_ENGINE_COUNT][2] = {
-    [WEIR_SQLITE] = {{.name = "close waitpoints",
-                      .text = "UPDATE {p}_waitpoint SET state = 2, until_us = 0"
-                              " WHERE no = {1} AND state = 1",
-                      .parameters = "i"},
-                     {.name = "close suspension",
-                      .text = "UPDATE {p}_suspension SET ended_us = {2} WHERE no = {1}",
-                      .parameters = "ii"}},
-    [WEIR_POSTGRESQL] = {{.name = "close waitpoints",
-                          .text = "UPDATE {p}_waitpoint w SET state = 2, until_us = 0"
-                                  " FROM unnest({1}) AS u (no) WHERE w.no = u.no"
-                                  " AND w.state = 1 AND u.no > 0"
-                                  " AND u.no < 9223372036854775807",
-                          .parameters = "I"},
-                         {.name = "close suspensions",
-                          .text = "UPDATE {p}_suspension s SET ended_us = {2}"
-                                  " FROM unnest({1}) AS u (no) WHERE s.no = u.no"
-                                  " AND u.no > 0 AND u.no < 9223372036854775807",
-                          .parameters = "Ii"}},
+static const struct weir_sql_pair SQL_CLOSE[] = {
+    {.one = {.name = "close waitpoints",
+             .text = "UPDATE {p}_waitpoint SET state = 2, until_us = 0"
+                     " WHERE no = {1} AND state = 1",
+             .parameters = "i"},
+     .many = {.name = "close waitpoints",
+              .text = "UPDATE {p}_waitpoint w SET state = 2, until_us = 0"
+                      " FROM unnest({1}) AS u (no) WHERE w.no = u.no"
+                      " AND w.state = 1 AND u.no > 0"
+                      " AND u.no < 9223372036854775807",
+              .parameters = "I"}},
+    {.one = {.name = "close suspension",
+             .text = "UPDATE {p}_suspension SET ended_us = {2} WHERE no = {1}",
+             .parameters = "ii"},
+     .many = {.name = "close suspensions",
+              .text = "UPDATE {p}_suspension s SET ended_us = {2}"
+                      " FROM unnest({1}) AS u (no) WHERE s.no = u.no"
+                      " AND u.no > 0 AND u.no < 9223372036854775807",
+              .parameters = "Ii"}},
 };
 static const struct weir_sql SQL_WAITPOINTS = {
     .name = "read waitpoints",
@@ -99,23 +99,6 @@ static const struct weir_sql SQL_EXPIRE = {
     .parameters = "ii",
 };
 
-/* By the index on until_us. Signals of such a waitpoint go with the execution, or its
- * next suspension. */
-static const struct weir_sql SQL_FORGET[WEIR_ENGINE_COUNT] = {
-    [WEIR_SQLITE] = {.name = "forget waitpoints",
-                     .text = "DELETE FROM {p}_waitpoint WHERE (no, uuid) IN"
-                             " (SELECT no, uuid FROM {p}_waitpoint WHERE until_us > 0"
-                             " AND until_us <= {1} ORDER BY until_us LIMIT {2})",
-                     .parameters = "ii"},
-    [WEIR_POSTGRESQL] = {.name = "forget waitpoints",
-                         .text = "DELETE FROM {p}_waitpoint w USING"
-                                 " (SELECT no, uuid FROM {p}_waitpoint"
-                                 " WHERE until_us > 0 AND until_us <= {1}"
-                                 " ORDER BY until_us LIMIT (SELECT {2})"
-                                 " FOR UPDATE SKIP LOCKED) d"
-                                 " WHERE w.no = d.no AND w.uuid = d.uuid",
-                         .parameters = "ii"},
-};
 static const struct weir_sql SQL_ADD_SIGNAL = {
     .name = "add signal",
     .text = "INSERT INTO {p}_signal (no, waitpoint, key, uuid, name, source_type, source,"
@@ -252,11 +235,11 @@ static enum weir_status close_each(struct weir_connection *connection, const int
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
-        status = weir_connection_execute(connection, &SQL_CLOSE[WEIR_SQLITE][0],
+        status = weir_connection_execute(connection, &SQL_CLOSE[0].one,
                                          VALUES(weir_integer(nos[i])), NULL, error);
         if (status == WEIR_OK)
             status = weir_connection_execute(
-                connection, &SQL_CLOSE[WEIR_SQLITE][1],
+                connection, &SQL_CLOSE[1].one,
                 VALUES(weir_integer(nos[i]), weir_integer(now_us)), NULL, error);
     }
     return status;
@@ -277,8 +260,7 @@ static enum weir_status close_all(const struct weir_store *store,
         values[0] = weir_columns_array(&table, 0, WEIR_TYPE_INTEGER, 0, count);
         values[1] = weir_integer(now_us);
         for (size_t i = 0; i < 2; i++)
-            steps[i] =
-                (struct weir_step){&SQL_CLOSE[WEIR_POSTGRESQL][i], values, i + 1, 0};
+            steps[i] = (struct weir_step){&SQL_CLOSE[i].many, values, i + 1, 0};
         status = weir_connection_execute_steps(connection, steps, 2, error);
     }
     weir_columns_fini(&table);
@@ -289,9 +271,8 @@ static enum weir_status close_all(const struct weir_store *store,
 static enum weir_status close_later(struct weir_commit_batch *commit_batch, int64_t no,
                                     int64_t now_us)
 {
-    weir_commit_batch_add(commit_batch, &SQL_CLOSE[WEIR_SQLITE][0],
-                          VALUES(weir_integer(no)));
-    weir_commit_batch_add(commit_batch, &SQL_CLOSE[WEIR_SQLITE][1],
+    weir_commit_batch_add(commit_batch, &SQL_CLOSE[0].one, VALUES(weir_integer(no)));
+    weir_commit_batch_add(commit_batch, &SQL_CLOSE[1].one,
                           VALUES(weir_integer(no), weir_integer(now_us)));
     return WEIR_OK;
 }
@@ -400,7 +381,7 @@ enum weir_status weir_waitpoints_forget(struct weir_connection *connection,
 {
     int64_t changed = 0;
     enum weir_status status = weir_connection_execute(
-        connection, &SQL_FORGET[weir_connection_engine(connection)],
+        connection, &weir_execution_engine_of(connection)->forget_waitpoints,
         VALUES(weir_integer(now_us), weir_integer((int64_t)limit)), &changed, error);
 
     *removed = status == WEIR_OK ? (size_t)changed : 0;

@@ -9,6 +9,7 @@
 #include "contract/flow/peer.h"
 #include "contract/flow/reconcile/reconciler_fixture.h"
 #include "execution/budget/budget_store.h"
+#include "execution/engine.h"
 #include "execution/store/store_statements.h"
 #include "kit/db/explain.h"
 #include "weir/budget.h"
@@ -663,7 +664,7 @@ FLOW_POSTGRESQL_TEST(waiters, are_found_without_reading_all_who_wait)
     PGconn *native = weir_connection_native(connection);
 
     peers(fixture);
-    explain_prepare(fixture, native, 0, &weir_budget_sql_waiters[WEIR_POSTGRESQL]);
+    explain_prepare(fixture, native, 0, &weir_execution_postgresql.budget_waiters);
     check(explain_pages(native, 0, "1000") < 50);
 
     explain_execute(native, "DISCARD ALL");
@@ -678,7 +679,7 @@ FLOW_SQLITE_TEST(waiters, are_found_in_few_steps)
 
     peers(fixture);
     weir_buf_init(&text, weir_heap_system(), PLAN_SIZE);
-    check_db(weir_sql_expand(&weir_budget_sql_waiters[WEIR_SQLITE], WEIR_SQLITE, "weir",
+    check_db(weir_sql_expand(&weir_execution_sqlite.budget_waiters, WEIR_SQLITE, "weir",
                              &text, &fixture->error),
              WEIR_OK);
     check_int(sqlite3_prepare_v2(weir_connection_native(connection), weir_buf_text(&text),
