@@ -8,8 +8,7 @@
  */
 #include "execution/reconcile/reconciler.h"
 
-const struct weir_reconciler_kind weir_attempt_timeout = {
-    .due = WEIR_DUE_ATTEMPT,
+const struct weir_reconciler_kind weir_reconciler_attempt_timeout = {
     .rule = weir_rule_time_out,
     .tick = weir_reconcile,
 };

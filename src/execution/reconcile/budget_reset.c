@@ -207,8 +207,7 @@ static enum weir_status tick(struct weir_context *context, void *state,
     return status;
 }
 
-const struct weir_reconciler_kind weir_budget_reset_kind = {
-    .due = WEIR_DUE_BUDGET,
+const struct weir_reconciler_kind weir_reconciler_budget_reset = {
     .period_ns = WEIR_MILLISECONDS(250), /* it is not urgent */
     .tick = tick,
 };

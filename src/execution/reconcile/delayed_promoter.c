@@ -12,8 +12,7 @@ static enum weir_ruling promote(struct weir_execution_row *row, int64_t now_us,
     return weir_rule_promote(row, now_us);
 }
 
-const struct weir_reconciler_kind weir_delayed_promoter = {
-    .due = WEIR_DUE_DELAYED,
+const struct weir_reconciler_kind weir_reconciler_delayed_promoter = {
     .rule = promote,
     .tick = weir_reconcile,
 };

@@ -92,7 +92,6 @@ static enum weir_status tick(struct weir_context *context, void *state,
     return status;
 }
 
-const struct weir_reconciler_kind weir_dependency = {
-    .due = WEIR_DUE_EDGES,
+const struct weir_reconciler_kind weir_reconciler_dependency = {
     .tick = tick,
 };

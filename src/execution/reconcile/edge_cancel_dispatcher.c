@@ -248,8 +248,7 @@ static enum weir_status tick(struct weir_context *context, void *state,
     return status;
 }
 
-const struct weir_reconciler_kind weir_edge_cancel_dispatcher = {
-    .due = WEIR_DUE_SIBLINGS,
+const struct weir_reconciler_kind weir_reconciler_edge_cancel_dispatcher = {
     .period_ns =
         WEIR_MILLISECONDS(10), /* what it looks for is due as soon as it is there */
     .tick = tick,

@@ -125,8 +125,7 @@ static enum weir_status tick(struct weir_context *context, void *state,
     return status;
 }
 
-const struct weir_reconciler_kind weir_edge_cancel_reconciler = {
-    .due = WEIR_DUE_SIBLINGS,
+const struct weir_reconciler_kind weir_reconciler_edge_cancel_reconciler = {
     .removes = true, /* it is not urgent */
     .tick = tick,
 };

@@ -4,8 +4,7 @@
  */
 #include "execution/reconcile/reconciler.h"
 
-const struct weir_reconciler_kind weir_execution_deadline = {
-    .due = WEIR_DUE_DEADLINE,
+const struct weir_reconciler_kind weir_reconciler_execution_deadline = {
     .rule = weir_rule_expire,
     .tick = weir_reconcile,
 };

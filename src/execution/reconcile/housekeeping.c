@@ -200,8 +200,7 @@ static enum weir_status keep_house(struct weir_context *context, void *task,
     return status;
 }
 
-const struct weir_reconciler_kind weir_housekeeping = {
-    .due = WEIR_DUE_ENDED,
+const struct weir_reconciler_kind weir_reconciler_housekeeping = {
     .rule = is_old,
     .removes = true,
     .tick = keep_house,

@@ -8,8 +8,7 @@
  */
 #include "execution/reconcile/reconciler.h"
 
-const struct weir_reconciler_kind weir_lease_expiry = {
-    .due = WEIR_DUE_LEASE,
+const struct weir_reconciler_kind weir_reconciler_lease_expiry = {
     .rule = weir_rule_lose_lease,
     .tick = weir_reconcile,
 };

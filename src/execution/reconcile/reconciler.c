@@ -111,12 +111,11 @@ bool weir_reconciler_hears(struct weir_reconciler_task *self,
                            const struct weir_pending_wakeups *pending_wakeups,
                            int64_t now_ns)
 {
-    enum weir_due_kind due;
+    enum weir_due_kind due = self->due;
     int64_t duration_ns = pending_wakeups->silence_ns;
 
     if (self->kind == NULL || self->kind->removes)
         return false;
-    due = self->kind->due;
     if ((pending_wakeups->nameless & 1U << due) != 0 || pending_wakeups->due_us[due] > 0)
         atomic_store(&self->told, true);
     if (duration_ns < WEIR_RECONCILER_PERIOD_NS)
@@ -192,7 +191,7 @@ static enum weir_status load(struct batch *self, struct weir_connection *connect
     struct round *round = self->round;
     struct weir_reconciler_task *task = round->task;
     struct weir_due_query query = {
-        .kind = task->kind->due, .now_us = now_us, .filter = round->filter};
+        .kind = task->due, .now_us = now_us, .filter = round->filter};
     enum weir_status status;
 
     if (self->only != 0)
@@ -335,7 +334,7 @@ static enum weir_status look(const struct round *round, int64_t after_us,
                              struct weir_due_time *out, struct weir_error *error)
 {
     struct weir_reconciler_task *task = round->task;
-    const struct weir_due_query query = {.kind = task->kind->due,
+    const struct weir_due_query query = {.kind = task->due,
                                          .now_us = after_us - task->age_us,
                                          .limit = 1,
                                          .filter = round->filter};
@@ -367,7 +366,7 @@ static enum weir_status look_for_others(struct weir_reconciler_task *task,
                                         struct weir_due_time *out,
                                         struct weir_error *error)
 {
-    const struct weir_due_query query = {.kind = task->kind->due, .filter = *filter};
+    const struct weir_due_query query = {.kind = task->due, .filter = *filter};
     struct weir_connection *connection = NULL;
     struct weir_due_times times;
     enum weir_status status = weir_db_acquire(task->db, &connection, error);
@@ -382,7 +381,7 @@ static enum weir_status look_for_others(struct weir_reconciler_task *task,
     if (status != WEIR_OK)
         return status;
     weir_due_cache_note(task->due_cache, task->looked_ns, &times);
-    *out = (struct weir_due_time){times.due_us[task->kind->due], times.now_us};
+    *out = (struct weir_due_time){times.due_us[task->due], times.now_us};
     return WEIR_OK;
 }
 
@@ -399,7 +398,7 @@ static bool is_known(struct weir_reconciler_task *task, struct weir_due_time *ou
 
     if (since_ns < task->looked_ns)
         since_ns = task->looked_ns;
-    return weir_due_cache_find(task->due_cache, task->kind->due, now_ns, since_ns, out,
+    return weir_due_cache_find(task->due_cache, task->due, now_ns, since_ns, out,
                                &task->looked_ns);
 }
 
@@ -412,7 +411,7 @@ enum weir_status weir_reconciler_look(struct weir_reconciler_task *self, bool to
     struct round round = {.task = self, .filter = filter != NULL ? *filter : ANYBODYS};
 
     self->borrowed = false;
-    if (told || self->due_cache == NULL || self->kind->due > WEIR_DUE_SIBLINGS ||
+    if (told || self->due_cache == NULL || (1U << self->due & WEIR_DUE_ASKED) == 0 ||
         !is_asleep(self))
         return look_at_all(&round, out, error);
     self->borrowed = is_known(self, out);

@@ -50,7 +50,6 @@ typedef enum weir_ruling (*weir_reconcile_rule_fn)(struct weir_execution_row *ro
 
 /* One kind of reconciler: a constant. */
 struct weir_reconciler_kind {
-    enum weir_due_kind due;
     weir_reconcile_rule_fn rule;
 
     int64_t period_ns; /* how often it looks while it is attentive; 0: as the others */
@@ -62,22 +61,28 @@ struct weir_reconciler_kind {
     weir_scan_tick_fn tick; /* its state is a struct weir_reconciler_task */
 };
 
-extern const struct weir_reconciler_kind weir_attempt_timeout;
-extern const struct weir_reconciler_kind weir_lease_expiry;
-extern const struct weir_reconciler_kind weir_suspension_timeout;
-extern const struct weir_reconciler_kind weir_budget_reset_kind;
-extern const struct weir_reconciler_kind weir_dependency;
-extern const struct weir_reconciler_kind weir_edge_cancel_dispatcher;
-extern const struct weir_reconciler_kind weir_edge_cancel_reconciler;
-extern const struct weir_reconciler_kind weir_delayed_promoter;
-extern const struct weir_reconciler_kind weir_execution_deadline;
-extern const struct weir_reconciler_kind weir_housekeeping;
+/* weir_reconciler_lease_expiry and the like: of every row of reconciler_list.h. */
+#define WEIR_RECONCILER_KIND(kind, id, ...) WEIR_RECONCILER_KIND_OF(__VA_ARGS__, 0)
+#define WEIR_RECONCILER_KIND_OF(name, ...)                                               \
+    extern const struct weir_reconciler_kind weir_reconciler_##name;
+WEIR_RECONCILERS(WEIR_RECONCILER_KIND, WEIR_RECONCILER_KIND, WEIR_RECONCILER_KIND,
+                 WEIR_RECONCILER_KIND, WEIR_RECONCILER_KIND)
+
+/* A row of the list; each has one, by enum weir_reconciler. */
+struct weir_reconciler_row {
+    const char *name;
+    int64_t interval_ms;
+    enum weir_due_kind due;
+    const struct weir_reconciler_kind *kind;
+};
+extern const struct weir_reconciler_row weir_reconcilers[WEIR_RECONCILER_COUNT];
 
 /* One that runs, or may. The first part is set by its supervisor, which calls init()
  * then. */
 struct weir_reconciler_task {
     const struct weir_reconciler_kind *kind; /* NULL: it does not run */
-    struct weir_executions *executions;      /* these four borrowed */
+    enum weir_due_kind due;
+    struct weir_executions *executions; /* these four borrowed */
     struct weir_db *db;
     const struct weir_store *store;
     const struct weir_heap *heap;

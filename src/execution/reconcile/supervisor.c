@@ -35,32 +35,12 @@ enum { PARTITIONS_MAX = 65535, FIELD_SIZE = 64 };
 #define ABORT_PAUSE_MIN WEIR_MILLISECONDS(10)
 #define ABORT_PAUSE_MAX WEIR_SECONDS(1)
 
-/* `kind` NULL: its settings are known, and it is not there yet. */
-static const struct {
-    const char *name;
-    int64_t interval_ms;
-    const struct weir_reconciler_kind *kind;
-} RECONCILERS[WEIR_RECONCILER_COUNT] = {
-    [WEIR_RECONCILER_ATTEMPT_TIMEOUT] = {"attempt_timeout", WEIR_ATTEMPT_LOOK_MS,
-                                         &weir_attempt_timeout},
-    [WEIR_RECONCILER_LEASE_EXPIRY] = {"lease_expiry", WEIR_LEASE_LOOK_MS,
-                                      &weir_lease_expiry},
-    [WEIR_RECONCILER_SUSPENSION_TIMEOUT] = {"suspension_timeout", WEIR_WAIT_LOOK_MS,
-                                            &weir_suspension_timeout},
-    [WEIR_RECONCILER_BUDGET_RESET] = {"budget_reset", WEIR_BUDGET_LOOK_MS,
-                                      &weir_budget_reset_kind},
-    [WEIR_RECONCILER_DEPENDENCY] = {"dependency", WEIR_EDGES_LOOK_MS, &weir_dependency},
-    [WEIR_RECONCILER_EDGE_CANCEL_DISPATCHER] = {"edge_cancel_dispatcher",
-                                                WEIR_SIBLINGS_LOOK_MS,
-                                                &weir_edge_cancel_dispatcher},
-    [WEIR_RECONCILER_EDGE_CANCEL_RECONCILER] = {"edge_cancel_reconciler", 10000,
-                                                &weir_edge_cancel_reconciler},
-    [WEIR_RECONCILER_DELAYED_PROMOTER] = {"delayed_promoter", WEIR_DELAYED_LOOK_MS,
-                                          &weir_delayed_promoter},
-    [WEIR_RECONCILER_EXECUTION_DEADLINE] = {"execution_deadline", WEIR_DEADLINE_LOOK_MS,
-                                            &weir_execution_deadline},
-    [WEIR_RECONCILER_HOUSEKEEPING] = {"housekeeping", 60000, &weir_housekeeping},
-};
+#define RECONCILER(due, which, ...) RECONCILER_OF(due, which, __VA_ARGS__, 0)
+#define RECONCILER_OF(due, which, name, interval_ms, ...)                                \
+    [WEIR_RECONCILER_##                                                                  \
+        which] = {#name, interval_ms, WEIR_DUE_##due, &weir_reconciler_##name},
+const struct weir_reconciler_row weir_reconcilers[WEIR_RECONCILER_COUNT] = {
+    WEIR_RECONCILERS(RECONCILER, RECONCILER, RECONCILER, RECONCILER, RECONCILER)};
 
 struct weir_execution_supervisor {
     struct weir_executions *executions; /* borrowed */
@@ -80,7 +60,7 @@ struct weir_execution_supervisor {
 const char *weir_reconciler_name(enum weir_reconciler reconciler)
 {
     return reconciler >= 0 && reconciler < WEIR_RECONCILER_COUNT
-               ? RECONCILERS[reconciler].name
+               ? weir_reconcilers[reconciler].name
                : "unknown";
 }
 
@@ -93,7 +73,7 @@ void weir_execution_supervisor_options_init(
         .retention_ms = (int64_t)24 * 3600 * 1000,
     };
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
-        self->interval_ms[i] = RECONCILERS[i].interval_ms;
+        self->interval_ms[i] = weir_reconcilers[i].interval_ms;
 }
 
 /* ---- settings ---------------------------------------------------------------------- */
@@ -118,7 +98,7 @@ check_times(const struct weir_execution_supervisor_options *options,
         char field[FIELD_SIZE];
 
         (void)weir_text_format(field, sizeof field, "interval_ms of %s",
-                               RECONCILERS[i].name);
+                               weir_reconcilers[i].name);
         status = check_ms(field, options->interval_ms[i],
                           WEIR_SCAN_INTERVAL_MIN / WEIR_MILLISECONDS(1),
                           WEIR_DURATION_MAX / WEIR_MILLISECONDS(1), error);
@@ -229,9 +209,7 @@ static enum weir_status find_executor(struct weir_execution_supervisor *self,
     weir_executor_options_init(&options);
     options.heap = self->heap;
     options.log = *weir_db_log(self->executions->db);
-    options.threads = 0;
-    for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
-        options.threads += RECONCILERS[i].kind != NULL;
+    options.threads = WEIR_RECONCILER_COUNT;
     self->own_executor = true;
     return weir_executor_create(&options, &self->executor, error);
 }
@@ -245,7 +223,8 @@ static enum weir_status add_task(struct weir_execution_supervisor *self,
     struct weir_scan_options scan;
     enum weir_status status;
 
-    task->kind = RECONCILERS[which].kind;
+    task->kind = weir_reconcilers[which].kind;
+    task->due = weir_reconcilers[which].due;
     task->executions = self->executions;
     task->db = self->executions->db;
     task->store = &self->executions->store;
@@ -262,7 +241,7 @@ static enum weir_status add_task(struct weir_execution_supervisor *self,
         return status;
 
     weir_scan_options_init(&scan);
-    scan.name = RECONCILERS[which].name;
+    scan.name = weir_reconcilers[which].name;
     scan.interval_ns = WEIR_MILLISECONDS(options->interval_ms[which]);
     scan.filtered = true;
     scan.tick = task->kind->tick;
@@ -291,10 +270,8 @@ static enum weir_status assemble(struct weir_execution_supervisor *self,
     scanner.heap = self->heap;
     scanner.log = *weir_db_log(self->executions->db);
     status = weir_scanner_create(self->executor, &scanner, &self->scanner, error);
-    for (int i = 0; i < WEIR_RECONCILER_COUNT && status == WEIR_OK; i++) {
-        if (RECONCILERS[i].kind != NULL)
-            status = add_task(self, (enum weir_reconciler)i, options, error);
-    }
+    for (int i = 0; i < WEIR_RECONCILER_COUNT && status == WEIR_OK; i++)
+        status = add_task(self, (enum weir_reconciler)i, options, error);
     return status;
 }
 
@@ -335,7 +312,7 @@ static void hear(void *state, const struct weir_pending_wakeups *pending_wakeups
 
     for (int i = 0; i < WEIR_RECONCILER_COUNT; i++) {
         if (weir_reconciler_hears(&self->tasks[i], pending_wakeups, now_ns))
-            weir_scanner_wake(self->scanner, RECONCILERS[i].name);
+            weir_scanner_wake(self->scanner, weir_reconcilers[i].name);
     }
 }
 

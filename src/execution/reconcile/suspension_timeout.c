@@ -4,8 +4,7 @@
  */
 #include "execution/reconcile/reconciler.h"
 
-const struct weir_reconciler_kind weir_suspension_timeout = {
-    .due = WEIR_DUE_WAIT,
+const struct weir_reconciler_kind weir_reconciler_suspension_timeout = {
     .rule = weir_rule_wait_too_long,
     .tick = weir_reconcile,
 };

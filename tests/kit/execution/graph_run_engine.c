@@ -495,10 +495,10 @@ static enum weir_status revoke(struct graph_run *self, int node)
 }
 
 /* One look of a reconciler. */
-static enum weir_status tick(struct graph_run *self,
-                             const struct weir_reconciler_kind *kind)
+static enum weir_status tick(struct graph_run *self, enum weir_reconciler which)
 {
-    struct weir_reconciler_task task = {.kind = kind,
+    struct weir_reconciler_task task = {.kind = weir_reconcilers[which].kind,
+                                        .due = weir_reconcilers[which].due,
                                         .executions = self->executions,
                                         .db = self->ground->db,
                                         .store = &self->executions->store,
@@ -518,7 +518,7 @@ static enum weir_status tick(struct graph_run *self,
     weir_failures_init(&failures, self->executions->heap, weir_db_config(task.db)->log,
                        "flow", "one");
     scan.failures = &failures;
-    status = kind->tick(self->ground->context, &task, &scan, &report, &error);
+    status = task.kind->tick(self->ground->context, &task, &scan, &report, &error);
     weir_failures_fini(&failures);
     weir_reconciler_fini(&task);
     return status;
@@ -529,8 +529,8 @@ static enum weir_status let_time_pass(struct graph_run *self)
     enum weir_status status;
 
     weir_sleep_through(self->ground->context, LATER_NS);
-    status = tick(self, &weir_execution_deadline);
-    return status == WEIR_OK ? tick(self, &weir_lease_expiry) : status;
+    status = tick(self, WEIR_RECONCILER_EXECUTION_DEADLINE);
+    return status == WEIR_OK ? tick(self, WEIR_RECONCILER_LEASE_EXPIRY) : status;
 }
 
 enum weir_status graph_run_perform(struct graph_run *self, struct graph_action *action)
@@ -555,11 +555,11 @@ enum weir_status graph_run_perform(struct graph_run *self, struct graph_action *
         return weir_flow_cancel(self->executions, &self->id, action->policy, "no",
                                 &action->cancelled, NULL);
     case DISPATCH:
-        return tick(self, &weir_edge_cancel_dispatcher);
+        return tick(self, WEIR_RECONCILER_EDGE_CANCEL_DISPATCHER);
     case TIDY:
-        return tick(self, &weir_edge_cancel_reconciler);
+        return tick(self, WEIR_RECONCILER_EDGE_CANCEL_RECONCILER);
     case BACKSTOP:
-        return tick(self, &weir_dependency);
+        return tick(self, WEIR_RECONCILER_DEPENDENCY);
     default:
         return let_time_pass(self);
     }

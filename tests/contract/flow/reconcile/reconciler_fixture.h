@@ -42,36 +42,6 @@ struct reconciler_fixture {
 
 enum { ROUND_BUSY }; /* the point that is counted */
 
-static inline const struct weir_reconciler_kind *
-reconciler_fixture_kind(enum weir_reconciler which)
-{
-    switch (which) {
-    case WEIR_RECONCILER_ATTEMPT_TIMEOUT:
-        return &weir_attempt_timeout;
-    case WEIR_RECONCILER_LEASE_EXPIRY:
-        return &weir_lease_expiry;
-    case WEIR_RECONCILER_DELAYED_PROMOTER:
-        return &weir_delayed_promoter;
-    case WEIR_RECONCILER_EXECUTION_DEADLINE:
-        return &weir_execution_deadline;
-    case WEIR_RECONCILER_SUSPENSION_TIMEOUT:
-        return &weir_suspension_timeout;
-    case WEIR_RECONCILER_DEPENDENCY:
-        return &weir_dependency;
-    case WEIR_RECONCILER_EDGE_CANCEL_DISPATCHER:
-        return &weir_edge_cancel_dispatcher;
-    case WEIR_RECONCILER_EDGE_CANCEL_RECONCILER:
-        return &weir_edge_cancel_reconciler;
-    case WEIR_RECONCILER_BUDGET_RESET:
-        return &weir_budget_reset_kind;
-    case WEIR_RECONCILER_HOUSEKEEPING:
-        return &weir_housekeeping;
-    default:
-        weir_test_fail(__FILE__, __LINE__, "no rounds of %s",
-                       weir_reconciler_name(which));
-    }
-}
-
 static inline void reconciler_fixture_open(struct reconciler_fixture *self,
                                            struct fixture *fixture,
                                            enum weir_reconciler which)
@@ -91,7 +61,8 @@ static inline void reconciler_fixture_open(struct reconciler_fixture *self,
     weir_fault_points_arm(&self->points, "db.busy", UINT64_MAX);
     weir_db_set_fault_points(self->db, &self->points);
     self->executions = flow_fixture_open_with(fixture, self->db, NULL);
-    self->task = (struct weir_reconciler_task){.kind = reconciler_fixture_kind(which),
+    self->task = (struct weir_reconciler_task){.kind = weir_reconcilers[which].kind,
+                                               .due = weir_reconcilers[which].due,
                                                .executions = self->executions,
                                                .db = self->db,
                                                .store = &self->executions->store,
