@@ -239,9 +239,8 @@ enum weir_status weir_submit_call_write(struct weir_submit_call *self,
     if (status != WEIR_OK)
         return status;
     begin(self, now_us);
-    status = weir_store_insert_with_commit_batch(&self->executions->store, connection,
-                                                 self->items, self->count, now_us,
-                                                 commit_batch, error);
+    status = weir_store_insert(&self->executions->store, connection, self->items,
+                               self->count, now_us, commit_batch, error);
     if (status == WEIR_OK)
         status = check_duplicates(self, error);
     return status == WEIR_OK ? charge_all(self, connection, error) : status;

@@ -37,10 +37,11 @@ enum weir_status weir_store_init(struct weir_store *self, const struct weir_heap
     return WEIR_OK;
 }
 
-enum weir_status weir_store_insert_with_commit_batch(
-    const struct weir_store *self, struct weir_connection *connection,
-    struct weir_new_execution *items, size_t count, int64_t now_us,
-    struct weir_commit_batch *commit_batch, struct weir_error *error)
+enum weir_status weir_store_insert(const struct weir_store *self,
+                                   struct weir_connection *connection,
+                                   struct weir_new_execution *items, size_t count,
+                                   int64_t now_us, struct weir_commit_batch *commit_batch,
+                                   struct weir_error *error)
 {
     for (size_t i = 0; i < count; i++) {
         items[i].no = 0;
@@ -49,23 +50,6 @@ enum weir_status weir_store_insert_with_commit_batch(
         memcpy(items[i].stored_digest, items[i].digest, WEIR_DIGEST_SIZE);
     }
     return self->ops->insert(self, connection, items, count, now_us, commit_batch, error);
-}
-
-enum weir_status weir_store_insert(const struct weir_store *self,
-                                   struct weir_connection *connection,
-                                   struct weir_new_execution *items, size_t count,
-                                   int64_t now_us, struct weir_error *error)
-{
-    struct weir_commit_batch *commit_batch;
-    enum weir_status status = weir_commit_batch_create(self->heap, &commit_batch, error);
-
-    if (status == WEIR_OK)
-        status = weir_store_insert_with_commit_batch(self, connection, items, count,
-                                                     now_us, commit_batch, error);
-    if (status == WEIR_OK)
-        status = weir_commit_batch_send(commit_batch, connection, error);
-    weir_commit_batch_destroy(commit_batch);
-    return status;
 }
 
 /* ---- loading ----------------------------------------------------------------------- */
@@ -280,32 +264,6 @@ enum weir_status weir_store_next_times(struct weir_connection *connection,
 }
 
 /* ---- writing ----------------------------------------------------------------------- */
-
-enum weir_status weir_store_write(const struct weir_store *self,
-                                  struct weir_connection *connection,
-                                  const struct weir_execution_record *rows, size_t count,
-                                  struct weir_error *error)
-{
-    return count == 0 ? WEIR_OK : self->ops->write(self, connection, rows, count, error);
-}
-
-enum weir_status weir_store_add_attempts(const struct weir_store *self,
-                                         struct weir_connection *connection,
-                                         const struct weir_ended_attempt *attempts,
-                                         size_t count, struct weir_error *error)
-{
-    return count == 0 ? WEIR_OK
-                      : self->ops->add_attempts(self, connection, attempts, count, error);
-}
-
-enum weir_status weir_store_put_results(const struct weir_store *self,
-                                        struct weir_connection *connection,
-                                        const struct weir_new_result *results,
-                                        size_t count, struct weir_error *error)
-{
-    return count == 0 ? WEIR_OK
-                      : self->ops->put_results(self, connection, results, count, error);
-}
 
 enum weir_status weir_store_rewrite(const struct weir_store *self,
                                     struct weir_connection *connection,

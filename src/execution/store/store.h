@@ -188,18 +188,6 @@ struct weir_store_ops {
                                  struct weir_connection *connection,
                                  const struct weir_ready_query *query, bool *out,
                                  struct weir_error *error);
-    enum weir_status (*write)(const struct weir_store *self,
-                              struct weir_connection *connection,
-                              const struct weir_execution_record *rows, size_t count,
-                              struct weir_error *error);
-    enum weir_status (*add_attempts)(const struct weir_store *self,
-                                     struct weir_connection *connection,
-                                     const struct weir_ended_attempt *attempts,
-                                     size_t count, struct weir_error *error);
-    enum weir_status (*put_results)(const struct weir_store *self,
-                                    struct weir_connection *connection,
-                                    const struct weir_new_result *results, size_t count,
-                                    struct weir_error *error);
     enum weir_status (*rewrite)(const struct weir_store *self,
                                 struct weir_connection *connection,
                                 const struct weir_rewrite *rewrite,
@@ -236,20 +224,12 @@ WEIR_CHECKED enum weir_status weir_store_init(struct weir_store *self,
  * Insert those whose key and id are new. A key is taken from `now_us` to its end, by
  * the first draft that brings it; a duplicate gets what that one was inserted as, also
  * when both are in `items`, and whether it is the same is for the caller to tell by the
- * digests.
+ * digests. What belongs to the last of them is added to the commit batch.
  */
-WEIR_CHECKED enum weir_status weir_store_insert(const struct weir_store *self,
-                                                struct weir_connection *connection,
-                                                struct weir_new_execution *items,
-                                                size_t count, int64_t now_us,
-                                                struct weir_error *error);
-
-/* The same; what belongs to the last of them is added to the commit batch, where there
- * is one. */
-WEIR_CHECKED enum weir_status weir_store_insert_with_commit_batch(
-    const struct weir_store *self, struct weir_connection *connection,
-    struct weir_new_execution *items, size_t count, int64_t now_us,
-    struct weir_commit_batch *commit_batch, struct weir_error *error);
+WEIR_CHECKED enum weir_status
+weir_store_insert(const struct weir_store *self, struct weir_connection *connection,
+                  struct weir_new_execution *items, size_t count, int64_t now_us,
+                  struct weir_commit_batch *commit_batch, struct weir_error *error);
 
 /* Load and lock, in the order of `no`, waiting for others. Each comes once; those that
  * are not there do not come. */
@@ -279,23 +259,9 @@ WEIR_CHECKED enum weir_status weir_store_pick_due(const struct weir_store *self,
                                                   struct weir_execution_records *out,
                                                   struct weir_error *error);
 
-/* Write all that rules change. The rows were loaded in this transaction. */
-WEIR_CHECKED enum weir_status weir_store_write(const struct weir_store *self,
-                                               struct weir_connection *connection,
-                                               const struct weir_execution_record *rows,
-                                               size_t count, struct weir_error *error);
-WEIR_CHECKED enum weir_status
-weir_store_add_attempts(const struct weir_store *self, struct weir_connection *connection,
-                        const struct weir_ended_attempt *attempts, size_t count,
-                        struct weir_error *error);
-
-/* A result that was there before (of a replayed execution) is replaced. */
-WEIR_CHECKED enum weir_status
-weir_store_put_results(const struct weir_store *self, struct weir_connection *connection,
-                       const struct weir_new_result *results, size_t count,
-                       struct weir_error *error);
-
-/* All three, as far as there are any, in the commit batch where there is one. */
+/* Write all that rules change, in the commit batch where there is one. The rows were
+ * loaded in this transaction. A result that was there before (of a replayed execution)
+ * is replaced. */
 WEIR_CHECKED enum weir_status weir_store_rewrite(const struct weir_store *self,
                                                  struct weir_connection *connection,
                                                  const struct weir_rewrite *rewrite,

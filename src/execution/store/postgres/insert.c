@@ -514,22 +514,6 @@ enum weir_status weir_pg_append_attempts(const struct weir_store *self,
     return WEIR_OK;
 }
 
-enum weir_status weir_pg_add_attempts(const struct weir_store *self,
-                                      struct weir_connection *connection,
-                                      const struct weir_ended_attempt *attempts,
-                                      size_t count, struct weir_error *error)
-{
-    struct weir_commit_batch *commit_batch;
-    enum weir_status status = weir_commit_batch_create(self->heap, &commit_batch, error);
-
-    if (status == WEIR_OK)
-        status = weir_pg_append_attempts(self, attempts, count, commit_batch, error);
-    if (status == WEIR_OK)
-        status = weir_commit_batch_send(commit_batch, connection, error);
-    weir_commit_batch_destroy(commit_batch);
-    return status;
-}
-
 static enum weir_status append_results(const struct weir_store *self,
                                        const struct weir_new_result *results,
                                        size_t count,
@@ -563,10 +547,10 @@ static size_t chunk_of_results(const struct weir_new_result *results, size_t cou
     return rows;
 }
 
-enum weir_status weir_pg_put_results(const struct weir_store *self,
-                                     struct weir_connection *connection,
-                                     const struct weir_new_result *results, size_t count,
-                                     struct weir_error *error)
+static enum weir_status put_results(const struct weir_store *self,
+                                    struct weir_connection *connection,
+                                    const struct weir_new_result *results, size_t count,
+                                    struct weir_error *error)
 {
     struct weir_commit_batch *commit_batch;
     enum weir_status status = weir_commit_batch_create(self->heap, &commit_batch, error);
@@ -591,5 +575,5 @@ weir_pg_append_results(const struct weir_store *self, struct weir_connection *co
 {
     return chunk_of_results(results, count) == count
                ? append_results(self, results, count, commit_batch, error)
-               : weir_pg_put_results(self, connection, results, count, error);
+               : put_results(self, connection, results, count, error);
 }

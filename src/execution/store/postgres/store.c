@@ -458,31 +458,6 @@ static enum weir_status is_ready(const struct weir_store *self,
 
 /* ---- writing ----------------------------------------------------------------------- */
 
-static enum weir_status write(const struct weir_store *self,
-                              struct weir_connection *connection,
-                              const struct weir_execution_record *rows, size_t count,
-                              struct weir_error *error)
-{
-    struct weir_value values[WEIR_WRITE_WIDTH];
-    struct weir_columns table;
-    int64_t changed = 0;
-    enum weir_status status =
-        weir_columns_init(&table, self->heap, WEIR_WRITE_WIDTH, count, error);
-
-    for (size_t i = 0; i < count && status == WEIR_OK; i++)
-        weir_write_lay_out(&rows[i].row, table.cells + i, count);
-    if (status == WEIR_OK) {
-        weir_pg_arrays(&table, weir_write_types, WEIR_WRITE_WIDTH, values);
-        status = weir_connection_execute(connection, &weir_pg_sql_write, values,
-                                         WEIR_WRITE_WIDTH, &changed, error);
-    }
-    if (status == WEIR_OK && (uint64_t)changed != count)
-        status = weir_error_set(error, WEIR_CONFLICT, "wrote %lld, must be %zu",
-                                (long long)changed, count);
-    weir_columns_fini(&table);
-    return status;
-}
-
 /* As many are written as are there: they are locked. */
 static enum weir_status append_rows(const struct weir_store *self,
                                     const struct weir_execution_record *rows,
@@ -622,9 +597,6 @@ const struct weir_store_ops weir_store_pg = {
     .load_by_id = load_by_id,
     .pick_ready = pick_ready,
     .is_ready = is_ready,
-    .write = write,
-    .add_attempts = weir_pg_add_attempts,
-    .put_results = weir_pg_put_results,
     .rewrite = rewrite,
     .visit_inputs = visit_inputs,
     .visit_tags = visit_tags,

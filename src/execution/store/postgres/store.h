@@ -26,17 +26,7 @@ WEIR_CHECKED enum weir_status
 weir_pg_insert(const struct weir_store *self, struct weir_connection *connection,
                struct weir_new_execution *items, size_t count, int64_t now_us,
                struct weir_commit_batch *commit_batch, struct weir_error *error);
-WEIR_CHECKED enum weir_status
-weir_pg_add_attempts(const struct weir_store *self, struct weir_connection *connection,
-                     const struct weir_ended_attempt *attempts, size_t count,
-                     struct weir_error *error);
-WEIR_CHECKED enum weir_status weir_pg_put_results(const struct weir_store *self,
-                                                  struct weir_connection *connection,
-                                                  const struct weir_new_result *results,
-                                                  size_t count, struct weir_error *error);
-
-/* The same, in the commit batch. Results that are too many for one statement are put at
- * once. */
+/* In the commit batch. Results that are too many for one statement are put at once. */
 WEIR_CHECKED enum weir_status
 weir_pg_append_attempts(const struct weir_store *self,
                         const struct weir_ended_attempt *attempts, size_t count,

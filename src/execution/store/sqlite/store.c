@@ -454,15 +454,13 @@ static enum weir_status insert(const struct weir_store *self,
 
 /* ---- writing ----------------------------------------------------------------------- */
 
-static enum weir_status write(const struct weir_store *self,
-                              struct weir_connection *connection,
+static enum weir_status write(struct weir_connection *connection,
                               const struct weir_execution_record *rows, size_t count,
                               struct weir_error *error)
 {
     struct weir_value values[WEIR_WRITE_WIDTH];
     enum weir_status status = WEIR_OK;
 
-    (void)self;
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         int64_t changed = 0;
 
@@ -477,15 +475,13 @@ static enum weir_status write(const struct weir_store *self,
     return status;
 }
 
-static enum weir_status add_attempts(const struct weir_store *self,
-                                     struct weir_connection *connection,
+static enum weir_status add_attempts(struct weir_connection *connection,
                                      const struct weir_ended_attempt *attempts,
                                      size_t count, struct weir_error *error)
 {
     struct weir_value values[WEIR_ATTEMPT_WIDTH];
     enum weir_status status = WEIR_OK;
 
-    (void)self;
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         weir_attempt_lay_out(&attempts[i], values, 1);
         status = weir_connection_execute(connection, &weir_store_sql_attempt_one, values,
@@ -494,14 +490,12 @@ static enum weir_status add_attempts(const struct weir_store *self,
     return status;
 }
 
-static enum weir_status put_results(const struct weir_store *self,
-                                    struct weir_connection *connection,
+static enum weir_status put_results(struct weir_connection *connection,
                                     const struct weir_new_result *results, size_t count,
                                     struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
 
-    (void)self;
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
         status = weir_connection_execute(
             connection, &weir_store_sql_result_one,
@@ -517,16 +511,15 @@ static enum weir_status rewrite(const struct weir_store *self,
                                 struct weir_commit_batch *commit_batch,
                                 struct weir_error *error)
 {
-    enum weir_status status =
-        write(self, connection, rewrite->rows, rewrite->row_count, error);
+    enum weir_status status = write(connection, rewrite->rows, rewrite->row_count, error);
 
+    (void)self;
     (void)commit_batch;
     if (status == WEIR_OK)
-        status = add_attempts(self, connection, rewrite->attempts, rewrite->attempt_count,
-                              error);
-    if (status == WEIR_OK)
         status =
-            put_results(self, connection, rewrite->results, rewrite->result_count, error);
+            add_attempts(connection, rewrite->attempts, rewrite->attempt_count, error);
+    if (status == WEIR_OK)
+        status = put_results(connection, rewrite->results, rewrite->result_count, error);
     return status;
 }
 
@@ -605,9 +598,6 @@ const struct weir_store_ops weir_store_sqlite = {
     .load_by_id = load_by_id,
     .pick_ready = pick_ready,
     .is_ready = is_ready,
-    .write = write,
-    .add_attempts = add_attempts,
-    .put_results = put_results,
     .rewrite = rewrite,
     .visit_inputs = visit_inputs,
     .visit_tags = visit_tags,

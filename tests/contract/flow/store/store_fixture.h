@@ -121,10 +121,38 @@ static inline void store_fixture_insert(struct store_fixture *self,
                                         struct weir_new_execution *items, size_t count)
 {
     struct fixture *fixture = self->fixture;
+    struct weir_commit_batch *batch = NULL;
 
-    check_db(weir_store_insert(&self->store, self->connection, items, count, self->now_us,
-                               &fixture->error),
+    check_db(weir_commit_batch_create(self->store.heap, &batch, &fixture->error),
              WEIR_OK);
+    check_db(weir_store_insert(&self->store, self->connection, items, count, self->now_us,
+                               batch, &fixture->error),
+             WEIR_OK);
+    check_db(weir_commit_batch_send(batch, self->connection, &fixture->error), WEIR_OK);
+    weir_commit_batch_destroy(batch);
+}
+
+/* Now, and not with the commit. */
+static inline enum weir_status store_rewrite(const struct weir_store *store,
+                                             struct weir_connection *connection,
+                                             struct weir_rewrite rewrite,
+                                             struct weir_error *error)
+{
+    struct weir_commit_batch *batch = NULL;
+    enum weir_status status = weir_commit_batch_create(store->heap, &batch, error);
+
+    if (status == WEIR_OK)
+        status = weir_store_rewrite(store, connection, &rewrite, batch, error);
+    if (status == WEIR_OK)
+        status = weir_commit_batch_send(batch, connection, error);
+    weir_commit_batch_destroy(batch);
+    return status;
+}
+
+static inline enum weir_status store_fixture_rewrite(struct store_fixture *self,
+                                                     struct weir_rewrite rewrite)
+{
+    return store_rewrite(&self->store, self->connection, rewrite, &self->fixture->error);
 }
 
 /* One that is in `state` since forms that rules would give it; returns its number. */
@@ -137,9 +165,9 @@ static inline int64_t store_fixture_put(struct store_fixture *self, uint32_t num
 
     store_fixture_insert(self, &item, 1);
     stored.row.no = item.no;
-    check_db(
-        weir_store_write(&self->store, self->connection, &stored, 1, &fixture->error),
-        WEIR_OK);
+    check_db(store_fixture_rewrite(
+                 self, (struct weir_rewrite){.rows = &stored, .row_count = 1}),
+             WEIR_OK);
     return item.no;
 }
 

@@ -199,8 +199,10 @@ static enum weir_status take_some(struct peers *peers, struct weir_store *store,
         records->rows[i].row.epoch++;
     }
     if (status == WEIR_OK)
-        status =
-            weir_store_write(store, connection, records->rows, records->count, error);
+        status = store_rewrite(
+            store, connection,
+            (struct weir_rewrite){.rows = records->rows, .row_count = records->count},
+            error);
     if (status == WEIR_OK)
         return weir_connection_commit(connection, error);
     weir_connection_rollback(connection);

@@ -129,7 +129,7 @@ FLOW_TEST(rows, come_back_as_they_were_written)
     store_fixture_close(&store_fixture);
 }
 
-FLOW_TEST(rows, that_are_not_there_cannot_be_written)
+FLOW_SQLITE_TEST(rows, that_are_not_there_cannot_be_written)
 {
     struct weir_execution_record stored = {.row = full_row()};
     struct store_fixture store_fixture;
@@ -137,8 +137,8 @@ FLOW_TEST(rows, that_are_not_there_cannot_be_written)
     store_fixture_open(&store_fixture, fixture);
     stored.row.no = 4711;
 
-    check_db(weir_store_write(&store_fixture.store, store_fixture.connection, &stored, 1,
-                              &fixture->error),
+    check_db(store_fixture_rewrite(
+                 &store_fixture, (struct weir_rewrite){.rows = &stored, .row_count = 1}),
              WEIR_CONFLICT);
 
     store_fixture_close(&store_fixture);
@@ -511,9 +511,10 @@ FLOW_TEST(belongings, may_be_as_large_as_promised)
 
     store_fixture_insert(&store_fixture, items, 12);
     result = (struct weir_new_result){items[0].no, items[0].input};
-    check_db(weir_store_put_results(&store_fixture.store, store_fixture.connection,
-                                    &result, 1, &fixture->error),
-             WEIR_OK);
+    check_db(
+        store_fixture_rewrite(
+            &store_fixture, (struct weir_rewrite){.results = &result, .result_count = 1}),
+        WEIR_OK);
 
     check_int(store_fixture_result(&store_fixture, &items[0].id).size,
               WEIR_RESULT_SIZE_MAX);
@@ -539,8 +540,9 @@ FLOW_TEST(belongings, of_a_replay_take_the_place_of_the_result)
     check(store_fixture_result(&store_fixture, &id).data == NULL);
 
     for (size_t i = 0; i < 2; i++)
-        check_db(weir_store_put_results(&store_fixture.store, store_fixture.connection,
-                                        &results[i], 1, &fixture->error),
+        check_db(store_fixture_rewrite(
+                     &store_fixture,
+                     (struct weir_rewrite){.results = &results[i], .result_count = 1}),
                  WEIR_OK);
 
     check(store_fixture_result(&store_fixture, &id).data != NULL);
@@ -581,9 +583,10 @@ FLOW_TEST(belongings, of_one_are_its_attempts_by_number)
         store_fixture_put(&store_fixture, 1, full_row());
     attempts[2].no = store_fixture_put(&store_fixture, 2, full_row());
 
-    check_db(weir_store_add_attempts(&store_fixture.store, store_fixture.connection,
-                                     attempts, 3, &fixture->error),
-             WEIR_OK);
+    check_db(
+        store_fixture_rewrite(&store_fixture, (struct weir_rewrite){.attempts = attempts,
+                                                                    .attempt_count = 3}),
+        WEIR_OK);
 
     check_db(weir_store_visit_attempts(store_fixture.connection, no, note_attempt, &found,
                                        &fixture->error),
@@ -671,14 +674,17 @@ FLOW_TEST(retention, removes_what_ended_long_ago_with_all_that_is_its)
 
         if (i == 3)
             stored.row.ended_us = 21; /* not yet */
-        check_db(weir_store_write(&store_fixture.store, store_fixture.connection, &stored,
-                                  1, &fixture->error),
+        check_db(
+            store_fixture_rewrite(&store_fixture,
+                                  (struct weir_rewrite){.rows = &stored, .row_count = 1}),
+            WEIR_OK);
+        check_db(store_fixture_rewrite(
+                     &store_fixture,
+                     (struct weir_rewrite){.attempts = &attempt, .attempt_count = 1}),
                  WEIR_OK);
-        check_db(weir_store_add_attempts(&store_fixture.store, store_fixture.connection,
-                                         &attempt, 1, &fixture->error),
-                 WEIR_OK);
-        check_db(weir_store_put_results(&store_fixture.store, store_fixture.connection,
-                                        &result, 1, &fixture->error),
+        check_db(store_fixture_rewrite(
+                     &store_fixture,
+                     (struct weir_rewrite){.results = &result, .result_count = 1}),
                  WEIR_OK);
     }
 
