@@ -235,6 +235,21 @@ enum weir_status weir_executions_await(struct weir_executions *self,
                                             error);
 }
 
+enum weir_status weir_executions_make_executor(struct weir_executions *self,
+                                               uint32_t threads, uint32_t reserve_threads,
+                                               struct weir_executor **out,
+                                               struct weir_error *error)
+{
+    struct weir_executor_options options;
+
+    weir_executor_options_init(&options);
+    options.heap = self->heap;
+    options.log = *weir_db_log(self->db);
+    options.threads = threads;
+    options.reserve_threads = reserve_threads;
+    return weir_executor_create(&options, out, error);
+}
+
 bool weir_executions_is_simulated(void)
 {
     const struct weir_context *context = weir_context_current();

@@ -77,6 +77,13 @@ WEIR_CHECKED enum weir_status weir_executions_await(struct weir_executions *self
                                                     bool *again,
                                                     struct weir_error *error);
 
+/* An executor for threads that work on executions; the caller destroys it. */
+WEIR_CHECKED enum weir_status weir_executions_make_executor(struct weir_executions *self,
+                                                            uint32_t threads,
+                                                            uint32_t reserve_threads,
+                                                            struct weir_executor **out,
+                                                            struct weir_error *error);
+
 /* Is the calling flow of control part of a simulation? */
 bool weir_executions_is_simulated(void);
 

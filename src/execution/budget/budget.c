@@ -39,22 +39,24 @@ static struct weir_str or_nothing(const char *text)
     return weir_str(text != NULL ? text : "");
 }
 
-static enum weir_status check_name(const char *name, struct weir_error *error)
+static enum weir_status check_printable(const char *what, const char *text,
+                                        size_t size_max, struct weir_error *error)
 {
-    if (is_printable(or_nothing(name), WEIR_BUDGET_NAME_SIZE_MAX))
+    if (is_printable(or_nothing(text), size_max))
         return WEIR_OK;
     return weir_error_set(error, WEIR_INVALID,
-                          "the name of a budget must have 1 to %d printable characters",
-                          WEIR_BUDGET_NAME_SIZE_MAX);
+                          "%s must have 1 to %zu printable characters", what, size_max);
+}
+
+static enum weir_status check_name(const char *name, struct weir_error *error)
+{
+    return check_printable("the name of a budget", name, WEIR_BUDGET_NAME_SIZE_MAX,
+                           error);
 }
 
 static enum weir_status check_dimension(const char *dimension, struct weir_error *error)
 {
-    if (is_printable(or_nothing(dimension), WEIR_DIMENSION_SIZE_MAX))
-        return WEIR_OK;
-    return weir_error_set(error, WEIR_INVALID,
-                          "dimension must have 1 to %d printable characters",
-                          WEIR_DIMENSION_SIZE_MAX);
+    return check_printable("dimension", dimension, WEIR_DIMENSION_SIZE_MAX, error);
 }
 
 static enum weir_status check_amount(const char *what, int64_t amount,

@@ -63,24 +63,6 @@ struct join_call {
     size_t longer_count;
 };
 
-static struct weir_join_row *find_join(const struct weir_join_rows *join_rows, int64_t no)
-{
-    size_t low = 0;
-    size_t high = join_rows->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (join_rows->rows[middle].downstream < no)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < join_rows->count && join_rows->rows[low].downstream == no
-               ? &join_rows->rows[low]
-               : NULL;
-}
-
 static struct weir_join_row *join_of(const struct join_call *self,
                                      const struct weir_extending_node *node)
 {
@@ -88,8 +70,8 @@ static struct weir_join_row *join_of(const struct join_call *self,
 
     if (node->is_new)
         return NULL;
-    known = find_join(&self->known, node->no);
-    return known != NULL ? known : find_join(&self->found, node->no);
+    known = weir_joins_find(&self->known, node->no);
+    return known != NULL ? known : weir_joins_find(&self->found, node->no);
 }
 
 /* Of members that are there already, which was not known when groups were locked; and
@@ -108,7 +90,7 @@ static enum weir_status lock_found(struct weir_extending *self,
         const struct weir_extending_node *node = &self->nodes[i];
 
         if (!node->is_new && weir_extending_is_joined(node) &&
-            find_join(&join_call->known, node->no) == NULL)
+            weir_joins_find(&join_call->known, node->no) == NULL)
             nos[count++] = node->no;
     }
     return weir_joins_lock(&self->executions->store, connection, nos, count, &self->arena,

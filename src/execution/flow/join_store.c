@@ -226,6 +226,25 @@ enum weir_status weir_joins_write(const struct weir_store *store,
                : write_all(store, connection, rows, count, commit_batch, error);
 }
 
+struct weir_join_row *weir_joins_find(const struct weir_join_rows *join_rows,
+                                      int64_t downstream)
+{
+    size_t low = 0;
+    size_t high = join_rows->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (join_rows->rows[middle].downstream < downstream)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < join_rows->count && join_rows->rows[low].downstream == downstream
+               ? &join_rows->rows[low]
+               : NULL;
+}
+
 struct cancelling {
     struct weir_row_list joins;
     struct weir_row_list ids;

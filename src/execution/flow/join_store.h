@@ -34,6 +34,10 @@ weir_joins_lock(const struct weir_store *store, struct weir_connection *connecti
                 const int64_t *downstreams, size_t count, struct weir_arena *arena,
                 struct weir_join_rows *out, struct weir_error *error);
 
+/* NULL: it is not among them. */
+struct weir_join_row *weir_joins_find(const struct weir_join_rows *join_rows,
+                                      int64_t downstream);
+
 /* Counters, state and cancel_us. */
 WEIR_CHECKED enum weir_status
 weir_joins_write(const struct weir_store *store, struct weir_connection *connection,

@@ -126,6 +126,26 @@ static enum weir_status find(struct weir_batch_reconciler *self, struct weir_err
 
 /* ---- mending ----------------------------------------------------------------------- */
 
+enum weir_status weir_batch_reconciler_load(struct weir_batch_reconciler *self,
+                                            struct weir_connection *connection,
+                                            const struct weir_candidate *candidates,
+                                            size_t count, int64_t *now_us,
+                                            struct weir_error *error)
+{
+    struct weir_reconciler_task *task = self->task;
+    enum weir_status status;
+
+    for (size_t i = 0; i < count; i++)
+        task->nos[i] = candidates[i].no;
+    status =
+        weir_store_load(task->store, connection, task->nos, count, &task->records, error);
+    if (status == WEIR_OK)
+        status = weir_store_clock(connection, &task->records, now_us, error);
+    if (status == WEIR_OK)
+        weir_reconciler_has_locked(task);
+    return status;
+}
+
 /* May run several times: nothing but what is of one transaction is changed. */
 static enum weir_status mend_on(struct weir_connection *connection, void *argument,
                                 struct weir_error *error)

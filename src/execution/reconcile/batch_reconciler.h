@@ -84,12 +84,19 @@ weir_batch_reconciler_add_execution(struct weir_batch_reconciler *self, int64_t 
 WEIR_CHECKED enum weir_status
 weir_batch_reconciler_run(struct weir_batch_reconciler *self, struct weir_error *error);
 
+/* For mend(): the executions of the candidates as the task's records, locked, and the
+ * clock. */
+WEIR_CHECKED enum weir_status
+weir_batch_reconciler_load(struct weir_batch_reconciler *self,
+                           struct weir_connection *connection,
+                           const struct weir_candidate *candidates, size_t count,
+                           int64_t *now_us, struct weir_error *error);
+
 /* Joins that say that members are to be cancelled, and all have ended, say so no more:
  * the end of the dispatcher's work, and all of edge_cancel_reconciler's. */
-WEIR_CHECKED enum weir_status weir_joins_forget(struct weir_context *context,
-                                                struct weir_reconciler_task *task,
-                                                const struct weir_scan_tick *scan,
-                                                struct weir_scan_report *report,
-                                                struct weir_error *error);
+enum weir_status weir_joins_forget(struct weir_context *context, void *task,
+                                   const struct weir_scan_tick *scan,
+                                   struct weir_scan_report *report,
+                                   struct weir_error *error);
 
 #endif

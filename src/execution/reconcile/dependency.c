@@ -46,15 +46,9 @@ static enum weir_status mend(struct weir_batch_reconciler *self,
     struct weir_reconciler_task *task = self->task;
     size_t ended = 0;
     int64_t now_us = 0;
-    enum weir_status status;
+    enum weir_status status =
+        weir_batch_reconciler_load(self, connection, candidates, count, &now_us, error);
 
-    for (size_t i = 0; i < count; i++)
-        task->nos[i] = candidates[i].no;
-    status =
-        weir_store_load(task->store, connection, task->nos, count, &task->records, error);
-    if (status == WEIR_OK)
-        status = weir_store_clock(connection, &task->records, &now_us, error);
-    weir_reconciler_has_locked(task);
     for (size_t i = 0; i < task->records.count && status == WEIR_OK; i++) {
         if (weir_state_is_over(task->records.rows[i].row.state))
             task->changes[ended++] =

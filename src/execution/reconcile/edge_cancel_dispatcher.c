@@ -185,16 +185,10 @@ static enum weir_status mend(struct weir_batch_reconciler *self,
     int64_t now_us = 0;
     enum weir_status status;
 
-    for (size_t i = 0; i < count; i++)
-        task->nos[i] = candidates[i].no;
     status =
-        weir_store_load(task->store, connection, task->nos, count, &task->records, error);
+        weir_batch_reconciler_load(self, connection, candidates, count, &now_us, error);
     if (status == WEIR_OK)
-        status = weir_store_clock(connection, &task->records, &now_us, error);
-    if (status != WEIR_OK)
-        return status;
-    weir_reconciler_has_locked(task);
-    status = lock_joins(self, connection, &locked, error);
+        status = lock_joins(self, connection, &locked, error);
     if (status != WEIR_OK)
         return status;
     cancel(self, &locked, now_us);
@@ -207,8 +201,7 @@ static const struct weir_batch_reconciler_kind UNNEEDED = {.what = "execution",
                                                            .find = find,
                                                            .mend = mend};
 
-static enum weir_status dispatch_all(struct weir_reconciler_task *task,
-                                     struct weir_context *context,
+static enum weir_status dispatch_all(struct weir_context *context, void *task,
                                      const struct weir_scan_tick *scan,
                                      struct weir_scan_report *out,
                                      struct weir_error *error)
@@ -232,24 +225,9 @@ static enum weir_status dispatch_all(struct weir_reconciler_task *task,
     return status;
 }
 
-static enum weir_status tick(struct weir_context *context, void *state,
-                             const struct weir_scan_tick *scan,
-                             struct weir_scan_report *out, struct weir_error *error)
-{
-    struct weir_reconciler_task *task = state;
-    bool told = weir_reconciler_begins(task);
-    struct weir_due_time next;
-    enum weir_status status =
-        weir_reconciler_look(task, told, scan->filter, &next, error);
-
-    if (status == WEIR_OK && next.due_us != INT64_MAX)
-        status = dispatch_all(task, context, scan, out, error);
-    weir_reconciler_ends(task, status, out);
-    return status;
-}
-
 const struct weir_reconciler_kind weir_reconciler_edge_cancel_dispatcher = {
     .period_ns =
         WEIR_MILLISECONDS(10), /* what it looks for is due as soon as it is there */
-    .tick = tick,
+    .tick = weir_reconcile_found,
+    .work = dispatch_all,
 };

@@ -92,8 +92,7 @@ static const struct weir_batch_reconciler_kind DONE_WITH = {.what = "join_to",
                                                             .find = find,
                                                             .mend = mend};
 
-enum weir_status weir_joins_forget(struct weir_context *context,
-                                   struct weir_reconciler_task *task,
+enum weir_status weir_joins_forget(struct weir_context *context, void *task,
                                    const struct weir_scan_tick *scan,
                                    struct weir_scan_report *report,
                                    struct weir_error *error)
@@ -109,23 +108,8 @@ enum weir_status weir_joins_forget(struct weir_context *context,
     return weir_batch_reconciler_run(&batch_reconciler, error);
 }
 
-static enum weir_status tick(struct weir_context *context, void *state,
-                             const struct weir_scan_tick *scan,
-                             struct weir_scan_report *out, struct weir_error *error)
-{
-    struct weir_reconciler_task *task = state;
-    bool told = weir_reconciler_begins(task);
-    struct weir_due_time next;
-    enum weir_status status =
-        weir_reconciler_look(task, told, scan->filter, &next, error);
-
-    if (status == WEIR_OK && next.due_us != INT64_MAX)
-        status = weir_joins_forget(context, task, scan, out, error);
-    weir_reconciler_ends(task, status, out);
-    return status;
-}
-
 const struct weir_reconciler_kind weir_reconciler_edge_cancel_reconciler = {
     .removes = true, /* it is not urgent */
-    .tick = tick,
+    .tick = weir_reconcile_found,
+    .work = weir_joins_forget,
 };

@@ -663,3 +663,20 @@ enum weir_status weir_reconcile(struct weir_context *context, void *task,
         rest(task);
     return status;
 }
+
+enum weir_status weir_reconcile_found(struct weir_context *context, void *task,
+                                      const struct weir_scan_tick *tick,
+                                      struct weir_scan_report *out,
+                                      struct weir_error *error)
+{
+    struct weir_reconciler_task *self = task;
+    bool told = weir_reconciler_begins(self);
+    struct weir_due_time next;
+    enum weir_status status =
+        weir_reconciler_look(self, told, tick->filter, &next, error);
+
+    if (status == WEIR_OK && next.due_us != INT64_MAX)
+        status = self->kind->work(context, task, tick, out, error);
+    weir_reconciler_ends(self, status, out);
+    return status;
+}

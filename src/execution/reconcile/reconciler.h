@@ -59,6 +59,7 @@ struct weir_reconciler_kind {
     bool removes;
 
     weir_scan_tick_fn tick; /* its state is a struct weir_reconciler_task */
+    weir_scan_tick_fn work; /* of weir_reconcile_found(); the same state */
 };
 
 /* weir_reconciler_lease_expiry and the like: of every row of reconciler_list.h. */
@@ -123,6 +124,13 @@ void weir_reconciler_fini(struct weir_reconciler_task *self);
 enum weir_status weir_reconcile(struct weir_context *context, void *task,
                                 const struct weir_scan_tick *tick,
                                 struct weir_scan_report *out, struct weir_error *error);
+
+/* The tick of those that do their work whenever there is a time of their kind, due or
+ * not. */
+enum weir_status weir_reconcile_found(struct weir_context *context, void *task,
+                                      const struct weir_scan_tick *tick,
+                                      struct weir_scan_report *out,
+                                      struct weir_error *error);
 
 /* Something was committed. True: it has to be woken, since it would look too late. Any
  * thread. */

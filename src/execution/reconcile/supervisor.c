@@ -201,17 +201,12 @@ static enum weir_status find_executor(struct weir_execution_supervisor *self,
                                       struct weir_executor *given,
                                       struct weir_error *error)
 {
-    struct weir_executor_options options;
-
     self->executor = given;
     if (given != NULL)
         return WEIR_OK;
-    weir_executor_options_init(&options);
-    options.heap = self->heap;
-    options.log = *weir_db_log(self->executions->db);
-    options.threads = WEIR_RECONCILER_COUNT;
     self->own_executor = true;
-    return weir_executor_create(&options, &self->executor, error);
+    return weir_executions_make_executor(self->executions, WEIR_RECONCILER_COUNT, 0,
+                                         &self->executor, error);
 }
 
 static enum weir_status add_task(struct weir_execution_supervisor *self,

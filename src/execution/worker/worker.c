@@ -104,18 +104,12 @@ static enum weir_status find_executor(struct weir_execution_worker *self,
                                       struct weir_executor *given,
                                       struct weir_error *error)
 {
-    struct weir_executor_options options;
-
     self->executor = given;
     if (given != NULL)
         return WEIR_OK;
-    weir_executor_options_init(&options);
-    options.heap = self->heap;
-    options.log = *weir_db_log(self->executions->db);
-    options.threads = self->permits + 1;
-    options.reserve_threads = INTERNAL_WORKERS_COUNT;
     self->own_executor = true;
-    return weir_executor_create(&options, &self->executor, error);
+    return weir_executions_make_executor(self->executions, self->permits + 1,
+                                         INTERNAL_WORKERS_COUNT, &self->executor, error);
 }
 
 static void runner_ended(void *state, const struct weir_worker_end *end)
