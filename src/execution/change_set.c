@@ -140,27 +140,24 @@ static uint32_t soon(const struct weir_pending_wakeups *pending_wakeups, int64_t
     return kinds;
 }
 
-void weir_pending_wakeups_announce(struct weir_executions *executions,
-                                   struct weir_connection *connection,
-                                   struct weir_pending_wakeups *pending_wakeups,
-                                   int64_t now_us, struct weir_commit_batch *commit_batch)
+void weir_pending_wakeups_announce(const struct weir_unit *unit)
 {
-    struct weir_notify_throttle *notify_throttle = &executions->notify_throttle;
+    struct weir_notify_throttle *notify_throttle = &unit->executions->notify_throttle;
+    struct weir_pending_wakeups *pending_wakeups = unit->wakeups;
     const struct weir_announcement news = {
         .ready = pending_wakeups->ready,
-        .kinds = weir_notify_throttle_due(notify_throttle, soon(pending_wakeups, now_us),
-                                          weir_clock_now_ns()),
+        .kinds = weir_notify_throttle_due(
+            notify_throttle, soon(pending_wakeups, unit->now_us), weir_clock_now_ns()),
         .teller = pending_wakeups->adopted ? 0 : notify_throttle->teller,
     };
 
     pending_wakeups->announced = news.kinds;
-    weir_notify_throttle_notify(notify_throttle, connection, &news, commit_batch);
+    weir_notify_throttle_notify(notify_throttle, unit->connection, &news,
+                                unit->commit_batch);
 }
 
-static enum weir_status store_lists(struct weir_executions *executions,
-                                    struct weir_connection *connection,
+static enum weir_status store_lists(const struct weir_unit *unit,
                                     const struct change_lists *change_lists,
-                                    struct weir_commit_batch *commit_batch,
                                     struct weir_error *error)
 {
     const struct weir_rewrite rewrite = {
@@ -172,8 +169,8 @@ static enum weir_status store_lists(struct weir_executions *executions,
         .result_count = change_lists->result_count,
     };
 
-    return weir_store_rewrite(&executions->store, connection, &rewrite, commit_batch,
-                              error);
+    return weir_store_rewrite(&unit->executions->store, unit->connection, &rewrite,
+                              unit->commit_batch, error);
 }
 
 /* A worker that resumes after a timeout learns of it by a signal, at no waitpoint. */
@@ -194,51 +191,51 @@ static enum weir_status tell_timeout(struct weir_connection *connection, int64_t
 }
 
 /* Suspensions that are over. */
-static enum weir_status
-close_waits(struct weir_executions *executions, struct weir_connection *connection,
-            const struct weir_change *changes, size_t count, int64_t *nos, int64_t now_us,
-            struct weir_commit_batch *commit_batch, struct weir_error *error)
+static enum weir_status close_waits(const struct weir_unit *unit,
+                                    const struct weir_change *changes, size_t count,
+                                    int64_t *nos, struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
     size_t closed = 0;
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        int64_t no = changes[i].stored->row.no;
+
         if (changes[i].consequence.wait_ended)
-            nos[closed++] = changes[i].stored->row.no;
+            nos[closed++] = no;
         if (changes[i].consequence.waited_too_long)
-            status = tell_timeout(connection, changes[i].stored->row.no, now_us, error);
+            status = tell_timeout(unit->connection, no, unit->now_us, error);
     }
-    return status == WEIR_OK ? weir_wait_store_close(&executions->store, connection, nos,
-                                                     closed, now_us, commit_batch, error)
-                             : status;
+    return status == WEIR_OK
+               ? weir_wait_store_close(&unit->executions->store, unit->connection, nos,
+                                       closed, unit->now_us, unit->commit_batch, error)
+               : status;
 }
 
 /* All that is to be written about these is written, or is in the commit batch; nothing
  * that follows from it for others. */
-static enum weir_status
-store_rows(struct weir_executions *executions, struct weir_connection *connection,
-           struct weir_change *changes, size_t count, int64_t now_us,
-           struct weir_pending_wakeups *pending_wakeups,
-           struct weir_commit_batch *commit_batch, struct weir_error *error)
+static enum weir_status store_rows(const struct weir_unit *unit,
+                                   struct weir_change *changes, size_t count,
+                                   struct weir_error *error)
 {
     struct change_lists change_lists;
-    enum weir_status status = lists_init(&change_lists, executions->heap, count, error);
+    enum weir_status status =
+        lists_init(&change_lists, unit->executions->heap, count, error);
     bool told = false;
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
-        collect(&change_lists, &changes[i], now_us);
-        weir_pending_wakeups_note(pending_wakeups, &changes[i].stored->row);
+        collect(&change_lists, &changes[i], unit->now_us);
+        weir_pending_wakeups_note(unit->wakeups, &changes[i].stored->row);
     }
     if (status == WEIR_OK)
-        status = store_lists(executions, connection, &change_lists, commit_batch, error);
+        status = store_lists(unit, &change_lists, error);
     if (status == WEIR_OK)
-        status = close_waits(executions, connection, changes, count, change_lists.nos,
-                             now_us, commit_batch, error);
+        status = close_waits(unit, changes, count, change_lists.nos, error);
     if (status == WEIR_OK)
-        status = weir_events_send(executions, connection, changes, count, now_us, &told,
-                                  error);
+        status = weir_events_send(unit->executions, unit->connection, changes, count,
+                                  unit->now_us, &told, error);
     lists_fini(&change_lists);
-    pending_wakeups->events |= told;
+    unit->wakeups->events |= told;
     return status;
 }
 
@@ -250,34 +247,29 @@ enum { LEVEL_STEPS = 6, LEVEL_VALUES = 48, LAST_STEPS = 1, LAST_VALUES = 8 };
 
 /* What follows from what has followed, until nothing does any more. */
 static enum weir_status resolve_levels(struct weir_resolution *resolution,
-                                       struct weir_connection *connection, int64_t now_us,
-                                       struct weir_pending_wakeups *pending_wakeups,
                                        struct weir_error *error)
 {
-    struct weir_commit_batch *commit_batch = resolution->commit_batch;
+    const struct weir_unit *unit = &resolution->unit;
     enum weir_status status = WEIR_OK;
 
     for (int depth = 1; status == WEIR_OK && resolution->count > 0; depth++) {
-        status = weir_commit_batch_make_room(commit_batch, connection, LEVEL_STEPS,
-                                             LEVEL_VALUES, error);
+        status = weir_commit_batch_make_room(unit->commit_batch, unit->connection,
+                                             LEVEL_STEPS, LEVEL_VALUES, error);
         if (status == WEIR_OK)
-            status = store_rows(resolution->executions, connection, resolution->changes,
-                                resolution->count, now_us, pending_wakeups, commit_batch,
-                                error);
+            status = store_rows(unit, resolution->changes, resolution->count, error);
         if (status == WEIR_OK)
             status = weir_resolution_count(resolution, resolution->changes,
                                            resolution->count, error);
         if (status != WEIR_OK || !weir_resolution_goes_on(resolution))
             break;
         if (depth == WEIR_RESOLVE_DEPTH) {
-            weir_pending_wakeups_note_due(pending_wakeups, WEIR_DUE_EDGES, now_us);
+            weir_pending_wakeups_note_due(unit->wakeups, WEIR_DUE_EDGES, unit->now_us);
             break;
         }
-        status = weir_commit_batch_send(commit_batch, connection, error);
+        status = weir_commit_batch_send(unit->commit_batch, unit->connection, error);
         if (status == WEIR_OK)
-            status =
-                weir_resolution_step(resolution, connection, resolution->changes,
-                                     resolution->count, now_us, pending_wakeups, error);
+            status = weir_resolution_step(resolution, resolution->changes,
+                                          resolution->count, error);
     }
     return status;
 }
@@ -288,11 +280,10 @@ static void release_resolution(void *resolution)
 }
 
 /* Level by level. What it has loaded is kept until all of it is written. */
-static enum weir_status
-resolve(struct weir_executions *executions, struct weir_connection *connection,
-        const struct weir_change *changes, size_t count, enum moment moment,
-        int64_t now_us, struct weir_pending_wakeups *pending_wakeups,
-        struct weir_commit_batch *commit_batch, size_t *edges, struct weir_error *error)
+static enum weir_status resolve(const struct weir_unit *unit,
+                                const struct weir_change *changes, size_t count,
+                                enum moment moment, size_t *edges,
+                                struct weir_error *error)
 {
     struct weir_resolution *resolution;
     enum weir_status status = WEIR_OK;
@@ -300,38 +291,32 @@ resolve(struct weir_executions *executions, struct weir_connection *connection,
     *edges = 0;
     if (!weir_resolution_is_needed(changes, count))
         return WEIR_OK;
-    resolution = weir_resolution_create(executions, commit_batch);
+    resolution = weir_resolution_create(unit);
     if (resolution == NULL)
         return weir_no_memory_for(error, "what follows in a flow");
-    weir_commit_batch_keep(commit_batch, resolution, release_resolution);
+    weir_commit_batch_keep(unit->commit_batch, resolution, release_resolution);
     if (moment == END_NOW)
         status = weir_resolution_count(resolution, changes, count, error);
     else
         resolution->edges_max = WEIR_RESOLVE_EDGES_LEFT;
     if (status == WEIR_OK)
-        status = weir_resolution_step(resolution, connection, changes, count, now_us,
-                                      pending_wakeups, error);
+        status = weir_resolution_step(resolution, changes, count, error);
     if (status == WEIR_OK)
-        status = resolve_levels(resolution, connection, now_us, pending_wakeups, error);
+        status = resolve_levels(resolution, error);
     if (status == WEIR_OK)
-        status = weir_resolution_finish(resolution, connection, now_us, error);
+        status = weir_resolution_finish(resolution, error);
     *edges = resolution->edges;
     return status;
 }
 
 /* Inside the transaction: the word to others, behind all else. */
-static enum weir_status announce(struct weir_executions *executions,
-                                 struct weir_connection *connection,
-                                 struct weir_pending_wakeups *pending_wakeups,
-                                 int64_t now_us, struct weir_commit_batch *commit_batch,
-                                 struct weir_error *error)
+static enum weir_status announce(const struct weir_unit *unit, struct weir_error *error)
 {
-    enum weir_status status = weir_commit_batch_make_room(commit_batch, connection,
-                                                          LAST_STEPS, LAST_VALUES, error);
+    enum weir_status status = weir_commit_batch_make_room(
+        unit->commit_batch, unit->connection, LAST_STEPS, LAST_VALUES, error);
 
     if (status == WEIR_OK)
-        weir_pending_wakeups_announce(executions, connection, pending_wakeups, now_us,
-                                      commit_batch);
+        weir_pending_wakeups_announce(unit);
     return status;
 }
 
@@ -343,56 +328,63 @@ enum weir_status weir_change_set_resolve(struct weir_executions *executions,
                                          size_t *edges, struct weir_error *error)
 {
     struct weir_pending_wakeups fresh = {.ready = false};
-    struct weir_commit_batch *commit_batch;
+    struct weir_unit unit = {executions, connection, now_us, &fresh, NULL};
     enum weir_status status =
-        weir_commit_batch_create(executions->heap, &commit_batch, error);
+        weir_commit_batch_create(executions->heap, &unit.commit_batch, error);
 
     *edges = 0;
     if (status == WEIR_OK)
-        status = resolve(executions, connection, changes, count, ENDED_BEFORE, now_us,
-                         &fresh, commit_batch, edges, error);
+        status = resolve(&unit, changes, count, ENDED_BEFORE, edges, error);
     if (status == WEIR_OK)
-        status = announce(executions, connection, &fresh, now_us, commit_batch, error);
+        status = announce(&unit, error);
     if (status == WEIR_OK)
-        status = weir_commit_batch_send(commit_batch, connection, error);
+        status = weir_commit_batch_send(unit.commit_batch, connection, error);
     if (status == WEIR_OK)
         add(pending_wakeups, &fresh);
-    weir_commit_batch_destroy(commit_batch);
+    weir_commit_batch_destroy(unit.commit_batch);
     return status;
 }
 
 /* With all that follows. */
-static enum weir_status write_down(struct weir_executions *executions,
-                                   struct weir_connection *connection,
+static enum weir_status write_down(const struct weir_unit *unit,
                                    struct weir_change *changes, size_t count,
-                                   int64_t now_us, struct weir_pending_wakeups *fresh,
-                                   struct weir_commit_batch *commit_batch,
                                    struct weir_error *error)
 {
     size_t edges;
-    enum weir_status status = store_rows(executions, connection, changes, count, now_us,
-                                         fresh, commit_batch, error);
+    enum weir_status status = store_rows(unit, changes, count, error);
 
     if (status == WEIR_OK)
-        status = resolve(executions, connection, changes, count, END_NOW, now_us, fresh,
-                         commit_batch, &edges, error);
-    return status == WEIR_OK
-               ? announce(executions, connection, fresh, now_us, commit_batch, error)
-               : status;
+        status = resolve(unit, changes, count, END_NOW, &edges, error);
+    return status == WEIR_OK ? announce(unit, error) : status;
 }
 
-/* The commit batch is the caller's, also after a failure. */
-static enum weir_status compose(struct weir_executions *executions,
-                                struct weir_connection *connection,
-                                struct weir_change *changes, size_t count, int64_t now_us,
-                                struct weir_pending_wakeups *fresh,
-                                struct weir_commit_batch **out, struct weir_error *error)
-{
-    enum weir_status status = weir_commit_batch_create(executions->heap, out, error);
+/* When what needs no answer is sent. */
+enum sending { SEND_NOW, SEND_AT_COMMIT };
 
-    return status == WEIR_OK ? write_down(executions, connection, changes, count, now_us,
-                                          fresh, *out, error)
-                             : status;
+/* What it leaves to be announced is added to that of the unit once all of it is stored. */
+static enum weir_status store(struct weir_unit unit, struct weir_change *changes,
+                              size_t count, enum sending sending,
+                              struct weir_error *error)
+{
+    struct weir_pending_wakeups *all = unit.wakeups;
+    struct weir_pending_wakeups fresh = {.ready = false};
+    enum weir_status status;
+
+    if (count == 0)
+        return WEIR_OK;
+    unit.wakeups = &fresh;
+    status = weir_commit_batch_create(unit.executions->heap, &unit.commit_batch, error);
+    if (status == WEIR_OK)
+        status = write_down(&unit, changes, count, error);
+    if (status == WEIR_OK && sending == SEND_NOW)
+        status = weir_commit_batch_send(unit.commit_batch, unit.connection, error);
+    if (status == WEIR_OK && sending == SEND_AT_COMMIT)
+        weir_commit_batch_attach(unit.commit_batch, unit.connection);
+    else
+        weir_commit_batch_destroy(unit.commit_batch);
+    if (status == WEIR_OK)
+        add(all, &fresh);
+    return status;
 }
 
 enum weir_status weir_change_set_store_at_commit(
@@ -400,21 +392,9 @@ enum weir_status weir_change_set_store_at_commit(
     struct weir_change *changes, size_t count, int64_t now_us,
     struct weir_pending_wakeups *pending_wakeups, struct weir_error *error)
 {
-    struct weir_pending_wakeups fresh = {.ready = false};
-    struct weir_commit_batch *commit_batch = NULL;
-    enum weir_status status;
-
-    if (count == 0)
-        return WEIR_OK;
-    status = compose(executions, connection, changes, count, now_us, &fresh,
-                     &commit_batch, error);
-    if (status != WEIR_OK) {
-        weir_commit_batch_destroy(commit_batch);
-        return status;
-    }
-    weir_commit_batch_attach(commit_batch, connection);
-    add(pending_wakeups, &fresh);
-    return WEIR_OK;
+    return store(
+        (struct weir_unit){executions, connection, now_us, pending_wakeups, NULL},
+        changes, count, SEND_AT_COMMIT, error);
 }
 
 enum weir_status weir_change_set_store(struct weir_executions *executions,
@@ -424,20 +404,9 @@ enum weir_status weir_change_set_store(struct weir_executions *executions,
                                        struct weir_pending_wakeups *pending_wakeups,
                                        struct weir_error *error)
 {
-    struct weir_pending_wakeups fresh = {.ready = false};
-    struct weir_commit_batch *commit_batch = NULL;
-    enum weir_status status;
-
-    if (count == 0)
-        return WEIR_OK;
-    status = compose(executions, connection, changes, count, now_us, &fresh,
-                     &commit_batch, error);
-    if (status == WEIR_OK)
-        status = weir_commit_batch_send(commit_batch, connection, error);
-    if (status == WEIR_OK)
-        add(pending_wakeups, &fresh);
-    weir_commit_batch_destroy(commit_batch);
-    return status;
+    return store(
+        (struct weir_unit){executions, connection, now_us, pending_wakeups, NULL},
+        changes, count, SEND_NOW, error);
 }
 
 void weir_pending_wakeups_send(struct weir_executions *executions,

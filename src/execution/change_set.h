@@ -49,6 +49,15 @@ struct weir_pending_wakeups {
     int64_t silence_ns; /* for so long more of them may come, without a word; 0: not so */
 };
 
+/* What the functions that write down changes have in common. All borrowed. */
+struct weir_unit {
+    struct weir_executions *executions;
+    struct weir_connection *connection; /* in a transaction */
+    int64_t now_us;
+    struct weir_pending_wakeups *wakeups;
+    struct weir_commit_batch *commit_batch; /* what needs no answer */
+};
+
 /* Inside the transaction in which the rows were loaded. WEIR_RULING_DONE only: rows
  * that no rule has changed do not come here. */
 WEIR_CHECKED enum weir_status weir_change_set_store(
@@ -84,11 +93,7 @@ void weir_pending_wakeups_note_due(struct weir_pending_wakeups *pending_wakeups,
 
 /* Inside the transaction: waiters in other processes are notified when it commits.
  * store() does this by itself. */
-void weir_pending_wakeups_announce(struct weir_executions *executions,
-                                   struct weir_connection *connection,
-                                   struct weir_pending_wakeups *pending_wakeups,
-                                   int64_t now_us,
-                                   struct weir_commit_batch *commit_batch);
+void weir_pending_wakeups_announce(const struct weir_unit *unit);
 
 /* After the commit, from any thread; never fails and never waits. */
 void weir_pending_wakeups_send(struct weir_executions *executions,

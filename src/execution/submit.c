@@ -260,8 +260,8 @@ static enum weir_status write_out(struct weir_connection *connection, void *argu
         return status;
     status = weir_submit_call_write(self, connection, now_us, commit_batch, error);
     if (status == WEIR_OK) {
-        weir_pending_wakeups_announce(self->executions, connection,
-                                      &self->pending_wakeups, now_us, commit_batch);
+        weir_pending_wakeups_announce(&(struct weir_unit){
+            self->executions, connection, now_us, &self->pending_wakeups, commit_batch});
         return dispatch(self, connection, commit_batch, error);
     }
     weir_commit_batch_destroy(commit_batch);

@@ -158,8 +158,9 @@ static enum weir_status announce(struct budget_call *self,
 
     if (status != WEIR_OK)
         return status;
-    weir_pending_wakeups_announce(self->executions, connection, &self->pending_wakeups,
-                                  self->now_us, commit_batch);
+    weir_pending_wakeups_announce(
+        &(struct weir_unit){self->executions, connection, self->now_us,
+                            &self->pending_wakeups, commit_batch});
     weir_commit_batch_attach(commit_batch, connection);
     return WEIR_OK;
 }

@@ -280,16 +280,16 @@ static enum weir_status decide_old_ends(struct weir_extending *self,
                                         const struct weir_edge_rows *edges,
                                         struct weir_error *error)
 {
-    struct weir_resolution *resolution =
-        weir_resolution_create(self->executions, self->commit_batch);
+    const struct weir_unit unit = {self->executions, connection, self->now_us,
+                                   &self->pending_wakeups, self->commit_batch};
+    struct weir_resolution *resolution = weir_resolution_create(&unit);
     enum weir_status status =
         resolution != NULL ? WEIR_OK : weir_no_memory_for(error, "a flow");
 
     if (status == WEIR_OK)
         status = weir_commit_batch_send(self->commit_batch, connection, error);
     if (status == WEIR_OK)
-        status = weir_resolution_decide(resolution, connection, edges, self->now_us,
-                                        &self->pending_wakeups, error);
+        status = weir_resolution_decide(resolution, edges, error);
     if (status == WEIR_OK)
         status = weir_commit_batch_send(self->commit_batch, connection, error);
     if (status == WEIR_OK)
@@ -389,9 +389,9 @@ static enum weir_status send_off(struct weir_extending *self,
 
     if (status != WEIR_OK)
         return status;
-    weir_pending_wakeups_announce(self->executions, connection,
-                                  &self->submit_call.pending_wakeups, self->now_us,
-                                  commit_batch);
+    weir_pending_wakeups_announce(
+        &(struct weir_unit){self->executions, connection, self->now_us,
+                            &self->submit_call.pending_wakeups, commit_batch});
     if (self->adopted)
         return weir_commit_batch_send(commit_batch, connection, error);
     self->commit_batch = NULL; /* the connection's from here on */

@@ -20,18 +20,17 @@
 
 enum { ARENA_SIZE_MAX = 64 * 1024 * 1024 };
 
-struct weir_resolution *weir_resolution_create(struct weir_executions *executions,
-                                               struct weir_commit_batch *commit_batch)
+struct weir_resolution *weir_resolution_create(const struct weir_unit *unit)
 {
-    struct weir_resolution *self = weir_heap_zalloc(executions->heap, sizeof *self);
+    const struct weir_heap *heap = unit->executions->heap;
+    struct weir_resolution *self = weir_heap_zalloc(heap, sizeof *self);
 
     if (self == NULL)
         return NULL;
-    self->executions = executions;
-    self->commit_batch = commit_batch;
+    self->unit = *unit;
     self->edges_max = WEIR_RESOLVE_EDGES;
-    weir_arena_init(&self->arena, executions->heap, ARENA_SIZE_MAX);
-    weir_execution_records_init(&self->records, executions->heap,
+    weir_arena_init(&self->arena, heap, ARENA_SIZE_MAX);
+    weir_execution_records_init(&self->records, heap,
                                 WEIR_RESOLVE_EDGES_LEFT + WEIR_BATCH_MAX);
     return self;
 }
@@ -42,7 +41,7 @@ void weir_resolution_destroy(struct weir_resolution *self)
 
     if (self == NULL)
         return;
-    heap = self->executions->heap;
+    heap = self->unit.executions->heap;
     weir_heap_free(heap, self->changes);
     weir_heap_free(heap, self->ends);
     weir_execution_records_fini(&self->records);
@@ -87,8 +86,8 @@ static enum weir_status note_end(struct weir_resolution *self,
 
     if (self->end_count == self->end_room) {
         size_t room = self->end_room == 0 ? 16 : 2 * self->end_room;
-        struct weir_flow_ends *more =
-            weir_heap_resize(self->executions->heap, self->ends, room * sizeof *more);
+        struct weir_flow_ends *more = weir_heap_resize(self->unit.executions->heap,
+                                                       self->ends, room * sizeof *more);
 
         if (more == NULL)
             return weir_no_memory_for(error, "what follows in a flow");
@@ -124,8 +123,7 @@ static int compare_flows(const void *a, const void *b)
 
 /* In the order of their numbers, as every transaction locks them. */
 enum weir_status weir_resolution_finish(struct weir_resolution *self,
-                                        struct weir_connection *connection,
-                                        int64_t now_us, struct weir_error *error)
+                                        struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
     size_t i = 0;
@@ -140,35 +138,15 @@ enum weir_status weir_resolution_finish(struct weir_resolution *self,
             sum.ended += self->ends[i].ended;
             sum.unlucky += self->ends[i].unlucky;
         }
-        status =
-            weir_flow_count_ends(connection, &sum, now_us, self->commit_batch, error);
+        status = weir_flow_count_ends(self->unit.connection, &sum, self->unit.now_us,
+                                      self->unit.commit_batch, error);
     }
     return status;
 }
 
 /* ---- groups ------------------------------------------------------------------------ */
 
-static struct weir_join_row *find_join(const struct weir_join_rows *join_rows,
-                                       int64_t downstream)
-{
-    size_t low = 0;
-    size_t high = join_rows->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (join_rows->rows[middle].downstream < downstream)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < join_rows->count && join_rows->rows[low].downstream == downstream
-               ? &join_rows->rows[low]
-               : NULL;
-}
-
 static enum weir_status lock_joins(struct weir_resolution *self,
-                                   struct weir_connection *connection,
                                    const struct weir_edge_rows *edges,
                                    struct weir_join_rows *out, struct weir_error *error)
 {
@@ -179,29 +157,28 @@ static enum weir_status lock_joins(struct weir_resolution *self,
         return weir_no_memory_for(error, "what follows in a flow");
     for (size_t i = 0; i < edges->count; i++)
         numbers[i] = edges->rows[i].downstream;
-    return weir_joins_lock(&self->executions->store, connection, numbers, edges->count,
-                           &self->arena, out, error);
+    return weir_joins_lock(&self->unit.executions->store, self->unit.connection, numbers,
+                           edges->count, &self->arena, out, error);
 }
 
 /* It is read where it is stored (I3). */
 static enum weir_status pass_data(struct weir_resolution *self,
-                                  struct weir_connection *connection,
                                   const struct weir_edge_row *edge,
                                   struct weir_error *error)
 {
     enum weir_status status =
-        weir_commit_batch_send(self->commit_batch, connection, error);
+        weir_commit_batch_send(self->unit.commit_batch, self->unit.connection, error);
 
-    return status == WEIR_OK ? weir_edge_pass_data(connection, edge, error) : status;
+    return status == WEIR_OK ? weir_edge_pass_data(self->unit.connection, edge, error)
+                             : status;
 }
 
 static enum weir_status count_edge(struct weir_resolution *self,
-                                   struct weir_connection *connection,
                                    const struct weir_join_rows *join_rows,
                                    const struct weir_edge_row *edge,
                                    struct weir_error *error)
 {
-    struct weir_join_row *join_row = find_join(join_rows, edge->downstream);
+    struct weir_join_row *join_row = weir_joins_find(join_rows, edge->downstream);
 
     if (join_row == NULL || edge->state == WEIR_EDGE_OPEN)
         return WEIR_OK;
@@ -213,7 +190,7 @@ static enum weir_status count_edge(struct weir_resolution *self,
                               (long long)edge->downstream);
     if (edge->passes_data && edge->state == WEIR_EDGE_SUCCEEDED &&
         join_row->state == WEIR_FLOW_JOIN_PENDING)
-        return pass_data(self, connection, edge, error);
+        return pass_data(self, edge, error);
     return WEIR_OK;
 }
 
@@ -258,19 +235,18 @@ static bool follow(const struct weir_join_row *join_row, struct weir_change *cha
 }
 
 static enum weir_status apply(struct weir_resolution *self,
-                              struct weir_connection *connection,
                               const struct weir_join_rows *join_rows,
-                              const int64_t *decided, size_t count, int64_t now_us,
+                              const int64_t *decided, size_t count,
                               struct weir_error *error)
 {
-    const struct weir_heap *heap = self->executions->heap;
+    const struct weir_heap *heap = self->unit.executions->heap;
     struct weir_change *changes;
     enum weir_status status;
 
     if (count == 0)
         return WEIR_OK;
-    status = weir_store_load(&self->executions->store, connection, decided, count,
-                             &self->records, error);
+    status = weir_store_load(&self->unit.executions->store, self->unit.connection,
+                             decided, count, &self->records, error);
     if (status != WEIR_OK)
         return status;
     changes = weir_heap_resize(heap, self->changes,
@@ -281,41 +257,38 @@ static enum weir_status apply(struct weir_resolution *self,
     for (size_t i = 0; i < self->records.count; i++) {
         struct weir_change change = {.stored = &self->records.rows[i]};
 
-        if (follow(find_join(join_rows, change.stored->row.no), &change, now_us))
+        if (follow(weir_joins_find(join_rows, change.stored->row.no), &change,
+                   self->unit.now_us))
             self->changes[self->count++] = change;
     }
     return WEIR_OK;
 }
 
 enum weir_status weir_resolution_decide(struct weir_resolution *self,
-                                        struct weir_connection *connection,
                                         const struct weir_edge_rows *edges,
-                                        int64_t now_us,
-                                        struct weir_pending_wakeups *pending_wakeups,
                                         struct weir_error *error)
 {
     struct weir_join_rows join_rows;
     int64_t *decided;
     size_t count = 0;
-    enum weir_status status = lock_joins(self, connection, edges, &join_rows, error);
+    enum weir_status status = lock_joins(self, edges, &join_rows, error);
 
     for (size_t i = 0; i < edges->count && status == WEIR_OK; i++)
-        status = count_edge(self, connection, &join_rows, &edges->rows[i], error);
+        status = count_edge(self, &join_rows, &edges->rows[i], error);
     if (status != WEIR_OK)
         return status;
     decided = weir_arena_alloc(&self->arena, (join_rows.count + 1) * sizeof *decided);
     if (decided == NULL)
         return weir_no_memory_for(error, "what follows in a flow");
     for (size_t i = 0; i < join_rows.count; i++) {
-        if (decide(&join_rows.rows[i], now_us, pending_wakeups) &&
+        if (decide(&join_rows.rows[i], self->unit.now_us, self->unit.wakeups) &&
             !is_over(self, join_rows.rows[i].downstream)) /* I3 */
             decided[count++] = join_rows.rows[i].downstream;
     }
-    status = weir_joins_write(&self->executions->store, connection, join_rows.rows,
-                              join_rows.count, self->commit_batch, error);
-    return status == WEIR_OK
-               ? apply(self, connection, &join_rows, decided, count, now_us, error)
-               : status;
+    status =
+        weir_joins_write(&self->unit.executions->store, self->unit.connection,
+                         join_rows.rows, join_rows.count, self->unit.commit_batch, error);
+    return status == WEIR_OK ? apply(self, &join_rows, decided, count, error) : status;
 }
 
 /* ---- one level --------------------------------------------------------------------- */
@@ -345,22 +318,21 @@ static enum weir_status pass_later(struct weir_connection *connection,
 /* Its edges that had not succeeded wait again; those whose upstream was replayed before
  * it, and has succeeded now, do not. */
 static enum weir_status reopen_edges(struct weir_resolution *self,
-                                     struct weir_connection *connection,
                                      struct weir_join_row *join_row,
                                      struct weir_error *error)
 {
     struct weir_edge_rows before = {.count = 0};
     struct weir_edge_rows edges = {.count = 0};
-    enum weir_status status =
-        weir_edges_to(connection, join_row->downstream, &self->arena, &before, error);
+    enum weir_status status = weir_edges_to(self->unit.connection, join_row->downstream,
+                                            &self->arena, &before, error);
 
     if (status == WEIR_OK)
-        status = weir_edges_reopen(connection, join_row->downstream, error);
+        status = weir_edges_reopen(self->unit.connection, join_row->downstream, error);
     if (status == WEIR_OK)
-        status =
-            weir_edges_to(connection, join_row->downstream, &self->arena, &edges, error);
+        status = weir_edges_to(self->unit.connection, join_row->downstream, &self->arena,
+                               &edges, error);
     if (status == WEIR_OK)
-        status = pass_later(connection, join_row, &before, &edges, error);
+        status = pass_later(self->unit.connection, join_row, &before, &edges, error);
     if (status != WEIR_OK)
         return status;
     join_row->state = WEIR_FLOW_JOIN_PENDING;
@@ -371,49 +343,45 @@ static enum weir_status reopen_edges(struct weir_resolution *self,
         if (edges.rows[i].state != WEIR_EDGE_OPEN)
             weir_join_count(&join_row->join_row, edges.rows[i].state);
     }
-    status = weir_joins_write(&self->executions->store, connection, join_row, 1,
-                              self->commit_batch, error);
-    return status == WEIR_OK
-               ? weir_commit_batch_send(self->commit_batch, connection, error)
-               : status;
+    status = weir_joins_write(&self->unit.executions->store, self->unit.connection,
+                              join_row, 1, self->unit.commit_batch, error);
+    return status == WEIR_OK ? weir_commit_batch_send(self->unit.commit_batch,
+                                                      self->unit.connection, error)
+                             : status;
 }
 
 /* It waits for nothing. */
-static enum weir_status let_go(struct weir_resolution *self,
-                               struct weir_connection *connection, int64_t no,
-                               int64_t now_us, struct weir_error *error)
+static enum weir_status let_go(struct weir_resolution *self, int64_t no,
+                               struct weir_error *error)
 {
     struct weir_join_row satisfied = {.downstream = no,
                                       .state = WEIR_FLOW_JOIN_SATISFIED};
     const struct weir_join_rows join_rows = {.rows = &satisfied, .count = 1};
 
-    return apply(self, connection, &join_rows, &no, 1, now_us, error);
+    return apply(self, &join_rows, &no, 1, error);
 }
 
 /* One that had never begun begins anew: it waits as before, if what it waited for was
  * not enough. */
 static enum weir_status wait_again(struct weir_resolution *self,
-                                   struct weir_connection *connection,
-                                   const struct weir_change *change, int64_t now_us,
-                                   struct weir_pending_wakeups *pending_wakeups,
+                                   const struct weir_change *change,
                                    struct weir_error *error)
 {
     int64_t no = change->stored->row.no;
     struct weir_edge_row none = {.downstream = no, .state = WEIR_EDGE_OPEN};
     struct weir_edge_rows edges = {&none, 1, 1};
     struct weir_join_rows join_rows;
-    enum weir_status status = weir_joins_lock(&self->executions->store, connection, &no,
-                                              1, &self->arena, &join_rows, error);
+    enum weir_status status =
+        weir_joins_lock(&self->unit.executions->store, self->unit.connection, &no, 1,
+                        &self->arena, &join_rows, error);
 
     if (status != WEIR_OK)
         return status;
     if (join_rows.count == 0 || join_rows.rows[0].join_row.total == 0 ||
         join_rows.rows[0].state == WEIR_FLOW_JOIN_SATISFIED)
-        return let_go(self, connection, no, now_us, error);
-    status = reopen_edges(self, connection, &join_rows.rows[0], error);
-    return status == WEIR_OK ? weir_resolution_decide(self, connection, &edges, now_us,
-                                                      pending_wakeups, error)
-                             : status;
+        return let_go(self, no, error);
+    status = reopen_edges(self, &join_rows.rows[0], error);
+    return status == WEIR_OK ? weir_resolution_decide(self, &edges, error) : status;
 }
 
 static enum weir_status list_ends(struct weir_resolution *self,
@@ -453,27 +421,22 @@ static bool any_begins_anew(const struct weir_change *changes, size_t count)
 }
 
 /* Those that were blocked again. */
-static enum weir_status
-reopen_all(struct weir_resolution *self, struct weir_connection *connection,
-           const struct weir_change *changes, size_t count, int64_t now_us,
-           struct weir_pending_wakeups *pending_wakeups, struct weir_error *error)
+static enum weir_status reopen_all(struct weir_resolution *self,
+                                   const struct weir_change *changes, size_t count,
+                                   struct weir_error *error)
 {
     enum weir_status status =
-        weir_commit_batch_send(self->commit_batch, connection, error);
+        weir_commit_batch_send(self->unit.commit_batch, self->unit.connection, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         if (begins_anew(&changes[i]) && changes[i].stored->row.state == WEIR_EXEC_BLOCKED)
-            status =
-                wait_again(self, connection, &changes[i], now_us, pending_wakeups, error);
+            status = wait_again(self, &changes[i], error);
     }
     return status;
 }
 
 enum weir_status weir_resolution_step(struct weir_resolution *self,
-                                      struct weir_connection *connection,
                                       const struct weir_change *changes, size_t count,
-                                      int64_t now_us,
-                                      struct weir_pending_wakeups *pending_wakeups,
                                       struct weir_error *error)
 {
     /* Never of a level of our own, whose changes go when the next come. */
@@ -485,15 +448,14 @@ enum weir_status weir_resolution_step(struct weir_resolution *self,
 
     self->count = 0;
     if (status == WEIR_OK)
-        status = weir_edges_resolve(&self->executions->store, connection, ends, end_count,
-                                    self->edges_max, &self->arena, &edges, error);
+        status =
+            weir_edges_resolve(&self->unit.executions->store, self->unit.connection, ends,
+                               end_count, self->edges_max, &self->arena, &edges, error);
     self->edges += edges.count;
     if (status == WEIR_OK && edges.count == self->edges_max)
-        weir_pending_wakeups_note_due(pending_wakeups, WEIR_DUE_EDGES, now_us);
+        weir_pending_wakeups_note_due(self->unit.wakeups, WEIR_DUE_EDGES,
+                                      self->unit.now_us);
     if (status == WEIR_OK && edges.count > 0)
-        status = weir_resolution_decide(self, connection, &edges, now_us, pending_wakeups,
-                                        error);
-    return status == WEIR_OK && anew ? reopen_all(self, connection, changes, count,
-                                                  now_us, pending_wakeups, error)
-                                     : status;
+        status = weir_resolution_decide(self, &edges, error);
+    return status == WEIR_OK && anew ? reopen_all(self, changes, count, error) : status;
 }

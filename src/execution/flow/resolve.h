@@ -28,9 +28,8 @@ enum {
 };
 
 struct weir_resolution {
-    struct weir_executions *executions;     /* borrowed */
-    struct weir_commit_batch *commit_batch; /* borrowed: what needs no answer */
-    size_t edges_max;                       /* of a level */
+    struct weir_unit unit; /* what it is part of; borrows all of it */
+    size_t edges_max;      /* of a level */
     struct weir_arena arena;
     int64_t *over; /* sorted numbers of what has ended at this level; in the arena */
     size_t over_count;
@@ -44,8 +43,7 @@ struct weir_resolution {
 };
 
 /* NULL without memory. What the commit batch has got refers to it until it was sent. */
-struct weir_resolution *weir_resolution_create(struct weir_executions *executions,
-                                               struct weir_commit_batch *commit_batch);
+struct weir_resolution *weir_resolution_create(const struct weir_unit *unit);
 void weir_resolution_destroy(struct weir_resolution *self);
 
 /* Does anything follow from such changes? Cheap, and mostly not. */
@@ -65,24 +63,19 @@ bool weir_resolution_goes_on(const struct weir_resolution *self);
  * be stored. What is stored of those that have ended may still be in the commit batch,
  * and nothing else.
  */
-WEIR_CHECKED enum weir_status
-weir_resolution_step(struct weir_resolution *self, struct weir_connection *connection,
-                     const struct weir_change *changes, size_t count, int64_t now_us,
-                     struct weir_pending_wakeups *pending_wakeups,
-                     struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_resolution_step(struct weir_resolution *self,
+                                                   const struct weir_change *changes,
+                                                   size_t count,
+                                                   struct weir_error *error);
 
 /* Flows whose members have ended: once, after the last level. */
 WEIR_CHECKED enum weir_status weir_resolution_finish(struct weir_resolution *self,
-                                                     struct weir_connection *connection,
-                                                     int64_t now_us,
                                                      struct weir_error *error);
 
 /* What has become of these groups' edges is counted, and what they decide is in *self.
  * For step(), and for edges that are added when their upstream has ended already. */
-WEIR_CHECKED enum weir_status
-weir_resolution_decide(struct weir_resolution *self, struct weir_connection *connection,
-                       const struct weir_edge_rows *edges, int64_t now_us,
-                       struct weir_pending_wakeups *pending_wakeups,
-                       struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_resolution_decide(struct weir_resolution *self,
+                                                     const struct weir_edge_rows *edges,
+                                                     struct weir_error *error);
 
 #endif
