@@ -50,6 +50,16 @@ extern const struct weir_sql weir_store_sql_write_one; /* by the primary key */
 extern const struct weir_sql weir_store_sql_attempt_one;
 extern const struct weir_sql weir_store_sql_result_one;
 
+/* What belongs to an execution, by its table and the column of the number. The execution
+ * comes last: until then a process that is killed leaves behind what can be found
+ * again. */
+#define WEIR_REMOVES(REMOVE)                                                             \
+    REMOVE("input", "no"), REMOVE("result", "no"), REMOVE("attempt", "no"),              \
+        REMOVE("tag", "no"), REMOVE("suspension", "no"), REMOVE("waitpoint", "no"),      \
+        REMOVE("signal", "no"), REMOVE("spent", "no"), REMOVE("edge", "upstream"),       \
+        REMOVE("edge", "downstream"), REMOVE("edge_group", "downstream"),                \
+        REMOVE("passed", "downstream"), REMOVE("execution", "no")
+
 /* What no execution has used in particular, or one that is gone, is under number 0; what
  * it says of an era that is over does not count. */
 #define WEIR_FOLD_INTO_NOBODYS                                                           \

@@ -152,16 +152,14 @@ const struct weir_sql weir_pg_sql_tags = {
     .parameters = "I",
 };
 
-/* By the primary keys; repeating finds nothing. The execution comes last: until then
- * a process that is killed leaves behind what can be found again. */
-#define REMOVE_BY(table, column)                                                         \
+/* By the primary keys; repeating finds nothing. */
+#define REMOVE(table, column)                                                            \
     {                                                                                    \
         .name = "remove " table,                                                         \
         .text = "DELETE FROM {p}_" table " t USING unnest({1}) AS u (no)"                \
                 " WHERE t." column " = u.no AND " FEW,                                   \
         .parameters = "I",                                                               \
     }
-#define REMOVE(table) REMOVE_BY(table, "no")
 enum { REMOVES = WEIR_PG_REMOVES };
 const struct weir_sql weir_pg_sql_remove[REMOVES] = {
     /*
@@ -191,20 +189,7 @@ const struct weir_sql weir_pg_sql_remove[REMOVES] = {
                 " ORDER BY s.budget, s.dimension" WEIR_FOLD_INTO_NOBODYS,
         .parameters = "I",
     },
-    REMOVE("input"),
-    REMOVE("result"),
-    REMOVE("attempt"),
-    REMOVE("tag"),
-    REMOVE("suspension"),
-    REMOVE("waitpoint"),
-    REMOVE("signal"),
-    REMOVE("spent"),
-    REMOVE_BY("edge", "upstream"),
-    REMOVE_BY("edge", "downstream"),
-    REMOVE_BY("edge_group", "downstream"),
-    REMOVE_BY("passed", "downstream"),
-    REMOVE("execution"),
-};
+    WEIR_REMOVES(REMOVE)};
 
 /* ---- arrays ------------------------------------------------------------------------ */
 

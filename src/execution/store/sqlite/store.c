@@ -11,6 +11,7 @@
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "base/noun.h"
+#include "db/query.h"
 #include "execution/store/store_columns.h"
 #include "execution/store/store_statements.h"
 
@@ -99,12 +100,11 @@ const struct weir_sql weir_sqlite_sql_read_tags = {
     .parameters = "i",
 };
 
-#define REMOVE_BY(table, column)                                                         \
+#define REMOVE(table, column)                                                            \
     {                                                                                    \
         .name = "remove " table,                                                         \
         .text = "DELETE FROM {p}_" table " WHERE " column " = {1}", .parameters = "i",   \
     }
-#define REMOVE(table) REMOVE_BY(table, "no")
 enum { REMOVES = WEIR_SQLITE_REMOVES };
 const struct weir_sql weir_sqlite_sql_remove[REMOVES] = {
     /*
@@ -119,20 +119,7 @@ const struct weir_sql weir_sqlite_sql_remove[REMOVES] = {
                 " AND s.dimension <> '' AND s.era = b.era" WEIR_FOLD_INTO_NOBODYS,
         .parameters = "i",
     },
-    REMOVE("input"),
-    REMOVE("result"),
-    REMOVE("attempt"),
-    REMOVE("tag"),
-    REMOVE("suspension"),
-    REMOVE("waitpoint"),
-    REMOVE("signal"),
-    REMOVE("spent"),
-    REMOVE_BY("edge", "upstream"),
-    REMOVE_BY("edge", "downstream"),
-    REMOVE_BY("edge_group", "downstream"),
-    REMOVE_BY("passed", "downstream"),
-    REMOVE("execution"),
-};
+    WEIR_REMOVES(REMOVE)};
 
 /* ---- loading ----------------------------------------------------------------------- */
 
@@ -259,27 +246,29 @@ static bool choose(struct choice *self, const struct candidate *candidate)
     return true;
 }
 
+static const struct weir_column CANDIDATE[] = {
+    COLUMN(struct candidate, no, INTEGER),
+    COLUMN(struct candidate, priority, INTEGER),
+    COLUMN(struct candidate, turn, INTEGER),
+};
+
+static enum weir_status choose_row(void *choice, struct weir_rows *rows,
+                                   struct weir_error *error)
+{
+    struct candidate candidate;
+    enum weir_status status = weir_row_read(rows, COLUMNS(CANDIDATE), &candidate, error);
+
+    return status != WEIR_OK || choose(choice, &candidate) ? status : WEIR_NO_ROW;
+}
+
 static enum weir_status choose_of(struct choice *self, struct weir_connection *connection,
                                   int64_t lane, int64_t capability_set,
                                   struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, &weir_sqlite_sql_ready,
-                              VALUES(weir_integer(lane), weir_integer(capability_set),
-                                     weir_integer((int64_t)self->limit)),
-                              &rows, error);
-
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
-        struct candidate candidate = {weir_rows_integer(&rows, 0),
-                                      weir_rows_integer(&rows, 1),
-                                      weir_rows_integer(&rows, 2)};
-
-        if (!choose(self, &candidate))
-            break;
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_each(connection, &weir_sqlite_sql_ready,
+                           VALUES(weir_integer(lane), weir_integer(capability_set),
+                                  weir_integer((int64_t)self->limit)),
+                           choose_row, self, error);
 }
 
 static enum weir_status pick_of_one(struct weir_connection *connection,
