@@ -207,8 +207,8 @@ static enum weir_status close_waits(const struct weir_unit *unit,
             status = tell_timeout(unit->connection, no, unit->now_us, error);
     }
     return status == WEIR_OK
-               ? weir_wait_store_close(&unit->executions->store, unit->connection, nos,
-                                       closed, unit->now_us, unit->commit_batch, error)
+               ? weir_wait_store_close(unit->connection, nos, closed, unit->now_us,
+                                       unit->commit_batch, error)
                : status;
 }
 
@@ -361,7 +361,7 @@ static enum weir_status write_down(const struct weir_unit *unit,
 /* When what needs no answer is sent. */
 enum sending { SEND_NOW, SEND_AT_COMMIT };
 
-/* What it leaves to be announced is added to that of the unit once all of it is stored. */
+/* What is to be announced is added to that of the unit once all of it is stored. */
 static enum weir_status store(struct weir_unit unit, struct weir_change *changes,
                               size_t count, enum sending sending,
                               struct weir_error *error)

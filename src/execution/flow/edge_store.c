@@ -120,14 +120,13 @@ static enum weir_status resolve_each(struct weir_connection *connection,
     return status;
 }
 
-static enum weir_status resolve_all(const struct weir_store *store,
-                                    struct weir_connection *connection,
+static enum weir_status resolve_all(struct weir_connection *connection,
                                     const struct weir_upstream_end *ends, size_t count,
                                     size_t limit, struct weir_arena *arena,
                                     struct weir_edge_rows *out, struct weir_error *error)
 {
     struct weir_columns table;
-    enum weir_status status = weir_columns_init(&table, store->heap, 3, count, error);
+    enum weir_status status = weir_columns_init(&table, arena->heap, 3, count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         weir_columns_set(&table, 0, i, weir_integer(ends[i].no));
@@ -146,8 +145,7 @@ static enum weir_status resolve_all(const struct weir_store *store,
     return status;
 }
 
-enum weir_status weir_edges_resolve(const struct weir_store *store,
-                                    struct weir_connection *connection,
+enum weir_status weir_edges_resolve(struct weir_connection *connection,
                                     const struct weir_upstream_end *ends, size_t count,
                                     size_t limit, struct weir_arena *arena,
                                     struct weir_edge_rows *out, struct weir_error *error)
@@ -157,7 +155,7 @@ enum weir_status weir_edges_resolve(const struct weir_store *store,
         return WEIR_OK;
     return !weir_connection_traits(connection)->takes_arrays
                ? resolve_each(connection, ends, count, limit, arena, out, error)
-               : resolve_all(store, connection, ends, count, limit, arena, out, error);
+               : resolve_all(connection, ends, count, limit, arena, out, error);
 }
 
 enum weir_status weir_edges_left_open(struct weir_connection *connection,

@@ -43,11 +43,12 @@ struct weir_upstream_end {
     enum weir_edge_state state;
     int64_t epoch;
 };
-WEIR_CHECKED enum weir_status
-weir_edges_resolve(const struct weir_store *store, struct weir_connection *connection,
-                   const struct weir_upstream_end *ends, size_t count, size_t limit,
-                   struct weir_arena *arena, struct weir_edge_rows *out,
-                   struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_edges_resolve(struct weir_connection *connection,
+                                                 const struct weir_upstream_end *ends,
+                                                 size_t count, size_t limit,
+                                                 struct weir_arena *arena,
+                                                 struct weir_edge_rows *out,
+                                                 struct weir_error *error);
 
 /* Executions that ended until then and have edges that are open all the same: up to
  * `limit`. Of those that the filter lets pass. */

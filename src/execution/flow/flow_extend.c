@@ -74,8 +74,7 @@ static enum weir_status lock_all(struct weir_extending *self,
     if (old == NULL)
         return weir_no_memory_for(error, "a flow");
     count = list_old(self, true, old);
-    status = weir_joins_lock(&self->executions->store, connection, old, count,
-                             &self->arena, join_rows, error);
+    status = weir_joins_lock(connection, old, count, &self->arena, join_rows, error);
     count = list_old(self, false, old);
     weir_execution_records_reset(&self->records);
     if (status == WEIR_OK && count > 0)

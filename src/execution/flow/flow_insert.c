@@ -264,8 +264,7 @@ static enum weir_status insert_joins_each(struct weir_connection *connection,
     return status;
 }
 
-static enum weir_status insert_joins_all(const struct weir_store *store,
-                                         struct weir_connection *connection,
+static enum weir_status insert_joins_all(struct weir_connection *connection,
                                          const struct weir_join_row *rows, size_t count,
                                          struct weir_commit_batch *commit_batch,
                                          struct weir_error *error)
@@ -275,7 +274,7 @@ static enum weir_status insert_joins_all(const struct weir_store *store,
         WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER};
     struct weir_columns table;
     enum weir_status status =
-        weir_columns_init(&table, store->heap, JOIN_WIDTH, count, error);
+        weir_columns_init(&table, commit_batch->heap, JOIN_WIDTH, count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
         lay_out_new_join(&rows[i], table.cells + i, count);
@@ -290,8 +289,7 @@ static enum weir_status insert_joins_all(const struct weir_store *store,
     return status;
 }
 
-enum weir_status weir_joins_insert(const struct weir_store *store,
-                                   struct weir_connection *connection,
+enum weir_status weir_joins_insert(struct weir_connection *connection,
                                    const struct weir_join_row *rows, size_t count,
                                    struct weir_commit_batch *commit_batch,
                                    struct weir_error *error)
@@ -300,5 +298,5 @@ enum weir_status weir_joins_insert(const struct weir_store *store,
         return WEIR_OK;
     return !weir_connection_traits(connection)->takes_arrays
                ? insert_joins_each(connection, rows, count, error)
-               : insert_joins_all(store, connection, rows, count, commit_batch, error);
+               : insert_joins_all(connection, rows, count, commit_batch, error);
 }

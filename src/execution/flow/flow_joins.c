@@ -93,8 +93,8 @@ static enum weir_status lock_found(struct weir_extending *self,
             weir_joins_find(&join_call->known, node->no) == NULL)
             nos[count++] = node->no;
     }
-    return weir_joins_lock(&self->executions->store, connection, nos, count, &self->arena,
-                           &join_call->found, error);
+    return weir_joins_lock(connection, nos, count, &self->arena, &join_call->found,
+                           error);
 }
 
 /* The group of one node: made, or longer by what is new. */
@@ -139,7 +139,6 @@ enum weir_status weir_extending_join(struct weir_extending *self,
                                      const struct weir_join_rows *known,
                                      struct weir_error *error)
 {
-    const struct weir_store *store = &self->executions->store;
     size_t room = (self->node_count + 1) * sizeof(struct weir_join_row);
     struct join_call join_call = {.known = *known,
                                   .fresh = weir_arena_alloc(&self->arena, room),
@@ -154,10 +153,10 @@ enum weir_status weir_extending_join(struct weir_extending *self,
             status = join_node(self, connection, &self->nodes[i], &join_call, error);
     }
     if (status == WEIR_OK)
-        status = weir_joins_insert(store, connection, join_call.fresh,
-                                   join_call.fresh_count, self->commit_batch, error);
+        status = weir_joins_insert(connection, join_call.fresh, join_call.fresh_count,
+                                   self->commit_batch, error);
     if (status == WEIR_OK)
-        status = weir_joins_write(store, connection, join_call.longer,
-                                  join_call.longer_count, self->commit_batch, error);
+        status = weir_joins_write(connection, join_call.longer, join_call.longer_count,
+                                  self->commit_batch, error);
     return status;
 }

@@ -136,14 +136,13 @@ static enum weir_status lock_each(struct weir_connection *connection,
     return status;
 }
 
-static enum weir_status lock_all(const struct weir_store *store,
-                                 struct weir_connection *connection,
+static enum weir_status lock_all(struct weir_connection *connection,
                                  const int64_t *downstreams, size_t count,
                                  struct weir_arena *arena, struct weir_join_rows *out,
                                  struct weir_error *error)
 {
     struct weir_columns table;
-    enum weir_status status = weir_columns_init(&table, store->heap, 1, count, error);
+    enum weir_status status = weir_columns_init(&table, arena->heap, 1, count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
         weir_columns_set(&table, 0, i, weir_integer(downstreams[i]));
@@ -156,8 +155,7 @@ static enum weir_status lock_all(const struct weir_store *store,
     return status;
 }
 
-enum weir_status weir_joins_lock(const struct weir_store *store,
-                                 struct weir_connection *connection,
+enum weir_status weir_joins_lock(struct weir_connection *connection,
                                  const int64_t *downstreams, size_t count,
                                  struct weir_arena *arena, struct weir_join_rows *out,
                                  struct weir_error *error)
@@ -167,7 +165,7 @@ enum weir_status weir_joins_lock(const struct weir_store *store,
         return WEIR_OK;
     return !weir_connection_traits(connection)->takes_arrays
                ? lock_each(connection, downstreams, count, arena, out, error)
-               : lock_all(store, connection, downstreams, count, arena, out, error);
+               : lock_all(connection, downstreams, count, arena, out, error);
 }
 
 static enum weir_status write_each(struct weir_connection *connection,
@@ -187,8 +185,7 @@ static enum weir_status write_each(struct weir_connection *connection,
     return status;
 }
 
-static enum weir_status write_all(const struct weir_store *store,
-                                  struct weir_connection *connection,
+static enum weir_status write_all(struct weir_connection *connection,
                                   const struct weir_join_row *rows, size_t count,
                                   struct weir_commit_batch *commit_batch,
                                   struct weir_error *error)
@@ -198,7 +195,7 @@ static enum weir_status write_all(const struct weir_store *store,
         WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER, WEIR_TYPE_INTEGER};
     struct weir_columns table;
     enum weir_status status =
-        weir_columns_init(&table, store->heap, JOIN_WRITE_WIDTH, count, error);
+        weir_columns_init(&table, commit_batch->heap, JOIN_WRITE_WIDTH, count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
         weir_row_values(COLUMNS(JOIN_WRITTEN), &rows[i], table.cells + i, count);
@@ -213,8 +210,7 @@ static enum weir_status write_all(const struct weir_store *store,
     return status;
 }
 
-enum weir_status weir_joins_write(const struct weir_store *store,
-                                  struct weir_connection *connection,
+enum weir_status weir_joins_write(struct weir_connection *connection,
                                   const struct weir_join_row *rows, size_t count,
                                   struct weir_commit_batch *commit_batch,
                                   struct weir_error *error)
@@ -223,7 +219,7 @@ enum weir_status weir_joins_write(const struct weir_store *store,
         return WEIR_OK;
     return !weir_connection_traits(connection)->takes_arrays || count == 1
                ? write_each(connection, rows, count, commit_batch, error)
-               : write_all(store, connection, rows, count, commit_batch, error);
+               : write_all(connection, rows, count, commit_batch, error);
 }
 
 struct weir_join_row *weir_joins_find(const struct weir_join_rows *join_rows,

@@ -18,10 +18,11 @@ struct weir_join_row {
 };
 
 /* New ones: nothing has been counted, and nothing is decided. */
-WEIR_CHECKED enum weir_status
-weir_joins_insert(const struct weir_store *store, struct weir_connection *connection,
-                  const struct weir_join_row *rows, size_t count,
-                  struct weir_commit_batch *commit_batch, struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_joins_insert(struct weir_connection *connection,
+                                                const struct weir_join_row *rows,
+                                                size_t count,
+                                                struct weir_commit_batch *commit_batch,
+                                                struct weir_error *error);
 
 /* Lock and load, in the order of `downstream`; those that are not there do not come. */
 struct weir_join_rows {
@@ -29,20 +30,22 @@ struct weir_join_rows {
     struct weir_execution_id *ids; /* of cancelling() only: what they lead to */
     size_t count;
 };
-WEIR_CHECKED enum weir_status
-weir_joins_lock(const struct weir_store *store, struct weir_connection *connection,
-                const int64_t *downstreams, size_t count, struct weir_arena *arena,
-                struct weir_join_rows *out, struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_joins_lock(struct weir_connection *connection,
+                                              const int64_t *downstreams, size_t count,
+                                              struct weir_arena *arena,
+                                              struct weir_join_rows *out,
+                                              struct weir_error *error);
 
 /* NULL: it is not among them. */
 struct weir_join_row *weir_joins_find(const struct weir_join_rows *join_rows,
                                       int64_t downstream);
 
 /* Counters, state and cancel_us. */
-WEIR_CHECKED enum weir_status
-weir_joins_write(const struct weir_store *store, struct weir_connection *connection,
-                 const struct weir_join_row *rows, size_t count,
-                 struct weir_commit_batch *commit_batch, struct weir_error *error);
+WEIR_CHECKED enum weir_status weir_joins_write(struct weir_connection *connection,
+                                               const struct weir_join_row *rows,
+                                               size_t count,
+                                               struct weir_commit_batch *commit_batch,
+                                               struct weir_error *error);
 
 /* Those whose siblings are to be cancelled, oldest first; not locked. Of those that
  * lead to what the filter lets pass. */

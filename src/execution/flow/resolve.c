@@ -157,8 +157,8 @@ static enum weir_status lock_joins(struct weir_resolution *self,
         return weir_no_memory_for(error, "what follows in a flow");
     for (size_t i = 0; i < edges->count; i++)
         numbers[i] = edges->rows[i].downstream;
-    return weir_joins_lock(&self->unit.executions->store, self->unit.connection, numbers,
-                           edges->count, &self->arena, out, error);
+    return weir_joins_lock(self->unit.connection, numbers, edges->count, &self->arena,
+                           out, error);
 }
 
 /* It is read where it is stored (I3). */
@@ -285,9 +285,8 @@ enum weir_status weir_resolution_decide(struct weir_resolution *self,
             !is_over(self, join_rows.rows[i].downstream)) /* I3 */
             decided[count++] = join_rows.rows[i].downstream;
     }
-    status =
-        weir_joins_write(&self->unit.executions->store, self->unit.connection,
-                         join_rows.rows, join_rows.count, self->unit.commit_batch, error);
+    status = weir_joins_write(self->unit.connection, join_rows.rows, join_rows.count,
+                              self->unit.commit_batch, error);
     return status == WEIR_OK ? apply(self, &join_rows, decided, count, error) : status;
 }
 
@@ -343,8 +342,8 @@ static enum weir_status reopen_edges(struct weir_resolution *self,
         if (edges.rows[i].state != WEIR_EDGE_OPEN)
             weir_join_count(&join_row->join_row, edges.rows[i].state);
     }
-    status = weir_joins_write(&self->unit.executions->store, self->unit.connection,
-                              join_row, 1, self->unit.commit_batch, error);
+    status = weir_joins_write(self->unit.connection, join_row, 1, self->unit.commit_batch,
+                              error);
     return status == WEIR_OK ? weir_commit_batch_send(self->unit.commit_batch,
                                                       self->unit.connection, error)
                              : status;
@@ -372,8 +371,7 @@ static enum weir_status wait_again(struct weir_resolution *self,
     struct weir_edge_rows edges = {&none, 1, 1};
     struct weir_join_rows join_rows;
     enum weir_status status =
-        weir_joins_lock(&self->unit.executions->store, self->unit.connection, &no, 1,
-                        &self->arena, &join_rows, error);
+        weir_joins_lock(self->unit.connection, &no, 1, &self->arena, &join_rows, error);
 
     if (status != WEIR_OK)
         return status;
@@ -448,9 +446,8 @@ enum weir_status weir_resolution_step(struct weir_resolution *self,
 
     self->count = 0;
     if (status == WEIR_OK)
-        status =
-            weir_edges_resolve(&self->unit.executions->store, self->unit.connection, ends,
-                               end_count, self->edges_max, &self->arena, &edges, error);
+        status = weir_edges_resolve(self->unit.connection, ends, end_count,
+                                    self->edges_max, &self->arena, &edges, error);
     self->edges += edges.count;
     if (status == WEIR_OK && edges.count == self->edges_max)
         weir_pending_wakeups_note_due(self->unit.wakeups, WEIR_DUE_EDGES,

@@ -171,8 +171,8 @@ static enum weir_status lock_joins(struct weir_batch_reconciler *self,
     for (size_t i = 0; i < task->records.count; i++)
         nos[i] =
             find_sibling(self->state, task->records.rows[i].row.no)->join_row.downstream;
-    return weir_joins_lock(task->store, connection, nos, task->records.count,
-                           &self->arena, out, error);
+    return weir_joins_lock(connection, nos, task->records.count, &self->arena, out,
+                           error);
 }
 
 static enum weir_status mend(struct weir_batch_reconciler *self,

@@ -245,14 +245,14 @@ static enum weir_status close_each(struct weir_connection *connection, const int
     return status;
 }
 
-static enum weir_status close_all(const struct weir_store *store,
+static enum weir_status close_all(const struct weir_heap *heap,
                                   struct weir_connection *connection, const int64_t *nos,
                                   size_t count, int64_t now_us, struct weir_error *error)
 {
     struct weir_step steps[2];
     struct weir_value values[2];
     struct weir_columns table;
-    enum weir_status status = weir_columns_init(&table, store->heap, 1, count, error);
+    enum weir_status status = weir_columns_init(&table, heap, 1, count, error);
 
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
         weir_columns_set(&table, 0, i, weir_integer(nos[i]));
@@ -277,8 +277,7 @@ static enum weir_status close_later(struct weir_commit_batch *commit_batch, int6
     return WEIR_OK;
 }
 
-enum weir_status weir_wait_store_close(const struct weir_store *store,
-                                       struct weir_connection *connection,
+enum weir_status weir_wait_store_close(struct weir_connection *connection,
                                        const int64_t *nos, size_t count, int64_t now_us,
                                        struct weir_commit_batch *commit_batch,
                                        struct weir_error *error)
@@ -289,7 +288,7 @@ enum weir_status weir_wait_store_close(const struct weir_store *store,
         return close_later(commit_batch, nos[0], now_us);
     return !weir_connection_traits(connection)->takes_arrays
                ? close_each(connection, nos, count, now_us, error)
-               : close_all(store, connection, nos, count, now_us, error);
+               : close_all(commit_batch->heap, connection, nos, count, now_us, error);
 }
 
 /* ---- waitpoints -------------------------------------------------------------------- */

@@ -82,8 +82,8 @@ weir_wait_store_look(struct weir_connection *connection, int64_t no,
 /* Those of these executions are over since `now_us`: their active waitpoints are
  * closed. */
 WEIR_CHECKED enum weir_status
-weir_wait_store_close(const struct weir_store *store, struct weir_connection *connection,
-                      const int64_t *nos, size_t count, int64_t now_us,
+weir_wait_store_close(struct weir_connection *connection, const int64_t *nos,
+                      size_t count, int64_t now_us,
                       struct weir_commit_batch *commit_batch, struct weir_error *error);
 
 /* ---- waitpoints -------------------------------------------------------------------- */
