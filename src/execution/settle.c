@@ -113,6 +113,18 @@ static enum weir_status load(struct settle_call *self, struct weir_connection *c
                              : status;
 }
 
+/* Of a call that is ready, or has failed with `status`. Ends it. */
+static enum weir_status run(struct settle_call *self, enum weir_status status,
+                            weir_transact_fn body, struct weir_error *error)
+{
+    if (status == WEIR_OK)
+        status = weir_transact_soon(self->executions->db, body, self, error);
+    if (status == WEIR_OK)
+        weir_pending_wakeups_send(self->executions, &self->pending_wakeups);
+    session_fini(self);
+    return status;
+}
+
 /* ---- settling ---------------------------------------------------------------------- */
 
 static enum weir_status check_settlement(const struct weir_settlement *item,
@@ -297,12 +309,7 @@ enum weir_status weir_execution_settle(struct weir_executions *self,
     settle_call.settlements = settlements;
     if (status == WEIR_OK)
         status = check_settlements(&settle_call, error);
-    if (status == WEIR_OK)
-        status = weir_transact_soon(self->db, settle_all, &settle_call, error);
-    if (status == WEIR_OK)
-        weir_pending_wakeups_send(self, &settle_call.pending_wakeups);
-    session_fini(&settle_call);
-    return status;
+    return run(&settle_call, status, settle_all, error);
 }
 
 /* ---- renewing ---------------------------------------------------------------------- */
@@ -361,12 +368,7 @@ enum weir_status weir_execution_renew(struct weir_executions *self, int64_t leas
     settle_call.lease_us = lease_ms * 1000;
     for (size_t i = 0; i < count && status == WEIR_OK; i++)
         settle_call.nos[i] = renewals[i].claim.no;
-    if (status == WEIR_OK)
-        status = weir_transact_soon(self->db, renew_all, &settle_call, error);
-    if (status == WEIR_OK)
-        weir_pending_wakeups_send(self, &settle_call.pending_wakeups);
-    session_fini(&settle_call);
-    return status;
+    return run(&settle_call, status, renew_all, error);
 }
 
 /* ---- progress ---------------------------------------------------------------------- */

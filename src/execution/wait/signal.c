@@ -648,6 +648,27 @@ static enum weir_status show_signal(void *state, const struct weir_signal_row *r
     return WEIR_OK;
 }
 
+/* The execution and a connection. Owes fini(), also when it has failed. */
+static enum weir_status reading_init(struct reading *self,
+                                     const struct weir_execution_id *id,
+                                     struct weir_connection **connection,
+                                     struct weir_error *error)
+{
+    const struct weir_heap *heap = self->executions->heap;
+    enum weir_status status = weir_db_acquire(self->executions->db, connection, error);
+
+    weir_arena_init(&self->arena, heap, ARENA_SIZE_MAX);
+    weir_execution_records_init(&self->records, heap, 1);
+    return status == WEIR_OK ? find(self, *connection, id, error) : status;
+}
+
+static void reading_fini(struct reading *self, struct weir_connection *connection)
+{
+    weir_execution_records_fini(&self->records);
+    weir_arena_fini(&self->arena);
+    weir_db_release(self->executions->db, connection);
+}
+
 enum weir_status weir_execution_signals(struct weir_executions *self,
                                         const struct weir_execution_id *id,
                                         weir_signal_visit_fn visit, void *state,
@@ -655,19 +676,13 @@ enum weir_status weir_execution_signals(struct weir_executions *self,
 {
     struct reading reading = {.executions = self, .visit_signal = visit, .state = state};
     struct weir_connection *connection = NULL;
-    enum weir_status status = weir_db_acquire(self->db, &connection, error);
+    enum weir_status status = reading_init(&reading, id, &connection, error);
 
-    weir_arena_init(&reading.arena, self->heap, ARENA_SIZE_MAX);
-    weir_execution_records_init(&reading.records, self->heap, 1);
-    if (status == WEIR_OK)
-        status = find(&reading, connection, id, error);
     if (status == WEIR_OK)
         status =
             weir_signals_visit(connection, reading.records.rows[0].row.no,
                                WEIR_SIGNALS_WITH_PAYLOAD, show_signal, &reading, error);
-    weir_execution_records_fini(&reading.records);
-    weir_arena_fini(&reading.arena);
-    weir_db_release(self->db, connection);
+    reading_fini(&reading, connection);
     return status;
 }
 
@@ -736,19 +751,13 @@ enum weir_status weir_execution_waitpoints(struct weir_executions *self,
         .executions = self, .visit_waitpoint = visit, .state = state};
     struct weir_waitpoint_rows waitpoints = {.count = 0};
     struct weir_connection *connection = NULL;
-    enum weir_status status = weir_db_acquire(self->db, &connection, error);
+    enum weir_status status = reading_init(&reading, id, &connection, error);
 
-    weir_arena_init(&reading.arena, self->heap, ARENA_SIZE_MAX);
-    weir_execution_records_init(&reading.records, self->heap, 1);
-    if (status == WEIR_OK)
-        status = find(&reading, connection, id, error);
     if (status == WEIR_OK)
         status = weir_waitpoints_read(connection, reading.records.rows[0].row.no,
                                       &reading.arena, &waitpoints, error);
     for (size_t i = 0; i < waitpoints.count && status == WEIR_OK; i++)
         status = show_waitpoint(&reading, connection, &waitpoints.rows[i], error);
-    weir_execution_records_fini(&reading.records);
-    weir_arena_fini(&reading.arena);
-    weir_db_release(self->db, connection);
+    reading_fini(&reading, connection);
     return status;
 }
