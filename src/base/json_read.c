@@ -447,7 +447,7 @@ size_t weir_json_copy_text(struct weir_str value, char *out)
     return size;
 }
 
-const char *weir_json_keep_text(struct weir_str value, struct weir_arena *arena)
+char *weir_json_keep_text(struct weir_str value, struct weir_arena *arena)
 {
     char *text = weir_arena_alloc(arena, weir_json_text_size(value) + 1);
 

@@ -106,8 +106,7 @@ size_t weir_json_text_size(struct weir_str value);
 size_t weir_json_copy_text(struct weir_str value, char *out);
 
 /* The same in an arena. NULL without memory. */
-WEIR_CHECKED const char *weir_json_keep_text(struct weir_str value,
-                                             struct weir_arena *arena);
+WEIR_CHECKED char *weir_json_keep_text(struct weir_str value, struct weir_arena *arena);
 
 /* A number without fraction and exponent that fits 64 bits; false: it is none. */
 bool weir_json_i64(struct weir_str value, int64_t *out);
@@ -115,8 +114,8 @@ bool weir_json_i64(struct weir_str value, int64_t *out);
 /* ---- objects ----------------------------------------------------------------------- */
 
 struct weir_json_member {
-    const char *name, *text; /* as copy_text() makes them */
-    struct weir_str value;   /* as it is written, in the text that was read */
+    char *name, *text;     /* as copy_text() makes them */
+    struct weir_str value; /* as it is written, in the text that was read */
 };
 
 struct weir_json_object {

@@ -128,6 +128,13 @@ static int take_duration(const struct weir_command_option *self,
 
 /* ---- pairs ------------------------------------------------------------------------- */
 
+static void store_pair(const struct weir_command_option *self, const char *first,
+                       const char *second, char *out)
+{
+    *(const char **)(void *)out = first;
+    *(const char **)(void *)(out + self->value.second - self->value.offset) = second;
+}
+
 static int take_pair(const struct weir_command_option *self,
                      const struct weir_command *command, char *word, char *out)
 {
@@ -139,8 +146,7 @@ static int take_pair(const struct weir_command_option *self,
             command, "--%s is '%s', must be %s%s%s", self->name, word, self->argument,
             example != NULL ? ", as in " : "", example != NULL ? example : "");
     *equals = '\0';
-    *(const char **)(void *)out = word;
-    *(const char **)(void *)(out + self->value.second - self->value.offset) = equals + 1;
+    store_pair(self, word, equals + 1, out);
     return WEIR_EXIT_DONE;
 }
 
@@ -206,25 +212,55 @@ static void mark(const struct weir_command_option *self, char *state)
         *(bool *)place = true;
 }
 
+/* Where the next value goes: the member, or a free place of its list. */
+static int find_place(const struct weir_command_option *self,
+                      const struct weir_command *command, const char *word, char *state,
+                      char **out)
+{
+    size_t *count = (size_t *)(void *)(state + self->list.count_offset);
+    int code;
+
+    *out = state + self->value.offset;
+    if (!weir_option_is_list(self))
+        return WEIR_EXIT_DONE;
+    code = check_list(self, command, word, *out, *count);
+    *out += *count * self->list.stride;
+    return code;
+}
+
+static void note_taken(const struct weir_command_option *self, char *state)
+{
+    if (weir_option_is_list(self))
+        ++*(size_t *)(void *)(state + self->list.count_offset);
+    mark(self, state);
+}
+
 int weir_option_take(const struct weir_command_option *self,
                      const struct weir_command *command, char *word, void *state)
 {
-    char *place = (char *)state + self->value.offset;
-    size_t *count = (size_t *)(void *)((char *)state + self->list.count_offset);
-    int code = WEIR_EXIT_DONE;
+    char *place = NULL;
+    int code = find_place(self, command, word, state, &place);
 
-    if (weir_option_is_list(self)) {
-        code = check_list(self, command, word, place, *count);
-        place += *count * self->list.stride;
-    }
     if (code == WEIR_EXIT_DONE)
         code = convert(self, command, word, place);
+    if (code == WEIR_EXIT_DONE)
+        note_taken(self, state);
+    return code;
+}
+
+int weir_option_take_pair(const struct weir_command_option *self,
+                          const struct weir_command *command, const char *first,
+                          const char *second, void *state)
+{
+    char *place = NULL;
+    int code = find_place(self, command, first, state, &place);
+
+    WEIR_ASSERT(self->value.type == WEIR_VALUE_PAIR);
     if (code != WEIR_EXIT_DONE)
         return code;
-    if (weir_option_is_list(self))
-        ++*count;
-    mark(self, state);
-    return WEIR_EXIT_DONE;
+    store_pair(self, first, second, place);
+    note_taken(self, state);
+    return code;
 }
 
 /* ---- fields of JSON ---------------------------------------------------------------- */

@@ -219,6 +219,12 @@ WEIR_CHECKED int weir_option_take(const struct weir_command_option *self,
                                   const struct weir_command *command, char *word,
                                   void *state);
 
+/* The same for a pair that is in two texts already. */
+WEIR_CHECKED int weir_option_take_pair(const struct weir_command_option *self,
+                                       const struct weir_command *command,
+                                       const char *first, const char *second,
+                                       void *state);
+
 /* The same for a field of JSON with this text: a flag is "true" or "false". */
 WEIR_CHECKED int weir_option_take_field(const struct weir_command_option *self,
                                         const struct weir_command *command, char *text,

@@ -22,6 +22,12 @@ enum weir_execution_session_use {
     WEIR_EXECUTION_SESSION_TELLING
 };
 
+/* A row of options; the member is 0 for the default. */
+#define WEIR_PARTITIONS_OPTION(T, m)                                                     \
+    WEIR_OPTION(0, "partitions", "N", "as all processes have it; default 256",           \
+                WEIR_AS_NUMBER(T, m, 1, WEIR_SESSION_PARTITIONS_MAX))
+enum { WEIR_SESSION_PARTITIONS_MAX = 65535 };
+
 struct weir_execution_session {
     struct weir_session session;
     struct weir_executions *executions;

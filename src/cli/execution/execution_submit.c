@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/count.h"
 #include "base/heap.h"
 #include "base/noun.h"
 #include "base/text.h"
@@ -25,49 +24,11 @@
 #include "weir/heap.h"
 
 enum {
-    OPTION_BATCH = 256,
-    OPTION_KEY_FIELD,
-    OPTION_LINES,
-    OPTION_PARTITIONS,
-};
-enum {
     BATCH_DEFAULT = 1000,
     KEYS_SIZE_MAX = 64 << 20,
-    PARTITIONS_MAX = 65535,
 };
 
 static int run(const struct weir_command *self, int argc, char **argv);
-
-static const struct weir_command_option OPTIONS[] = {
-    WEIR_DRAFTING_OPTIONS,
-    {WEIR_DRAFTING_ID, "id", "ID", "its id; default a new one"},
-    {OPTION_LINES, "lines", NULL, "one per line of standard input, its input"},
-    {OPTION_KEY_FIELD, "key-field", "F", "lines are JSON objects; this field is the key"},
-    {OPTION_BATCH, "batch", "N", "lines per transaction, 1 to 10000; default 1000"},
-    {OPTION_PARTITIONS, "partitions", "N", "as all processes have it; default 256"},
-};
-
-const struct weir_command weir_cli_submit = {
-    .name = "submit",
-    .summary = "submit an execution, and print its id",
-    .usage = "--lane LANE --kind KIND [OPTION...]",
-    .details =
-        "It waits in its lane until a worker claims it, and ends exactly once. A key\n"
-        "or an id that is used again for the same prints the id of the one that is\n"
-        "there, and for something else is refused.\n"
-        "\n"
-        "With --lines the ids are printed one per line, in the order of the lines,\n"
-        "as their transactions commit. A line that is empty or too long ends it:\n"
-        "what came before is submitted, and the line's number is said.\n"
-        "\n"
-        "  weir submit --lane mail --kind welcome --input '{\"to\": \"anna\"}'\n"
-        "  weir submit --lane cpu --kind resize --input @cat.png --retries 3\n"
-        "  weir submit --lane mail --kind bill --lines --key-field no <bills\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
-    .uses_db = true,
-    .run = run,
-};
 
 struct submit_call {
     struct weir_execution_session session;
@@ -86,45 +47,48 @@ struct submit_call {
     int64_t duplicates;
 };
 
+static const struct weir_command_option OPTIONS[] = {
+    WEIR_DRAFTING_OPTIONS(struct submit_call),
+    WEIR_DRAFTING_ID_OPTION(struct submit_call, "its id; default a new one"),
+    WEIR_OPTION(0, "lines", NULL, "one per line of standard input, its input",
+                WEIR_AS_FLAG(struct submit_call, lines)),
+    WEIR_OPTION(0, "key-field", "F", "lines are JSON objects; this field is the key",
+                WEIR_AS_TEXT(struct submit_call, key_field)),
+    WEIR_OPTION(0, "batch", "N", "lines per transaction, 1 to 10000; default 1000",
+                WEIR_AS_NUMBER(struct submit_call, batch, 1, WEIR_BATCH_MAX)),
+    WEIR_PARTITIONS_OPTION(struct submit_call, partitions),
+};
+
+const struct weir_command weir_cli_submit = {
+    .name = "submit",
+    .summary = "submit an execution, and print its id",
+    .usage = "--lane LANE --kind KIND [OPTION...]",
+    .details =
+        "It waits in its lane until a worker claims it, and ends exactly once. A key\n"
+        "or an id that is used again for the same prints the id of the one that is\n"
+        "there, and for something else is refused.\n"
+        "\n"
+        "With --lines the ids are printed one per line, in the order of the lines,\n"
+        "as their transactions commit. A line that is empty or too long ends it:\n"
+        "what came before is submitted, and the line's number is said.\n"
+        "\n"
+        "  weir submit --lane mail --kind welcome --input '{\"to\": \"anna\"}'\n"
+        "  weir submit --lane cpu --kind resize --input @cat.png --retries 3\n"
+        "  weir submit --lane mail --kind bill --lines --key-field no <bills\n",
+    WEIR_OPTIONS(OPTIONS),
+    .uses_db = true,
+    .run = run,
+};
+
 /* ---- options ----------------------------------------------------------------------- */
-
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct submit_call *out = state;
-    int64_t number = 0;
-    int code = WEIR_EXIT_DONE;
-
-    switch (id) {
-    case OPTION_LINES:
-        out->lines = true;
-        break;
-    case OPTION_KEY_FIELD:
-        out->key_field = value;
-        break;
-    case OPTION_BATCH:
-        code = weir_command_number(self, "batch", value, 1, WEIR_BATCH_MAX, &number);
-        out->batch = (size_t)number;
-        break;
-    case OPTION_PARTITIONS:
-        code = weir_command_number(self, "partitions", value, 1, PARTITIONS_MAX, &number);
-        out->partitions = (uint32_t)number;
-        break;
-    case WEIR_DRAFTING_TAG:
-        return weir_drafting_add_tag(&out->drafting, self, value);
-    default:
-        return weir_drafting_take(&out->drafting, self, id, value);
-    }
-    return code;
-}
 
 static int check_together(const struct weir_command *self, const struct submit_call *out)
 {
-    const struct weir_execution_draft *draft = &out->drafting.draft;
-
     if (!out->lines && (out->key_field != NULL || out->batch > 0))
         return weir_command_misuse(self, "--batch and --key-field are for --lines");
-    if (out->lines && (out->drafting.input != NULL || draft->id != NULL ||
-                       draft->idempotency_key != NULL))
+    if (out->lines &&
+        (out->drafting.input != NULL || (out->drafting.given & WEIR_DRAFTING_ID) != 0 ||
+         out->drafting.draft.idempotency_key != NULL))
         return weir_command_misuse(
             self, "--input, --key and --id are of one execution; --lines makes many");
     return WEIR_EXIT_DONE;
@@ -137,12 +101,10 @@ static int parse(const struct weir_command *self, int argc, char **argv,
     int code;
 
     weir_drafting_init(&out->drafting);
-    code = weir_command_take_options(self, argc, argv, take_option, out);
+    code = weir_command_parse(self, argc, argv, out, sizeof *out);
     if (code >= 0)
         return code;
-    code = weir_command_no_operands(self, argc, argv);
-    if (code == WEIR_EXIT_DONE)
-        code = check_together(self, out);
+    code = check_together(self, out);
     if (code == WEIR_EXIT_DONE)
         code = weir_drafting_finish(&out->drafting, self, out->partitions);
     return code == WEIR_EXIT_DONE ? -1 : code;

@@ -13,7 +13,6 @@
 /* Below the ten seconds that others commonly wait before they kill. */
 #define GRACE_DEFAULT WEIR_SECONDS(8)
 #define GRACE_MAX WEIR_HOURS(1)
-#define PARTITIONS_MAX 65535
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
@@ -28,8 +27,7 @@ static const struct weir_command_option OPTIONS[] = {
     WEIR_EXECUTION_SUPERVISION_OPTIONS(struct supervise_call),
     WEIR_OPTION(0, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h",
                 WEIR_AS_NS(struct supervise_call, grace_ns, 0, GRACE_MAX)),
-    WEIR_OPTION(0, "partitions", "N", "as all processes have it; default 256",
-                WEIR_AS_NUMBER(struct supervise_call, partitions, 1, PARTITIONS_MAX)),
+    WEIR_PARTITIONS_OPTION(struct supervise_call, partitions),
 };
 
 const struct weir_command weir_cli_supervise = {

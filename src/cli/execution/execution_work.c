@@ -27,7 +27,6 @@
 
 enum {
     JSON_SIZE_MAX = 1 << 20,
-    PARTITIONS_MAX = 65535,
 };
 
 #define LOOK_PERIOD WEIR_MILLISECONDS(50)
@@ -95,8 +94,7 @@ static const struct weir_command_option OPTIONS[] = {
     WEIR_OPTION(0, "no-supervise", NULL, "only work: others supervise",
                 WEIR_AS_FLAG(struct work_call, no_supervise)),
     WEIR_EXECUTION_RETENTION_OPTION(struct work_call),
-    WEIR_OPTION(0, "partitions", "N", "as all processes have it; default 256",
-                WEIR_AS_NUMBER(struct work_call, partitions, 1, PARTITIONS_MAX)),
+    WEIR_PARTITIONS_OPTION(struct work_call, partitions),
 };
 
 const struct weir_command weir_cli_work = {

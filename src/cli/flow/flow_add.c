@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/count.h"
 #include "base/text.h"
 #include "cli/content.h"
 #include "cli/execution/execution_words.h"
@@ -21,42 +20,46 @@
 #include "execution/flow/flow_store.h"
 
 enum {
-    OPTION_AFTER = 256,
-    OPTION_CANCEL_REMAINING,
-    OPTION_FROM,
-    OPTION_JOIN,
-    OPTION_NAME,
-    OPTION_PARTITIONS,
-    OPTION_PASS_DATA,
-    OPTION_REVISION,
-};
-enum {
     FROM_SIZE_MAX = 64 << 20,
-    PARTITIONS_MAX = 65535,
     TRIES_MAX = 5,
 };
 
 static int run_add(const struct weir_command *self, int argc, char **argv);
 static int run_edge(const struct weir_command *self, int argc, char **argv);
 
+struct add_call {
+    struct weir_execution_session session;
+    struct weir_flow_id flow;
+    struct weir_flow_plan plan;
+    struct weir_drafting drafting;
+    struct weir_plan_ties ties;
+    const char *from; /* NULL: none */
+    int64_t revision; /* -1: whatever it is */
+    uint32_t partitions;
+    struct weir_content content;
+    const char *name_space; /* of the flow */
+};
+
+#define REVISION_OPTION                                                                  \
+    WEIR_OPTION(0, "revision", "N", "only if the flow is at this one",                   \
+                WEIR_AS_NUMBER(struct add_call, revision, 0, INT64_MAX))
+
 static const struct weir_command_option ADD_OPTIONS[] = {
-    {'f', "from", "FILE", "many, as JSON; - for stdin"},
-    WEIR_DRAFTING_OPTIONS,
-    {OPTION_NAME, "name", "NAME", "its name, which no other member has"},
-    {WEIR_DRAFTING_ID, "id", "ID", "its id, of the flow's partition; default a new one"},
-    {'a', "after", "ID,...", "it waits for these members"},
-    {OPTION_JOIN, "join", "JOIN", "all, any or quorum:K of them; default all"},
-    {OPTION_CANCEL_REMAINING, "cancel-remaining", NULL, "when the join is decided"},
-    {OPTION_PASS_DATA, "pass-data", NULL, "it is given their results"},
-    {OPTION_REVISION, "revision", "N", "only if the flow is at this one"},
-    {OPTION_PARTITIONS, "partitions", "N", "as all processes have it; default 256"},
+    WEIR_OPTION('f', "from", "FILE", "many, as JSON; - for stdin",
+                WEIR_AS_TEXT(struct add_call, from)),
+    WEIR_PLAN_MEMBER_OPTIONS(struct add_call),
+    REVISION_OPTION,
+    WEIR_PARTITIONS_OPTION(struct add_call, partitions),
 };
 static const struct weir_command_option EDGE_OPTIONS[] = {
-    {OPTION_JOIN, "join", "JOIN", "all, any or quorum:K; default all"},
-    {OPTION_CANCEL_REMAINING, "cancel-remaining", NULL, "when the join is decided"},
-    {OPTION_PASS_DATA, "pass-data", NULL, "TO is given the result of FROM"},
-    {OPTION_REVISION, "revision", "N", "only if the flow is at this one"},
-    {OPTION_PARTITIONS, "partitions", "N", "as all processes have it; default 256"},
+    WEIR_PLAN_JOIN_OPTIONS(struct add_call, "all, any or quorum:K; default all"),
+    WEIR_PLAN_PASS_DATA_OPTION(struct add_call, "TO is given the result of FROM"),
+    REVISION_OPTION,
+    WEIR_PARTITIONS_OPTION(struct add_call, partitions),
+};
+static const struct weir_command_option OPERANDS[] = {
+    WEIR_OPERAND("FLOW", WEIR_AS_FLOW_ID(struct add_call, flow),
+                 .missing = "which flow? a FLOW is needed"),
 };
 
 const struct weir_command weir_cli_flow_add = {
@@ -82,8 +85,8 @@ const struct weir_command weir_cli_flow_add = {
         "\n"
         "One result that is passed is given as it is; several are given as JSON, by\n"
         "name: {\"input\": OWN, \"results\": {\"pack\": RESULT, \"bill\": RESULT}}.\n",
-    .options = ADD_OPTIONS,
-    .option_count = COUNT_OF(ADD_OPTIONS),
+    WEIR_OPTIONS(ADD_OPTIONS),
+    WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
     .run = run_add,
 };
@@ -96,70 +99,16 @@ const struct weir_command weir_cli_flow_edge = {
         "FROM and TO are ids of members. TO must not have begun; how its edges are\n"
         "joined is said with the first of them. Edges that lead in a circle are "
         "refused.\n",
-    .options = EDGE_OPTIONS,
-    .option_count = COUNT_OF(EDGE_OPTIONS),
+    WEIR_OPTIONS(EDGE_OPTIONS),
+    WEIR_OPERANDS(OPERANDS),
+    .reads_operands = true,
     .uses_db = true,
     .run = run_edge,
 };
 
-struct add_call {
-    struct weir_execution_session session;
-    struct weir_flow_id flow;
-    struct weir_flow_plan plan;
-    struct weir_drafting drafting;
-    bool drafted; /* an option of a draft was given */
-    struct weir_plan_ties ties;
-    const char *from; /* NULL: none */
-    int64_t revision; /* -1: whatever it is */
-    uint32_t partitions;
-    struct weir_content content;
-    const char *name_space; /* of the flow */
-};
-
 /* ---- options ----------------------------------------------------------------------- */
 
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct add_call *out = state;
-    int64_t number = 0;
-    int code;
-
-    switch (id) {
-    case 'f':
-        out->from = value;
-        break;
-    case 'a':
-        out->ties.after = value;
-        break;
-    case OPTION_JOIN:
-        out->ties.join = value;
-        break;
-    case OPTION_NAME:
-        out->ties.name = value;
-        break;
-    case OPTION_CANCEL_REMAINING:
-        out->ties.cancel_remaining = true;
-        break;
-    case OPTION_PASS_DATA:
-        out->ties.passes_data = true;
-        break;
-    case OPTION_REVISION:
-        return weir_command_number(self, "revision", value, 0, INT64_MAX, &out->revision);
-    case OPTION_PARTITIONS:
-        code = weir_command_number(self, "partitions", value, 1, PARTITIONS_MAX, &number);
-        out->partitions = (uint32_t)number;
-        return code;
-    case WEIR_DRAFTING_TAG:
-        out->drafted = true;
-        return weir_drafting_add_tag(&out->drafting, self, value);
-    default:
-        out->drafted = true;
-        return weir_drafting_take(&out->drafting, self, id, value);
-    }
-    return WEIR_EXIT_DONE;
-}
-
-/* The exit code, or -1 to go on; the flow is taken, and the operands behind it begin. */
+/* The exit code, or -1 to go on. */
 static int parse(const struct weir_command *self, int argc, char **argv,
                  struct add_call *out)
 {
@@ -167,14 +116,9 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 
     *out = (struct add_call){.revision = -1};
     weir_drafting_init(&out->drafting);
-    code = weir_command_take_options(self, argc, argv, take_option, out);
-    if (code >= 0)
-        return code;
+    code = weir_command_parse(self, argc, argv, out, sizeof *out);
     weir_flow_plan_init(&out->plan, self, out->partitions);
-    if (optind >= argc)
-        return weir_command_misuse(self, "which flow? a FLOW is needed");
-    code = weir_flow_take_id(self, argv[optind++], &out->flow);
-    return code == WEIR_EXIT_DONE ? -1 : code;
+    return code;
 }
 
 /* ---- the call ---------------------------------------------------------------------- */
@@ -313,8 +257,8 @@ static int plan_many(const struct weir_command *command, struct add_call *self)
 {
     int code;
 
-    if (self->drafted || self->ties.after != NULL || self->ties.join != NULL ||
-        self->ties.cancel_remaining || self->ties.passes_data || self->ties.name != NULL)
+    if (self->drafting.given != 0 || self->ties.after != NULL || self->ties.joined ||
+        self->ties.passes_data || self->ties.name != NULL)
         return weir_command_misuse(
             command, "--from has all that is to be known of members; the other options "
                      "are of one");
@@ -334,10 +278,7 @@ static int run_add(const struct weir_command *self, int argc, char **argv)
 
     if (code >= 0)
         return code;
-    code = weir_command_no_operands(self, argc, argv);
-    if (code == WEIR_EXIT_DONE)
-        code = add_call.from != NULL ? plan_many(self, &add_call)
-                                     : plan_one(self, &add_call);
+    code = add_call.from != NULL ? plan_many(self, &add_call) : plan_one(self, &add_call);
     if (code == WEIR_EXIT_DONE)
         code = add(&add_call, self);
     weir_flow_plan_fini(&add_call.plan);
@@ -364,10 +305,8 @@ static int plan_edges(const struct weir_command *command, struct add_call *self,
         code = weir_execution_take_id(command, to.word, &id);
         if (code == WEIR_EXIT_DONE)
             code = weir_flow_plan_add_edge(&self->plan, from, to, self->ties.passes_data);
-        if (code == WEIR_EXIT_DONE &&
-            (self->ties.join != NULL || self->ties.cancel_remaining))
-            code = weir_flow_plan_add_join(&self->plan, to, self->ties.join,
-                                           self->ties.cancel_remaining);
+        if (code == WEIR_EXIT_DONE && self->ties.joined)
+            code = weir_flow_plan_add_join(&self->plan, to, &self->ties.join);
     }
     return code;
 }

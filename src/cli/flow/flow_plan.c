@@ -22,7 +22,6 @@ enum {
     ARENA_SIZE_MAX = 512 << 20,
     LIST_SIZE_MAX = 64 << 20,
     FIELDS_MAX = 40,
-    WORD_SIZE = 32,
     DEPTH_MAX = 33,
 };
 
@@ -138,8 +137,8 @@ int weir_flow_plan_add_member(struct weir_flow_plan *self, struct weir_drafting 
     weir_buf_append(&self->members, &member, sizeof member);
     if (code == WEIR_EXIT_DONE && ties->after != NULL)
         code = add_after(self, ties->after, end, ties->passes_data);
-    if (code == WEIR_EXIT_DONE && (ties->join != NULL || ties->cancel_remaining))
-        code = weir_flow_plan_add_join(self, end, ties->join, ties->cancel_remaining);
+    if (code == WEIR_EXIT_DONE && ties->joined)
+        code = weir_flow_plan_add_join(self, end, &ties->join);
     return code;
 }
 
@@ -154,196 +153,137 @@ int weir_flow_plan_add_edge(struct weir_flow_plan *self, const char *from,
 }
 
 int weir_flow_plan_add_join(struct weir_flow_plan *self, struct weir_plan_end to,
-                            const char *join, bool cancel_remaining)
+                            const struct weir_flow_join *join)
 {
-    struct join one = {
-        .to = to, .join = {.cancel_remaining = cancel_remaining}, .line = self->line};
-    int code = join != NULL ? weir_flow_take_join(self->command, join, &one.join)
-                            : WEIR_EXIT_DONE;
+    struct join one = {.to = to, .join = *join, .line = self->line};
 
     weir_buf_append(&self->joins, &one, sizeof one);
-    return code;
+    return WEIR_EXIT_DONE;
 }
 
 /* ---- JSON: fields ------------------------------------------------------------------ */
 
-/* What a member has beside the options of a draft. */
-static const char *const MEMBER_FIELDS[] = {
-    "name",      "id",           "after", "join",    "cancel_remaining",
-    "pass_data", "capabilities", "tags",  "budgets",
+/* One object: a member, or an edge or a join. */
+struct member_part {
+    struct weir_drafting drafting;
+    struct weir_plan_ties ties;
 };
-static const char *const EDGE_FIELDS[] = {"from", "to", "pass_data"};
-static const char *const JOIN_FIELDS[] = {"to", "join", "cancel_remaining"};
-static const char *const LIST_FIELDS[] = {"members", "edges", "joins"};
+struct tie_part {
+    const char *from;
+    const char *to;
+    struct weir_plan_ties ties;
+};
+
+static const struct weir_command_option MEMBER_FIELDS[] = {
+    WEIR_PLAN_MEMBER_OPTIONS(struct member_part),
+};
+static const struct weir_command_option EDGE_FIELDS[] = {
+    WEIR_OPTION(0, "from", "ID", NULL, WEIR_AS_TEXT(struct tie_part, from)),
+    WEIR_OPTION(0, "to", "ID", NULL, WEIR_AS_TEXT(struct tie_part, to)),
+    WEIR_PLAN_PASS_DATA_OPTION(struct tie_part, NULL),
+};
+static const struct weir_command_option JOIN_FIELDS[] = {
+    WEIR_OPTION(0, "to", "ID", NULL, WEIR_AS_TEXT(struct tie_part, to)),
+    WEIR_PLAN_JOIN_OPTIONS(struct tie_part, NULL),
+};
+static const struct weir_command_option LIST_FIELDS[] = {
+    {.name = "members"},
+    {.name = "edges"},
+    {.name = "joins"},
+};
 
 /* The field of this name; NULL: it is not there, or null. */
-static const char *find_field(const struct weir_json_object *object, const char *name,
-                              struct weir_str *value)
+static const struct weir_json_member *find_field(const struct weir_json_object *object,
+                                                 const char *name)
 {
-    const struct weir_json_member *member = weir_json_find(object, name);
+    const struct weir_json_member *field = weir_json_find(object, name);
 
-    if (member == NULL)
-        return NULL;
-    if (value != NULL)
-        *value = member->value;
-    return weir_json_kind(member->value) != WEIR_JSON_NULL ? member->text : NULL;
-}
-
-static int take_flag(const struct weir_flow_plan *self,
-                     const struct weir_json_object *object, const char *name, bool *out)
-{
-    const char *text = find_field(object, name, NULL);
-
-    *out = text != NULL && strcmp(text, "true") == 0;
-    if (text == NULL || *out || strcmp(text, "false") == 0)
-        return WEIR_EXIT_DONE;
-    return weir_command_misuse(self->command, "%s is '%.64s', must be true or false",
-                               name, text);
-}
-
-static int tell_unknown(const struct weir_flow_plan *self, const char *field,
-                        const char *const *names, size_t count)
-{
-    const char *nearest = weir_nearest_find(field, names, count);
-
-    if (nearest != NULL)
-        return weir_command_misuse(
-            self->command, "unknown field '%.64s', did you mean '%s'?", field, nearest);
-    return weir_command_misuse(self->command, "unknown field '%.64s'", field);
+    return field == NULL || weir_json_kind(field->value) == WEIR_JSON_NULL ? NULL : field;
 }
 
 static int check_fields(const struct weir_flow_plan *self,
-                        const struct weir_json_object *object, const char *const *names,
-                        size_t count)
+                        const struct weir_json_object *object,
+                        const struct weir_command_option *fields, size_t count)
 {
+    char words[FIELDS_MAX][WEIR_OPTION_FIELD_SIZE];
+    const char *names[FIELDS_MAX];
+    const char *nearest;
+
+    for (size_t i = 0; i < count; i++)
+        names[i] = weir_option_field(&fields[i], words[i]);
     for (size_t i = 0; i < object->count; i++) {
+        const char *field = object->members[i].name;
         size_t at = 0;
 
-        while (at < count && strcmp(names[at], object->members[i].name) != 0)
+        while (at < count && strcmp(names[at], field) != 0)
             at++;
-        if (at == count)
-            return tell_unknown(self, object->members[i].name, names, count);
+        if (at < count)
+            continue;
+        nearest = weir_nearest_find(field, names, count);
+        return weir_command_misuse(self->command, "unknown field '%.64s'%s%s%s", field,
+                                   nearest != NULL ? ", did you mean '" : "",
+                                   nearest != NULL ? nearest : "",
+                                   nearest != NULL ? "'?" : "");
     }
     return WEIR_EXIT_DONE;
-}
-
-/* ---- JSON: members ----------------------------------------------------------------- */
-
-/* "attempt-timeout" is called "attempt_timeout". */
-static void spell_field(const char *option, char *out)
-{
-    weir_text_format(out, WORD_SIZE, "%s", option);
-    for (char *at = out; *at != '\0'; at++)
-        *at = *at == '-' ? '_' : *at;
-}
-
-static bool may_repeat(int id)
-{
-    return id == WEIR_DRAFTING_CAPABILITY || id == WEIR_DRAFTING_TAG ||
-           id == WEIR_DRAFTING_BUDGET;
-}
-
-static int check_member_fields(const struct weir_flow_plan *self,
-                               const struct weir_json_object *object)
-{
-    char words[FIELDS_MAX][WORD_SIZE];
-    const char *names[FIELDS_MAX];
-    size_t count = 0;
-
-    for (; count < COUNT_OF(MEMBER_FIELDS); count++)
-        names[count] = MEMBER_FIELDS[count];
-    for (size_t i = 0; i < weir_drafting_option_count; i++) {
-        if (may_repeat(weir_drafting_options[i].id))
-            continue;
-        spell_field(weir_drafting_options[i].name, words[i]);
-        names[count++] = words[i];
-    }
-    return check_fields(self, object, names, count);
-}
-
-static int take_options(const struct weir_flow_plan *self,
-                        const struct weir_json_object *object,
-                        struct weir_drafting *drafting)
-{
-    int code = WEIR_EXIT_DONE;
-
-    for (size_t i = 0; i < weir_drafting_option_count && code == WEIR_EXIT_DONE; i++) {
-        const struct weir_command_option *option = &weir_drafting_options[i];
-        char field[WORD_SIZE];
-        const char *text;
-
-        spell_field(option->name, field);
-        text = may_repeat(option->id) ? NULL : find_field(object, field, NULL);
-        if (text != NULL)
-            code = weir_drafting_take(drafting, self->command, option->id, text);
-    }
-    return code;
-}
-
-/* A list of texts, one option for each; or one text. */
-static int take_list(struct weir_flow_plan *self, const struct weir_json_object *object,
-                     const char *field, struct weir_drafting *drafting, int id)
-{
-    struct weir_str list = {NULL, 0};
-    struct weir_json_walk walk;
-    struct weir_json_item item;
-    const char *text = find_field(object, field, &list);
-    int code = WEIR_EXIT_DONE;
-
-    if (text == NULL)
-        return WEIR_EXIT_DONE;
-    if (list.data[0] != '[')
-        return weir_command_misuse(self->command, "%s is '%.64s', must be a list", field,
-                                   text);
-    weir_json_walk_begin(&walk, list);
-    while (code == WEIR_EXIT_DONE && weir_json_walk_next(&walk, &item)) {
-        text = weir_json_keep_text(item.value, &self->arena);
-        code = text == NULL ? out_of_memory(self)
-                            : weir_drafting_take(drafting, self->command, id, text);
-    }
-    return code;
 }
 
 static int read_object(struct weir_flow_plan *self, struct weir_str json,
                        struct weir_json_object *out);
 
-static int take_tags(struct weir_flow_plan *self, const struct weir_json_object *object,
-                     struct weir_drafting *drafting)
+static int check_kind(const struct weir_flow_plan *self,
+                      const struct weir_json_member *field, char begin, const char *what)
 {
-    struct weir_str json = {NULL, 0};
-    struct weir_json_object tags;
-    const char *text = find_field(object, "tags", &json);
-    int code;
-
-    if (text == NULL)
+    if (field->value.data[0] == begin)
         return WEIR_EXIT_DONE;
-    if (json.data[0] != '{')
-        return weir_command_misuse(
-            self->command,
-            "tags is '%.64s', must be an object: {\"tenant.plan\": \"gold\"}", text);
-    code = read_object(self, json, &tags);
-    if (code == WEIR_EXIT_DONE && tags.count > WEIR_TAGS_MAX)
-        return weir_command_misuse(self->command, "more than %d tags", WEIR_TAGS_MAX);
-    for (size_t i = 0; i < tags.count && code == WEIR_EXIT_DONE; i++)
-        drafting->tags[drafting->draft.tag_count++] =
-            (struct weir_tag){.key = tags.members[i].name, .value = tags.members[i].text};
+    return weir_command_misuse(self->command, "%s is '%.64s', must be %s", field->name,
+                               field->text, what);
+}
+
+/* {"tenant.plan": "gold"}: a pair for each. */
+static int take_pairs(struct weir_flow_plan *self, const struct weir_json_member *field,
+                      const struct weir_command_option *option, void *part)
+{
+    struct weir_json_object pairs;
+    int code = check_kind(self, field, '{', "an object: {\"tenant.plan\": \"gold\"}");
+
+    if (code == WEIR_EXIT_DONE)
+        code = read_object(self, field->value, &pairs);
+    for (size_t i = 0; code == WEIR_EXIT_DONE && i < pairs.count; i++)
+        code = weir_option_take_pair(option, self->command, pairs.members[i].name,
+                                     pairs.members[i].text, part);
     return code;
 }
 
-/* "after" is a list of names, or one text with commas, which is what becomes of it. */
-static int take_after(struct weir_flow_plan *self, const struct weir_json_object *object,
-                      const char **out)
+/* The option once for each of a list. */
+static int take_list(struct weir_flow_plan *self, const struct weir_json_member *field,
+                     const struct weir_command_option *option, void *part)
 {
-    struct weir_str json = {NULL, 0};
+    struct weir_json_walk walk;
+    struct weir_json_item item;
+    int code = check_kind(self, field, '[', "a list");
+
+    weir_json_walk_begin(&walk, field->value);
+    while (code == WEIR_EXIT_DONE && weir_json_walk_next(&walk, &item)) {
+        char *text = weir_json_keep_text(item.value, &self->arena);
+
+        code = text == NULL ? out_of_memory(self)
+                            : weir_option_take(option, self->command, text, part);
+    }
+    return code;
+}
+
+/* What has commas on the command line may be a list here, and becomes that. */
+static int take_joined(struct weir_flow_plan *self, const struct weir_json_member *field,
+                       const struct weir_command_option *option, void *part)
+{
     struct weir_json_walk walk;
     struct weir_json_item item;
     struct weir_buf joined;
+    char *text = NULL;
 
-    *out = find_field(object, "after", &json);
-    if (*out == NULL || json.data[0] != '[')
-        return WEIR_EXIT_DONE;
     weir_buf_init(&joined, weir_heap_system(), LIST_SIZE_MAX);
-    weir_json_walk_begin(&walk, json);
+    weir_json_walk_begin(&walk, field->value);
     while (weir_json_walk_next(&walk, &item)) {
         const char *word = weir_json_keep_text(item.value, &self->arena);
 
@@ -351,55 +291,65 @@ static int take_after(struct weir_flow_plan *self, const struct weir_json_object
             weir_buf_append_text(&joined, ",");
         weir_buf_append_text(&joined, word != NULL ? word : "");
     }
-    *out = joined.size > 0 ? weir_arena_copy_text(&self->arena, weir_buf_text(&joined))
-                           : NULL;
+    if (joined.size > 0)
+        text = weir_arena_copy_text(&self->arena, weir_buf_text(&joined));
     weir_buf_fini(&joined);
-    return WEIR_EXIT_DONE;
+    return text == NULL ? WEIR_EXIT_DONE
+                        : weir_option_take(option, self->command, text, part);
 }
 
-static int read_draft(struct weir_flow_plan *self, const struct weir_json_object *object,
-                      struct weir_drafting *drafting)
+static int take_field(struct weir_flow_plan *self, const struct weir_json_member *field,
+                      const struct weir_command_option *option, void *part)
 {
-    const char *id = find_field(object, "id", NULL);
-    int code = take_options(self, object, drafting);
+    bool list = field->value.data[0] == '[';
 
-    if (code == WEIR_EXIT_DONE && id != NULL)
-        code = weir_drafting_take(drafting, self->command, WEIR_DRAFTING_ID, id);
-    if (code == WEIR_EXIT_DONE)
-        code =
-            take_list(self, object, "capabilities", drafting, WEIR_DRAFTING_CAPABILITY);
-    if (code == WEIR_EXIT_DONE)
-        code = take_list(self, object, "budgets", drafting, WEIR_DRAFTING_BUDGET);
-    if (code == WEIR_EXIT_DONE)
-        code = take_tags(self, object, drafting);
+    if (weir_option_is_list(option))
+        return option->value.type == WEIR_VALUE_PAIR
+                   ? take_pairs(self, field, option, part)
+                   : take_list(self, field, option, part);
+    if (list && option->argument != NULL && strchr(option->argument, ',') != NULL)
+        return take_joined(self, field, option, part);
+    return weir_option_take_field(option, self->command, field->text, part);
+}
+
+/* Each field of the object is a row, which says where it goes. */
+static int read_part(struct weir_flow_plan *self, const struct weir_json_object *object,
+                     const struct weir_command_option *fields, size_t count, void *part)
+{
+    char name[WEIR_OPTION_FIELD_SIZE];
+    int code = check_fields(self, object, fields, count);
+
+    for (size_t i = 0; i < count && code == WEIR_EXIT_DONE; i++) {
+        const struct weir_json_member *field =
+            find_field(object, weir_option_field(&fields[i], name));
+
+        if (field != NULL)
+            code = take_field(self, field, &fields[i], part);
+    }
+    return code;
+}
+
+/* ---- JSON: members ----------------------------------------------------------------- */
+
+static int read_member(struct weir_flow_plan *self, const struct weir_json_object *object)
+{
+    struct member_part *part = weir_arena_alloc(&self->arena, sizeof *part);
+    struct weir_drafting *drafting;
+    int code;
+
+    if (part == NULL)
+        return out_of_memory(self);
+    drafting = &part->drafting;
+    part->ties = (struct weir_plan_ties){.name = NULL};
+    weir_drafting_init(drafting);
+    code = read_part(self, object, MEMBER_FIELDS, COUNT_OF(MEMBER_FIELDS), part);
     if (code == WEIR_EXIT_DONE && drafting->input != NULL) {
         drafting->draft.input = drafting->input;
         drafting->draft.input_size = strlen(drafting->input);
     }
-    return code == WEIR_EXIT_DONE
-               ? weir_drafting_finish(drafting, self->command, self->partitions)
-               : code;
-}
-
-static int read_member(struct weir_flow_plan *self, const struct weir_json_object *object)
-{
-    struct weir_drafting *drafting = weir_arena_alloc(&self->arena, sizeof *drafting);
-    struct weir_plan_ties ties = {.name = find_field(object, "name", NULL),
-                                  .join = find_field(object, "join", NULL)};
-    int code = check_member_fields(self, object);
-
-    if (drafting == NULL)
-        return out_of_memory(self);
-    weir_drafting_init(drafting);
     if (code == WEIR_EXIT_DONE)
-        code = take_flag(self, object, "cancel_remaining", &ties.cancel_remaining);
-    if (code == WEIR_EXIT_DONE)
-        code = take_flag(self, object, "pass_data", &ties.passes_data);
-    if (code == WEIR_EXIT_DONE)
-        code = take_after(self, object, &ties.after);
-    if (code == WEIR_EXIT_DONE)
-        code = read_draft(self, object, drafting);
-    return code == WEIR_EXIT_DONE ? weir_flow_plan_add_member(self, drafting, &ties)
+        code = weir_drafting_finish(drafting, self->command, self->partitions);
+    return code == WEIR_EXIT_DONE ? weir_flow_plan_add_member(self, drafting, &part->ties)
                                   : code;
 }
 
@@ -407,33 +357,29 @@ static int read_member(struct weir_flow_plan *self, const struct weir_json_objec
 
 static int read_edge(struct weir_flow_plan *self, const struct weir_json_object *object)
 {
-    const char *from = find_field(object, "from", NULL);
-    struct weir_plan_end to = {.word = find_field(object, "to", NULL)};
-    bool passes_data = false;
-    int code = check_fields(self, object, EDGE_FIELDS, COUNT_OF(EDGE_FIELDS));
+    struct tie_part edge = {.from = NULL};
+    int code = read_part(self, object, EDGE_FIELDS, COUNT_OF(EDGE_FIELDS), &edge);
 
-    if (code == WEIR_EXIT_DONE && (from == NULL || to.word == NULL))
+    if (code == WEIR_EXIT_DONE && (edge.from == NULL || edge.to == NULL))
         code = weir_command_misuse(self->command, "an edge has no '%s'",
-                                   from == NULL ? "from" : "to");
-    if (code == WEIR_EXIT_DONE)
-        code = take_flag(self, object, "pass_data", &passes_data);
-    return code == WEIR_EXIT_DONE ? weir_flow_plan_add_edge(self, from, to, passes_data)
-                                  : code;
+                                   edge.from == NULL ? "from" : "to");
+    return code == WEIR_EXIT_DONE
+               ? weir_flow_plan_add_edge(self, edge.from,
+                                         (struct weir_plan_end){.word = edge.to},
+                                         edge.ties.passes_data)
+               : code;
 }
 
 static int read_join(struct weir_flow_plan *self, const struct weir_json_object *object)
 {
-    struct weir_plan_end to = {.word = find_field(object, "to", NULL)};
-    bool cancel_remaining = false;
-    int code = check_fields(self, object, JOIN_FIELDS, COUNT_OF(JOIN_FIELDS));
+    struct tie_part join = {.to = NULL};
+    int code = read_part(self, object, JOIN_FIELDS, COUNT_OF(JOIN_FIELDS), &join);
 
-    if (code == WEIR_EXIT_DONE && to.word == NULL)
+    if (code == WEIR_EXIT_DONE && join.to == NULL)
         code = weir_command_misuse(self->command, "a join has no 'to'");
-    if (code == WEIR_EXIT_DONE)
-        code = take_flag(self, object, "cancel_remaining", &cancel_remaining);
     return code == WEIR_EXIT_DONE
-               ? weir_flow_plan_add_join(self, to, find_field(object, "join", NULL),
-                                         cancel_remaining)
+               ? weir_flow_plan_add_join(self, (struct weir_plan_end){.word = join.to},
+                                         &join.ties.join)
                : code;
 }
 
@@ -443,18 +389,15 @@ typedef int (*read_fn)(struct weir_flow_plan *self,
 static int read_list(struct weir_flow_plan *self, const struct weir_json_object *object,
                      const char *name, read_fn read)
 {
-    struct weir_str json = {NULL, 0};
+    const struct weir_json_member *field = find_field(object, name);
     struct weir_json_walk walk;
     struct weir_json_item item;
-    const char *text = find_field(object, name, &json);
-    int code = WEIR_EXIT_DONE;
+    int code;
 
-    if (text != NULL && json.data[0] != '[')
-        return weir_command_misuse(self->command, "%s is '%.64s', must be a list", name,
-                                   text);
-    if (text == NULL)
+    if (field == NULL)
         return WEIR_EXIT_DONE;
-    weir_json_walk_begin(&walk, json);
+    code = check_kind(self, field, '[', "a list");
+    weir_json_walk_begin(&walk, field->value);
     for (size_t number = 1; code == WEIR_EXIT_DONE && weir_json_walk_next(&walk, &item);
          number++) {
         struct weir_json_object part;
@@ -510,7 +453,7 @@ static int read_object(struct weir_flow_plan *self, struct weir_str json,
 
 static bool has_field(const struct weir_json_object *object, const char *name)
 {
-    return find_field(object, name, NULL) != NULL;
+    return find_field(object, name) != NULL;
 }
 
 static int read_any(struct weir_flow_plan *self, struct weir_str json)

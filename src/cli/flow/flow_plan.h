@@ -48,10 +48,31 @@ struct weir_plan_member {
 struct weir_plan_ties {
     const char *name;
     const char *after; /* names or ids with commas between; NULL: none */
-    const char *join;  /* NULL: not given */
-    bool cancel_remaining;
+    struct weir_flow_join join;
+    bool joined; /* `join` was given */
     bool passes_data;
 };
+
+/* Rows for a struct whose member `ties` is one of these; all of a member, for one that
+ * has a `drafting`, too. */
+#define WEIR_PLAN_JOIN_OPTIONS(T, summary_)                                              \
+    WEIR_OPTION(0, "join", "JOIN", summary_, WEIR_AS_FLOW_JOIN(T, ties.join),            \
+                WEIR_ALSO_SET(T, ties.joined)),                                          \
+        WEIR_OPTION(0, "cancel-remaining", NULL, "when the join is decided",             \
+                    WEIR_AS_FLAG(T, ties.join.cancel_remaining),                         \
+                    WEIR_ALSO_SET(T, ties.joined))
+#define WEIR_PLAN_PASS_DATA_OPTION(T, summary_)                                          \
+    WEIR_OPTION(0, "pass-data", NULL, summary_, WEIR_AS_FLAG(T, ties.passes_data))
+#define WEIR_PLAN_MEMBER_OPTIONS(T)                                                      \
+    WEIR_DRAFTING_OPTIONS(T),                                                            \
+        WEIR_OPTION(0, "name", "NAME", "its name, which no other member has",            \
+                    WEIR_AS_TEXT(T, ties.name)),                                         \
+        WEIR_DRAFTING_ID_OPTION(T,                                                       \
+                                "its id, of the flow's partition; default a new one"),   \
+        WEIR_OPTION('a', "after", "ID,...", "it waits for these members",                \
+                    WEIR_AS_TEXT(T, ties.after)),                                        \
+        WEIR_PLAN_JOIN_OPTIONS(T, "all, any or quorum:K of them; default all"),          \
+        WEIR_PLAN_PASS_DATA_OPTION(T, "it is given their results")
 
 struct weir_flow_plan {
     const struct weir_command *command;
@@ -83,8 +104,8 @@ WEIR_CHECKED int weir_flow_plan_add_member(struct weir_flow_plan *self,
 WEIR_CHECKED int weir_flow_plan_add_edge(struct weir_flow_plan *self, const char *from,
                                          struct weir_plan_end to, bool passes_data);
 WEIR_CHECKED int weir_flow_plan_add_join(struct weir_flow_plan *self,
-                                         struct weir_plan_end to, const char *join,
-                                         bool cancel_remaining);
+                                         struct weir_plan_end to,
+                                         const struct weir_flow_join *join);
 
 /* Names become ids, of `flow`; those of members with a key are made from it. Members
  * without a namespace get this one. */

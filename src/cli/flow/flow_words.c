@@ -39,8 +39,8 @@ int weir_flow_parse_id(const struct weir_command *command,
     return code;
 }
 
-int weir_flow_take_join(const struct weir_command *command, const char *word,
-                        struct weir_flow_join *out)
+int weir_flow_parse_join(const struct weir_command *command,
+                         const struct weir_command_option *option, char *word, void *out)
 {
     static const char QUORUM[] = "quorum:";
     size_t size = sizeof QUORUM - 1;
@@ -48,14 +48,16 @@ int weir_flow_take_join(const struct weir_command *command, const char *word,
     bool quorum = strncmp(word, QUORUM, size) == 0 && digits[0] != '\0' &&
                   strspn(digits, "0123456789") == strlen(digits);
     long long number = quorum ? strtoll(digits, NULL, 10) : 0;
+    struct weir_flow_join *join = out;
 
+    (void)option;
     if (strcmp(word, "all") == 0) {
-        out->policy = WEIR_JOIN_ALL;
+        join->policy = WEIR_JOIN_ALL;
     } else if (strcmp(word, "any") == 0) {
-        out->policy = WEIR_JOIN_ANY;
+        join->policy = WEIR_JOIN_ANY;
     } else if (number >= 1 && number <= WEIR_FLOW_UPSTREAMS_MAX) {
-        out->policy = WEIR_JOIN_QUORUM;
-        out->quorum = (uint32_t)number;
+        join->policy = WEIR_JOIN_QUORUM;
+        join->quorum = (uint32_t)number;
     } else {
         return weir_command_misuse(command,
                                    "a join is '%s', must be all, any or quorum:K, with "

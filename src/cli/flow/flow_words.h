@@ -13,7 +13,7 @@
 #include "cli/output.h"
 #include "view/flow_records.h"
 
-/* The exit code, as of the next. */
+/* The exit code, as of the next two. */
 WEIR_CHECKED int weir_flow_take_id(const struct weir_command *command, const char *word,
                                    struct weir_flow_id *out);
 WEIR_CHECKED int weir_flow_parse_id(const struct weir_command *command,
@@ -21,8 +21,11 @@ WEIR_CHECKED int weir_flow_parse_id(const struct weir_command *command,
                                     void *out);
 #define WEIR_AS_FLOW_ID(T, m)                                                            \
     WEIR_AS_PARSED(T, m, struct weir_flow_id, weir_flow_parse_id)
-WEIR_CHECKED int weir_flow_take_join(const struct weir_command *command, const char *word,
-                                     struct weir_flow_join *out);
+WEIR_CHECKED int weir_flow_parse_join(const struct weir_command *command,
+                                      const struct weir_command_option *option,
+                                      char *word, void *out);
+#define WEIR_AS_FLOW_JOIN(T, m)                                                          \
+    WEIR_AS_PARSED(T, m, struct weir_flow_join, weir_flow_parse_join)
 
 /* Tell what a call of weir/flow.h answered, and what to do about it. The exit code. */
 int weir_flow_fail(const struct weir_execution_session *self,

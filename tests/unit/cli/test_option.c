@@ -426,3 +426,23 @@ WEIR_TEST(field, of_another_type_is_read_as_its_option)
 
     check_int(call.wait_ms, 5000);
 }
+
+WEIR_TEST(field, of_a_pair_is_taken_in_two_texts)
+{
+    struct call call = {.pair_count = 0};
+    int ends[2], before, code;
+
+    check_int(weir_option_take_pair(row("pair"), &ONE_OPERAND, "a=b", "c=d", &call),
+              WEIR_EXIT_DONE);
+    check_int(weir_option_take_pair(row("pair"), &ONE_OPERAND, "e", "f", &call),
+              WEIR_EXIT_DONE);
+    listen(ends, &before);
+    code = weir_option_take_pair(row("pair"), &ONE_OPERAND, "g", "h", &call);
+    hear(ends, before);
+
+    check_int(code, WEIR_EXIT_MISUSE);
+    check_int(call.pair_count, 2);
+    check_str(call.pairs[0].name, "a=b");
+    check_str(call.pairs[0].value, "c=d");
+    check_str(call.pairs[1].name, "e");
+}
