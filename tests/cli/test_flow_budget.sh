@@ -57,6 +57,15 @@ changes_what_is_named() {
     is_used changed 'calls 0/9/0, cents 10/0/80, tokens 0/0/5'
 }
 
+takes_the_last_period() {
+    budget create twice --hard cents=1 --period 1d --period 0
+    ends 0 budget show twice
+    says 'period        none: reset by hand'
+    budget change twice --period 0 --period 1h
+    ends 0 budget show twice --json
+    json '.period_seconds == 3600'
+}
+
 refuses_bad_limits() {
     local create='budget create bad'
     # shellcheck disable=SC2086 # words
@@ -236,6 +245,7 @@ for engine in ${WEIR_ENGINES:-sqlite postgresql}; do
     use_engine "$engine"
     it "makes a budget once, on $engine" makes_one
     it "changes what is named and nothing else, on $engine" changes_what_is_named
+    it "takes the last of several periods, on $engine" takes_the_last_period
     it "refuses what is wrong with limits, and makes nothing, on $engine" refuses_bad_limits
     it "counts reports, and tells of soft and hard limits, on $engine" counts_reports
     it "counts a key once, and refuses it for other amounts, on $engine" counts_a_key_once

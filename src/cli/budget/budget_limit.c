@@ -8,67 +8,17 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/count.h"
 #include "cli/budget/budget.h"
 #include "cli/execution/execution_words.h"
 #include "cli/reply.h"
 #include "weir/heap.h"
 
-enum {
-    TEXTS_SIZE_MAX = 64 << 10,
-    OPTION_HARD = 256,
-    OPTION_PERIOD,
-    OPTION_SCOPE,
-    OPTION_SCOPE_TYPE,
-    OPTION_SOFT
-};
+enum { TEXTS_SIZE_MAX = 64 << 10 };
 
-#define PERIOD_MS_MIN (WEIR_SECONDS(1) / WEIR_MILLISECONDS(1))
+#define PERIOD_NS_MAX (WEIR_EXECUTION_DURATION_MS_MAX * WEIR_MILLISECONDS(1))
 
 static int run_create(const struct weir_command *self, int argc, char **argv);
 static int run_change(const struct weir_command *self, int argc, char **argv);
-
-#define LIMIT_OPTIONS                                                                    \
-    {OPTION_HARD, "hard", "DIMENSION=N", "never more; 0: no limit; may be repeated"},    \
-        {OPTION_SOFT, "soft", "DIMENSION=N", "more is counted as a breach; likewise"},   \
-    {                                                                                    \
-        OPTION_PERIOD, "period", "D", "reset again and again, 1s and more; 0: never"     \
-    }
-
-static const struct weir_command_option CREATE_OPTIONS[] = {
-    LIMIT_OPTIONS,
-    {OPTION_SCOPE_TYPE, "scope-type", "TYPE", "whose it is, for people: tenant"},
-    {OPTION_SCOPE, "scope", "NAME", "as in acme"},
-};
-static const struct weir_command_option CHANGE_OPTIONS[] = {LIMIT_OPTIONS};
-
-const struct weir_command weir_cli_budget_create = {
-    .name = "budget create",
-    .summary = "make a budget",
-    .usage = "NAME --hard DIMENSION=N [OPTION...]",
-    .details =
-        "One or more dimensions, each with a hard limit, a soft one or both. What would\n"
-        "exceed a hard limit is refused when it is reported. Resets come at the time of\n"
-        "creation plus a whole number of periods. One that is there and the same is\n"
-        "fine; one that is different is refused.\n",
-    .options = CREATE_OPTIONS,
-    .option_count = COUNT_OF(CREATE_OPTIONS),
-    .uses_db = true,
-    .run = run_create,
-};
-
-const struct weir_command weir_cli_budget_change = {
-    .name = "budget change",
-    .summary = "give a budget other limits, or another period",
-    .usage = "NAME [OPTION...]",
-    .details =
-        "Only what is named changes; a dimension may be new. Whoever waits for it and\n"
-        "may begin now does so at once. Another period begins now.\n",
-    .options = CHANGE_OPTIONS,
-    .option_count = COUNT_OF(CHANGE_OPTIONS),
-    .uses_db = true,
-    .run = run_change,
-};
 
 /* What options have said of one dimension. */
 struct wish {
@@ -99,79 +49,99 @@ static struct wish *find_wish(struct limit_call *self, const char *dimension)
     return NULL;
 }
 
-static int take_limit(const struct weir_command *self, struct limit_call *out, int id,
-                      char *value)
+/* --hard or --soft. */
+static int parse_limit(const struct weir_command *self,
+                       const struct weir_command_option *option, char *word, void *out)
 {
-    const char *option = id == OPTION_HARD ? "--hard" : "--soft";
+    struct limit_call *call = out;
+    bool hard = strcmp(option->name, "hard") == 0;
+    const char *name = hard ? "--hard" : "--soft";
     const char *dimension = NULL;
     struct wish *wish;
     int64_t limit = 0;
     int64_t *place;
-    int code = weir_execution_take_amount(self, option, value, &dimension, &limit);
+    int code = weir_execution_take_amount(self, name, word, &dimension, &limit);
 
     if (code != WEIR_EXIT_DONE)
         return code;
-    wish = find_wish(out, dimension);
-    if (wish == NULL && out->wish_count == WEIR_BUDGET_DIMENSIONS_MAX)
+    wish = find_wish(call, dimension);
+    if (wish == NULL && call->wish_count == WEIR_BUDGET_DIMENSIONS_MAX)
         return weir_command_misuse(self, "more than %d dimensions",
                                    WEIR_BUDGET_DIMENSIONS_MAX);
     if (wish == NULL) {
-        wish = &out->wishes[out->wish_count++];
+        wish = &call->wishes[call->wish_count++];
         *wish = (struct wish){.dimension = dimension, .hard = -1, .soft = -1};
     }
-    place = id == OPTION_HARD ? &wish->hard : &wish->soft;
+    place = hard ? &wish->hard : &wish->soft;
     if (*place >= 0)
-        return weir_command_misuse(self, "%s '%s' is given twice", option, dimension);
+        return weir_command_misuse(self, "%s '%s' is given twice", name, dimension);
     *place = limit;
     return WEIR_EXIT_DONE;
 }
 
-static int take_period(const struct weir_command *self, struct limit_call *out,
-                       const char *value)
+static int parse_period(const struct weir_command *self,
+                        const struct weir_command_option *option, char *word, void *out)
 {
-    bool none = strcmp(value, "0") == 0;
+    int64_t ns = 0;
+    int code = strcmp(word, "0") == 0
+                   ? WEIR_EXIT_DONE
+                   : weir_command_duration(self, option->name, word, WEIR_SECONDS(1),
+                                           PERIOD_NS_MAX, &ns);
 
-    out->period_given = true;
-    if (none)
-        return WEIR_EXIT_DONE;
-    return weir_execution_take_ms(self, "period", value, PERIOD_MS_MIN,
-                                  WEIR_EXECUTION_DURATION_MS_MAX, &out->draft.period_ms);
+    if (code == WEIR_EXIT_DONE)
+        *(int64_t *)out = ns / WEIR_MILLISECONDS(1);
+    return code;
 }
 
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct limit_call *out = state;
+#define LIMIT_OPTIONS                                                                    \
+    WEIR_OPTION(0, "hard", "DIMENSION=N", "never more; 0: no limit; may be repeated",    \
+                WEIR_AS_PARSED_INTO(struct limit_call, parse_limit)),                    \
+        WEIR_OPTION(0, "soft", "DIMENSION=N", "more is counted as a breach; likewise",   \
+                    WEIR_AS_PARSED_INTO(struct limit_call, parse_limit)),                \
+        WEIR_OPTION(                                                                     \
+            0, "period", "D", "reset again and again, 1s and more; 0: never",            \
+            WEIR_AS_PARSED(struct limit_call, draft.period_ms, int64_t, parse_period),   \
+            WEIR_ALSO_SET(struct limit_call, period_given))
 
-    switch (id) {
-    case OPTION_HARD:
-    case OPTION_SOFT:
-        return take_limit(self, out, id, value);
-    case OPTION_PERIOD:
-        return take_period(self, out, value);
-    case OPTION_SCOPE:
-        out->draft.scope = value;
-        break;
-    case OPTION_SCOPE_TYPE:
-        out->draft.scope_type = value;
-        break;
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-    return WEIR_EXIT_DONE;
-}
+static const struct weir_command_option CREATE_OPTIONS[] = {
+    LIMIT_OPTIONS,
+    WEIR_OPTION(0, "scope-type", "TYPE", "whose it is, for people: tenant",
+                WEIR_AS_TEXT(struct limit_call, draft.scope_type)),
+    WEIR_OPTION(0, "scope", "NAME", "as in acme",
+                WEIR_AS_TEXT(struct limit_call, draft.scope)),
+};
+static const struct weir_command_option CHANGE_OPTIONS[] = {LIMIT_OPTIONS};
+static const struct weir_command_option OPERANDS[] = {
+    WEIR_OPERAND("NAME", WEIR_AS_TEXT(struct limit_call, draft.name)),
+};
 
-/* The exit code, or -1 to go on. */
-static int parse(const struct weir_command *self, int argc, char **argv,
-                 struct limit_call *out)
-{
-    int code = weir_command_take_options(self, argc, argv, take_option, out);
+const struct weir_command weir_cli_budget_create = {
+    .name = "budget create",
+    .summary = "make a budget",
+    .usage = "NAME --hard DIMENSION=N [OPTION...]",
+    .details =
+        "One or more dimensions, each with a hard limit, a soft one or both. What would\n"
+        "exceed a hard limit is refused when it is reported. Resets come at the time of\n"
+        "creation plus a whole number of periods. One that is there and the same is\n"
+        "fine; one that is different is refused.\n",
+    WEIR_OPTIONS(CREATE_OPTIONS),
+    WEIR_OPERANDS(OPERANDS),
+    .uses_db = true,
+    .run = run_create,
+};
 
-    if (code >= 0)
-        return code;
-    code = weir_command_one_operand(self, argc, argv, "NAME", &out->draft.name);
-    out->draft.limits = out->limits;
-    return code == WEIR_EXIT_DONE ? -1 : code;
-}
+const struct weir_command weir_cli_budget_change = {
+    .name = "budget change",
+    .summary = "give a budget other limits, or another period",
+    .usage = "NAME [OPTION...]",
+    .details =
+        "Only what is named changes; a dimension may be new. Whoever waits for it and\n"
+        "may begin now does so at once. Another period begins now.\n",
+    WEIR_OPTIONS(CHANGE_OPTIONS),
+    WEIR_OPERANDS(OPERANDS),
+    .uses_db = true,
+    .run = run_change,
+};
 
 /* ---- the draft --------------------------------------------------------------------- */
 
@@ -223,8 +193,9 @@ static int tell(const struct limit_call *self, const char *done)
                       row.budget, done);
 }
 
-static int create(struct limit_call *self)
+static int create(void *state)
 {
+    struct limit_call *self = state;
     struct weir_error error = {0};
     bool existed = false;
 
@@ -235,8 +206,9 @@ static int create(struct limit_call *self)
     return tell(self, existed ? "was there already" : "created");
 }
 
-static int change(struct limit_call *self)
+static int change(void *state)
 {
+    struct limit_call *self = state;
     struct weir_error error = {0};
     enum weir_status status = weir_budget_get(self->session.executions, self->draft.name,
                                               keep_limit, self, &error);
@@ -251,23 +223,22 @@ static int change(struct limit_call *self)
 }
 
 static int call(const struct weir_command *command, struct limit_call *self,
-                int (*limit)(struct limit_call *self))
+                int (*limit)(void *state))
 {
-    int code = weir_execution_session_open(&self->session, command,
-                                           WEIR_EXECUTION_SESSION_SILENT, NULL);
+    int code;
 
+    self->draft.limits = self->limits;
     weir_arena_init(&self->texts, weir_heap_system(), TEXTS_SIZE_MAX);
-    if (code == WEIR_EXIT_DONE)
-        code = limit(self);
+    code = weir_execution_session_run(&self->session, command,
+                                      WEIR_EXECUTION_SESSION_SILENT, limit, self);
     weir_arena_fini(&self->texts);
-    weir_execution_session_close(&self->session);
     return code;
 }
 
 static int run_create(const struct weir_command *self, int argc, char **argv)
 {
     struct limit_call limit_call = {.wish_count = 0};
-    int code = parse(self, argc, argv, &limit_call);
+    int code = weir_command_parse(self, argc, argv, &limit_call, sizeof limit_call);
 
     if (code >= 0)
         return code;
@@ -279,7 +250,7 @@ static int run_create(const struct weir_command *self, int argc, char **argv)
 static int run_change(const struct weir_command *self, int argc, char **argv)
 {
     struct limit_call limit_call = {.wish_count = 0};
-    int code = parse(self, argc, argv, &limit_call);
+    int code = weir_command_parse(self, argc, argv, &limit_call, sizeof limit_call);
 
     if (code >= 0)
         return code;
