@@ -220,7 +220,13 @@ struct weir_command_shared weir_command_shared(void)
     return found;
 }
 
-/* The next one that is the command's own, in *out. */
+/* What next_option() returns when there is none in *out. */
+enum {
+    OPTIONS_END = -1,     /* the operands begin at argv[optind] */
+    OPTIONS_MISUSED = -2, /* the mistake was reported */
+};
+
+/* The next one that is the command's own, in *out: 0. */
 static int next_option(const struct weir_command *self, int argc, char **argv,
                        const struct weir_command_option **out)
 {
@@ -236,7 +242,7 @@ static int next_option(const struct weir_command *self, int argc, char **argv,
     } while (value != ':' && value != '?' && take_shared(self, *out));
 
     if (value == -1)
-        return WEIR_OPTIONS_END;
+        return OPTIONS_END;
     if (value == ':' && *out != NULL)
         weir_command_misuse(self, "option '--%s' needs a value %s", (*out)->name,
                             (*out)->argument);
@@ -246,38 +252,7 @@ static int next_option(const struct weir_command *self, int argc, char **argv,
         tell_unknown_option(self, &list, argv);
     else
         return 0;
-    return WEIR_OPTIONS_MISUSED;
-}
-
-int weir_command_next_option(const struct weir_command *self, int argc, char **argv)
-{
-    const struct weir_command_option *option = NULL;
-    int found = next_option(self, argc, argv, &option);
-
-    if (found != 0)
-        return found;
-    if (option != &weir_command_help_option)
-        return option->id;
-    weir_command_print_help(self);
-    return WEIR_OPTIONS_HELPED;
-}
-
-int weir_command_take_options(const struct weir_command *self, int argc, char **argv,
-                              weir_option_fn take, void *state)
-{
-    int code = WEIR_EXIT_DONE;
-    int id;
-
-    while ((id = weir_command_next_option(self, argc, argv)) != WEIR_OPTIONS_END) {
-        if (id == WEIR_OPTIONS_HELPED)
-            return WEIR_EXIT_DONE;
-        if (id == WEIR_OPTIONS_MISUSED)
-            return WEIR_EXIT_MISUSE;
-        code = take(self, state, id, optarg);
-        if (code != WEIR_EXIT_DONE)
-            return code;
-    }
-    return -1;
+    return OPTIONS_MISUSED;
 }
 
 static bool take_shared(const struct weir_command *self,
@@ -408,7 +383,7 @@ static int parse_options(const struct weir_command *self, int argc, char **argv,
         if (option->ends)
             return -1;
     }
-    return found == WEIR_OPTIONS_END ? -1 : WEIR_EXIT_MISUSE;
+    return found == OPTIONS_END ? -1 : WEIR_EXIT_MISUSE;
 }
 
 /* One word, or for a list all that are left. */
@@ -497,15 +472,6 @@ int weir_command_no_operands(const struct weir_command *self, int argc, char **a
     if (optind >= argc)
         return WEIR_EXIT_DONE;
     return weir_command_misuse(self, "unexpected argument '%s'", argv[optind]);
-}
-
-int weir_command_one_operand(const struct weir_command *self, int argc, char **argv,
-                             const char *what, const char **out)
-{
-    if (optind >= argc)
-        return weir_command_misuse(self, "no %s given", what);
-    *out = argv[optind++];
-    return weir_command_no_operands(self, argc, argv);
 }
 
 int weir_command_number(const struct weir_command *self, const char *option,

@@ -8,13 +8,13 @@
  * one line in command.c; one of a group (`weir queue add`) is a line in the group's
  * list of members.
  *
- *   argv --> find --> run --> next_option, next_option, ... --> exit code
+ *   argv --> find --> run --> parse, into a struct --> exit code
  *                              |
  *                              +--> --help, or a mistake: reported here, run() returns
  *
  * Commands that work on a database share options (--db, --prefix, --json, --quiet).
  * These may stand in front of the command too, and are never seen by its run():
- * next_option() keeps them.
+ * weir_command_shared() has them.
  *
  * Threads  The main thread, as getopt has but one state.
  */
@@ -28,21 +28,11 @@
 #include "cli/option.h"
 #include "weir/api.h"
 
-/* Rows that are not bound yet have no more than their first members. */
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-
 enum weir_exit {
     WEIR_EXIT_DONE = 0,
     WEIR_EXIT_FAILED = 1,
     WEIR_EXIT_MISUSE = 2,
     WEIR_EXIT_GIVEN_UP = 3 /* all was done, but some messages are dead letters now */
-};
-
-/* What next_option() returns when it is not the id of an option. */
-enum {
-    WEIR_OPTIONS_END = -1,     /* the operands begin at argv[optind] */
-    WEIR_OPTIONS_HELPED = -2,  /* help was printed: return WEIR_EXIT_DONE */
-    WEIR_OPTIONS_MISUSED = -3, /* the mistake was reported: return WEIR_EXIT_MISUSE */
 };
 
 struct weir_command {
@@ -173,23 +163,6 @@ const char *weir_command_word(const struct weir_command *self);
 struct weir_command_shared weir_command_shared(void);
 
 /*
- * Take the next option from argv, as getopt_long() does: its value is in `optarg`, and
- * `optind` has to be 0 before the first call.
- */
-WEIR_CHECKED int weir_command_next_option(const struct weir_command *self, int argc,
-                                          char **argv);
-
-/* One option: `id` is not one of those above. Returns WEIR_EXIT_DONE, or the exit
- * code. */
-typedef int (*weir_option_fn)(const struct weir_command *self, void *state, int id,
-                              char *value);
-
-/* Give all options to `take`. Returns -1, and the operands begin at argv[optind]; or
- * the exit code. */
-WEIR_CHECKED int weir_command_take_options(const struct weir_command *self, int argc,
-                                           char **argv, weir_option_fn take, void *state);
-
-/*
  * Take all options and operands and store them in `state`, the struct of `state_size`
  * bytes that the rows are bound to. Returns -1 to go on, or the exit code.
  */
@@ -204,11 +177,6 @@ int weir_command_misuse(const struct weir_command *self, const char *format, ...
 /* Refuse operands: the exit code if there are any, else WEIR_EXIT_DONE. */
 WEIR_CHECKED int weir_command_no_operands(const struct weir_command *self, int argc,
                                           char **argv);
-
-/* One operand and no more, in *out; WEIR_EXIT_MISUSE names what is missing ("QUEUE"). */
-WEIR_CHECKED int weir_command_one_operand(const struct weir_command *self, int argc,
-                                          char **argv, const char *what,
-                                          const char **out);
 
 /* The value of an option as a whole number in decimal digits; WEIR_EXIT_MISUSE names
  * option, value and limits. */

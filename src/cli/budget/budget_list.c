@@ -3,9 +3,7 @@
  */
 #include <stdio.h>
 
-#include "base/count.h"
 #include "cli/budget/budget.h"
-#include "cli/execution/execution_words.h"
 #include "cli/reply.h"
 #include "weir/heap.h"
 
@@ -13,15 +11,28 @@ enum {
     JSON_SIZE_MAX = 64 << 20,
     LIMIT_MAX = 1000,
     LIMIT_DEFAULT = 100,
-    OPTION_AFTER = 256
 };
 
 static int run_show(const struct weir_command *self, int argc, char **argv);
 static int run_list(const struct weir_command *self, int argc, char **argv);
 
+struct view_call {
+    struct weir_execution_session session;
+    const char *name;
+    const char *after;
+    size_t limit;
+    struct weir_record_list rows; /* budgets in JSON, dimensions in a table */
+    struct weir_buf text;         /* one budget: JSON, or lines for people */
+};
+
 static const struct weir_command_option LIST_OPTIONS[] = {
-    {'m', "limit", "N", "at most so many, 1 to 1000; default 100"},
-    {OPTION_AFTER, "after", "NAME", "those behind it, by name"},
+    WEIR_OPTION('m', "limit", "N", "at most so many, 1 to 1000; default 100",
+                WEIR_AS_NUMBER(struct view_call, limit, 1, LIMIT_MAX)),
+    WEIR_OPTION(0, "after", "NAME", "those behind it, by name",
+                WEIR_AS_TEXT(struct view_call, after)),
+};
+static const struct weir_command_option SHOW_OPERANDS[] = {
+    WEIR_OPERAND("NAME", WEIR_AS_TEXT(struct view_call, name)),
 };
 
 const struct weir_command weir_cli_budget_show = {
@@ -29,6 +40,7 @@ const struct weir_command weir_cli_budget_show = {
     .summary = "show one budget: limits, use, breaches, who waits",
     .usage = "NAME",
     .details = "Executions that wait for it are counted up to 1000.\n",
+    WEIR_OPERANDS(SHOW_OPERANDS),
     .uses_db = true,
     .run = run_show,
 };
@@ -38,19 +50,9 @@ const struct weir_command weir_cli_budget_list = {
     .summary = "list budgets by name, with what is used of them",
     .usage = "[--limit N] [--after NAME]",
     .details = "A row for each dimension. With --quiet only names are printed.\n",
-    .options = LIST_OPTIONS,
-    .option_count = COUNT_OF(LIST_OPTIONS),
+    WEIR_OPTIONS(LIST_OPTIONS),
     .uses_db = true,
     .run = run_list,
-};
-
-struct view_call {
-    struct weir_execution_session session;
-    const char *name;
-    const char *after;
-    int64_t limit;
-    struct weir_record_list rows; /* budgets in JSON, dimensions in a table */
-    struct weir_buf text;         /* one budget: JSON, or lines for people */
 };
 
 /* ---- rows -------------------------------------------------------------------------- */
@@ -95,16 +97,6 @@ static void show_lines(void *state, const struct weir_budget_info *info)
 
 /* ---- the commands ------------------------------------------------------------------ */
 
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct view_call *out = state;
-
-    if (id == 'm')
-        return weir_command_number(self, "limit", value, 1, LIMIT_MAX, &out->limit);
-    out->after = value;
-    return WEIR_EXIT_DONE;
-}
-
 static int show(struct view_call *self)
 {
     const struct weir_session *session = &self->session.session;
@@ -139,8 +131,8 @@ static int list(struct view_call *self)
                                                  : add_rows;
     struct weir_error error = {0};
 
-    if (weir_budget_list(self->session.executions, self->after, (size_t)self->limit,
-                         visit, self, &error) != WEIR_OK)
+    if (weir_budget_list(self->session.executions, self->after, self->limit, visit, self,
+                         &error) != WEIR_OK)
         return weir_budget_fail(&self->session, &error);
     return print_list(self);
 }
@@ -173,31 +165,24 @@ static int list_all(void *state)
     return code;
 }
 
-static int view(const struct weir_command *command, struct view_call *self,
+static int view(const struct weir_command *command, int argc, char **argv,
                 int (*body)(void *state))
 {
-    return weir_execution_session_run(&self->session, command,
-                                      WEIR_EXECUTION_SESSION_SILENT, body, self);
+    struct view_call call = {.limit = LIMIT_DEFAULT, .after = ""};
+    int code = weir_command_parse(command, argc, argv, &call, sizeof call);
+
+    if (code >= 0)
+        return code;
+    return weir_execution_session_run(&call.session, command,
+                                      WEIR_EXECUTION_SESSION_SILENT, body, &call);
 }
 
 static int run_show(const struct weir_command *self, int argc, char **argv)
 {
-    struct view_call view_call = {.name = NULL};
-    int code = weir_command_take_options(self, argc, argv, take_option, &view_call);
-
-    if (code >= 0)
-        return code;
-    code = weir_command_one_operand(self, argc, argv, "NAME", &view_call.name);
-    return code == WEIR_EXIT_DONE ? view(self, &view_call, show_one) : code;
+    return view(self, argc, argv, show_one);
 }
 
 static int run_list(const struct weir_command *self, int argc, char **argv)
 {
-    struct view_call view_call = {.limit = LIMIT_DEFAULT, .after = ""};
-    int code = weir_command_take_options(self, argc, argv, take_option, &view_call);
-
-    if (code >= 0)
-        return code;
-    code = weir_command_no_operands(self, argc, argv);
-    return code == WEIR_EXIT_DONE ? view(self, &view_call, list_all) : code;
+    return view(self, argc, argv, list_all);
 }

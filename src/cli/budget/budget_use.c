@@ -1,11 +1,9 @@
 /*
  * budget_use.c - what is used of budgets: `weir budget report`, `release` and `reset`.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/count.h"
 #include "cli/budget/budget.h"
 #include "cli/execution/execution_words.h"
 #include "cli/reply.h"
@@ -14,46 +12,7 @@ static int run_report(const struct weir_command *self, int argc, char **argv);
 static int run_release(const struct weir_command *self, int argc, char **argv);
 static int run_reset(const struct weir_command *self, int argc, char **argv);
 
-static const struct weir_command_option REPORT_OPTIONS[] = {
-    {'f', "for", "ID", "the execution that has used it"},
-    {'K', "key", "KEY", "within 24 h the same key is the same report"},
-};
-
-const struct weir_command weir_cli_budget_report = {
-    .name = "budget report",
-    .summary = "say what was used of a budget",
-    .usage = "NAME DIMENSION=N... [--for ID] [--key KEY]",
-    .details =
-        "All of it counts, or nothing: what would exceed a hard limit is refused with\n"
-        "exit code 1, and counted as a breach. What exceeds a soft limit is accepted,\n"
-        "and said. A key that was used for other amounts is refused; one whose report\n"
-        "was refused may be used again.\n",
-    .options = REPORT_OPTIONS,
-    .option_count = COUNT_OF(REPORT_OPTIONS),
-    .uses_db = true,
-    .run = run_report,
-};
-
-const struct weir_command weir_cli_budget_release = {
-    .name = "budget release",
-    .summary = "give back what an execution has used",
-    .usage = "NAME ID",
-    .details = "All that was reported for it since the last reset. Again: nothing.\n",
-    .uses_db = true,
-    .run = run_release,
-};
-
-const struct weir_command weir_cli_budget_reset = {
-    .name = "budget reset",
-    .summary = "begin again with nothing used",
-    .usage = "NAME",
-    .details = "Now, besides its period. Executions that waited for it come back.\n",
-    .uses_db = true,
-    .run = run_reset,
-};
-
-struct using
-{
+struct use_call {
     struct weir_execution_session session;
     const char *name;
     struct weir_execution_id id;
@@ -64,51 +23,72 @@ struct using
     struct weir_budget_answer answer;
 };
 
-/* ---- options ----------------------------------------------------------------------- */
-
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
+static int parse_amount(const struct weir_command *self,
+                        const struct weir_command_option *option, char *word, void *out)
 {
-    struct using *out = state;
+    struct weir_amount *amount = out;
 
-    if (id == 'K') {
-        out->key = value;
-        return WEIR_EXIT_DONE;
-    }
-    out->has_id = true;
-    return weir_execution_take_id(self, value, &out->id);
+    (void)option;
+    return weir_execution_take_amount(self, "an amount", word, &amount->dimension,
+                                      &amount->amount);
 }
 
-static int take_name(const struct weir_command *self, int argc, char **argv,
-                     struct using *out)
-{
-    int code = weir_command_take_options(self, argc, argv, take_option, out);
+static const struct weir_command_option REPORT_OPTIONS[] = {
+    WEIR_OPTION('f', "for", "ID", "the execution that has used it",
+                WEIR_AS_EXECUTION_ID(struct use_call, id),
+                WEIR_ALSO_SET(struct use_call, has_id)),
+    WEIR_OPTION('K', "key", "KEY", "within 24 h the same key is the same report",
+                WEIR_AS_TEXT(struct use_call, key)),
+};
+#define NAME_OPERAND WEIR_OPERAND("NAME", WEIR_AS_TEXT(struct use_call, name))
+static const struct weir_command_option REPORT_OPERANDS[] = {
+    NAME_OPERAND,
+    WEIR_OPERAND(
+        "DIMENSION=N",
+        WEIR_AS_PARSED(struct use_call, amounts[0], struct weir_amount, parse_amount),
+        WEIR_IN_LIST(struct use_call, amounts, amount_count, "amounts"),
+        .missing = "how much? DIMENSION=N is needed"),
+};
+static const struct weir_command_option RELEASE_OPERANDS[] = {
+    NAME_OPERAND,
+    WEIR_OPERAND("ID", WEIR_AS_EXECUTION_ID(struct use_call, id)),
+};
+static const struct weir_command_option RESET_OPERANDS[] = {NAME_OPERAND};
 
-    if (code >= 0)
-        return code;
-    if (optind >= argc)
-        return weir_command_misuse(self, "no NAME given");
-    out->name = argv[optind++];
-    return -1;
-}
+const struct weir_command weir_cli_budget_report = {
+    .name = "budget report",
+    .summary = "say what was used of a budget",
+    .usage = "NAME DIMENSION=N... [--for ID] [--key KEY]",
+    .details =
+        "All of it counts, or nothing: what would exceed a hard limit is refused with\n"
+        "exit code 1, and counted as a breach. What exceeds a soft limit is accepted,\n"
+        "and said. A key that was used for other amounts is refused; one whose report\n"
+        "was refused may be used again.\n",
+    WEIR_OPTIONS(REPORT_OPTIONS),
+    WEIR_OPERANDS(REPORT_OPERANDS),
+    .uses_db = true,
+    .run = run_report,
+};
 
-static int take_amounts(const struct weir_command *self, int argc, char **argv,
-                        struct using *out)
-{
-    int code = WEIR_EXIT_DONE;
+const struct weir_command weir_cli_budget_release = {
+    .name = "budget release",
+    .summary = "give back what an execution has used",
+    .usage = "NAME ID",
+    .details = "All that was reported for it since the last reset. Again: nothing.\n",
+    WEIR_OPERANDS(RELEASE_OPERANDS),
+    .uses_db = true,
+    .run = run_release,
+};
 
-    for (; optind < argc && code == WEIR_EXIT_DONE; optind++) {
-        struct weir_amount *amount = &out->amounts[out->amount_count];
-
-        if (out->amount_count++ == WEIR_BUDGET_DIMENSIONS_MAX)
-            return weir_command_misuse(self, "more than %d amounts",
-                                       WEIR_BUDGET_DIMENSIONS_MAX);
-        code = weir_execution_take_amount(self, "an amount", argv[optind],
-                                          &amount->dimension, &amount->amount);
-    }
-    if (code == WEIR_EXIT_DONE && out->amount_count == 0)
-        code = weir_command_misuse(self, "how much? DIMENSION=N is needed");
-    return code;
-}
+const struct weir_command weir_cli_budget_reset = {
+    .name = "budget reset",
+    .summary = "begin again with nothing used",
+    .usage = "NAME",
+    .details = "Now, besides its period. Executions that waited for it come back.\n",
+    WEIR_OPERANDS(RESET_OPERANDS),
+    .uses_db = true,
+    .run = run_reset,
+};
 
 /* ---- telling ----------------------------------------------------------------------- */
 
@@ -119,7 +99,7 @@ static const char *const ANSWERS[] = {
     [WEIR_SPENT_BEFORE] = "before",
 };
 
-static int tell(const struct using *self, const char *done)
+static int tell(const struct use_call *self, const char *done)
 {
     const struct weir_budget_reply row = {.budget = self->name, .answer = done};
 
@@ -127,7 +107,7 @@ static int tell(const struct using *self, const char *done)
                       row.budget, done);
 }
 
-static void print_report(const struct using *self)
+static void print_report(const struct use_call *self)
 {
     const struct weir_budget_answer *answer = &self->answer;
 
@@ -141,7 +121,7 @@ static void print_report(const struct using *self)
         printf("%s: reported\n", self->name);
 }
 
-static int tell_report(const struct using *self)
+static int tell_report(const struct use_call *self)
 {
     const struct weir_budget_answer *answer = &self->answer;
     const struct weir_session *session = &self->session.session;
@@ -165,7 +145,7 @@ static int tell_report(const struct using *self)
 
 static int report(void *state)
 {
-    struct using *self = state;
+    struct use_call *self = state;
     struct weir_error error = {0};
 
     if (weir_budget_report(self->session.executions, self->name,
@@ -178,7 +158,7 @@ static int report(void *state)
 
 static int release(void *state)
 {
-    struct using *self = state;
+    struct use_call *self = state;
     struct weir_error error = {0};
 
     if (weir_budget_release(self->session.executions, self->name, &self->id, &error) !=
@@ -189,7 +169,7 @@ static int release(void *state)
 
 static int reset(void *state)
 {
-    struct using *self = state;
+    struct use_call *self = state;
     struct weir_error error = {0};
 
     if (weir_budget_reset(self->session.executions, self->name, &error) != WEIR_OK)
@@ -197,45 +177,29 @@ static int reset(void *state)
     return tell(self, "reset");
 }
 
-static int call(const struct weir_command *command, struct using *self,
-                int (*use)(void *state))
+static int use(const struct weir_command *command, int argc, char **argv,
+               int (*body)(void *state))
 {
-    return weir_execution_session_run(&self->session, command,
-                                      WEIR_EXECUTION_SESSION_SILENT, use, self);
+    struct use_call call = {.has_id = false};
+    int code = weir_command_parse(command, argc, argv, &call, sizeof call);
+
+    if (code >= 0)
+        return code;
+    return weir_execution_session_run(&call.session, command,
+                                      WEIR_EXECUTION_SESSION_SILENT, body, &call);
 }
 
 static int run_report(const struct weir_command *self, int argc, char **argv)
 {
-    struct using using = {.has_id = false};
-    int code = take_name(self, argc, argv, &using);
-
-    if (code >= 0)
-        return code;
-    code = take_amounts(self, argc, argv, &using);
-    return code == WEIR_EXIT_DONE ? call(self, &using, report) : code;
+    return use(self, argc, argv, report);
 }
 
 static int run_release(const struct weir_command *self, int argc, char **argv)
 {
-    struct using using = {.has_id = false};
-    const char *word = NULL;
-    int code = take_name(self, argc, argv, &using);
-
-    if (code >= 0)
-        return code;
-    code = weir_command_one_operand(self, argc, argv, "ID", &word);
-    if (code == WEIR_EXIT_DONE)
-        code = weir_execution_take_id(self, word, &using.id);
-    return code == WEIR_EXIT_DONE ? call(self, &using, release) : code;
+    return use(self, argc, argv, release);
 }
 
 static int run_reset(const struct weir_command *self, int argc, char **argv)
 {
-    struct using using = {.has_id = false};
-    int code = take_name(self, argc, argv, &using);
-
-    if (code >= 0)
-        return code;
-    code = weir_command_no_operands(self, argc, argv);
-    return code == WEIR_EXIT_DONE ? call(self, &using, reset) : code;
+    return use(self, argc, argv, reset);
 }

@@ -18,10 +18,7 @@
 #include "view/execution_records.h"
 #include "weir/worker.h"
 
-enum { INTERVAL_MS_MIN = 100, NAME_SIZE = 64 };
-
-#define INTERVAL_MS_MAX (WEIR_DURATION_MAX / WEIR_MILLISECONDS(1))
-
+enum { NAME_SIZE = 64 };
 void weir_execution_supervision_init(struct weir_execution_supervision *self,
                                      const struct weir_command *command)
 {
@@ -39,6 +36,8 @@ int weir_execution_supervision_parse_interval(const struct weir_command *command
     const char *names[WEIR_RECONCILER_COUNT];
     const char *nearest;
     char option[NAME_SIZE];
+    int64_t ns = 0;
+    int code, at = 0;
     char *equals = strchr(value, '=');
 
     (void)row;
@@ -48,11 +47,15 @@ int weir_execution_supervision_parse_interval(const struct weir_command *command
             value);
     *equals = '\0';
     weir_text_format(option, sizeof option, "interval %s", value);
-    for (int i = 0; i < WEIR_RECONCILER_COUNT; i++) {
+    for (int i = 0; i < WEIR_RECONCILER_COUNT; i++)
         names[i] = weir_reconciler_name((enum weir_reconciler)i);
-        if (strcmp(names[i], value) == 0)
-            return weir_execution_take_ms(command, option, equals + 1, INTERVAL_MS_MIN,
-                                          INTERVAL_MS_MAX, &self->options.interval_ms[i]);
+    while (at < WEIR_RECONCILER_COUNT && strcmp(names[at], value) != 0)
+        at++;
+    if (at < WEIR_RECONCILER_COUNT) {
+        code = weir_command_duration(command, option, equals + 1, WEIR_MILLISECONDS(100),
+                                     WEIR_DURATION_MAX, &ns);
+        self->options.interval_ms[at] = ns / WEIR_MILLISECONDS(1);
+        return code;
     }
     nearest = weir_nearest_find(value, names, WEIR_RECONCILER_COUNT);
     return weir_command_misuse(command, "there is no reconciler '%s'%s%s%s", value,

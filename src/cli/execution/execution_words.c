@@ -78,19 +78,6 @@ int weir_execution_take_id(const struct weir_command *command, const char *word,
     return weir_command_misuse(command, "%s", error.text);
 }
 
-int weir_execution_take_tag(const struct weir_command *command, char *word,
-                            struct weir_tag *out)
-{
-    char *equals = strchr(word, '=');
-
-    if (equals == NULL)
-        return weir_command_misuse(
-            command, "--tag is '%s', must be KEY=VALUE, as in tenant.plan=gold", word);
-    *equals = '\0';
-    *out = (struct weir_tag){.key = word, .value = equals + 1};
-    return WEIR_EXIT_DONE;
-}
-
 int weir_execution_parse_id(const struct weir_command *command,
                             const struct weir_command_option *option, char *word,
                             void *out)
@@ -134,17 +121,4 @@ int weir_execution_take_amount(const struct weir_command *command, const char *o
     *equals = '\0';
     *name = word;
     return WEIR_EXIT_DONE;
-}
-
-int weir_execution_take_ms(const struct weir_command *command, const char *option,
-                           const char *value, int64_t min_ms, int64_t max_ms,
-                           int64_t *out)
-{
-    int64_t ns = 0;
-    int code =
-        weir_command_duration(command, option, value, min_ms * WEIR_MILLISECONDS(1),
-                              max_ms * WEIR_MILLISECONDS(1), &ns);
-
-    *out = ns / WEIR_MILLISECONDS(1);
-    return code;
 }

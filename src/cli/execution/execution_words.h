@@ -29,10 +29,6 @@ WEIR_CHECKED int weir_execution_take_token(const struct weir_command *command,
 WEIR_CHECKED int weir_execution_take_id(const struct weir_command *command,
                                         const char *word, struct weir_execution_id *out);
 
-/* The word is cut in two at its '='. */
-WEIR_CHECKED int weir_execution_take_tag(const struct weir_command *command, char *word,
-                                         struct weir_tag *out);
-
 /* "dimension=7": a name and a whole number from 0 on; the word is cut in two at its
  * last '='. */
 WEIR_CHECKED int weir_execution_take_amount(const struct weir_command *command,
@@ -44,6 +40,7 @@ WEIR_CHECKED int weir_execution_take_amount(const struct weir_command *command,
     WEIR_AS_PARSED(T, m, struct weir_execution_id, weir_execution_parse_id)
 #define WEIR_AS_CLAIM(T, m)                                                              \
     WEIR_AS_PARSED(T, m, struct weir_claim, weir_execution_parse_claim)
+/* "tenant.plan=gold": cut in two at its '='. */
 #define WEIR_AS_TAG(T, key_, value_) WEIR_AS_PAIR(T, key_, value_, "tenant.plan=gold")
 WEIR_CHECKED int weir_execution_parse_id(const struct weir_command *command,
                                          const struct weir_command_option *option,
@@ -51,10 +48,5 @@ WEIR_CHECKED int weir_execution_parse_id(const struct weir_command *command,
 WEIR_CHECKED int weir_execution_parse_claim(const struct weir_command *command,
                                             const struct weir_command_option *option,
                                             char *word, void *out);
-
-/* Duration of an option, in milliseconds, from `min_ms` to `max_ms`. */
-WEIR_CHECKED int weir_execution_take_ms(const struct weir_command *command,
-                                        const char *option, const char *value,
-                                        int64_t min_ms, int64_t max_ms, int64_t *out);
 
 #endif

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/count.h"
 #include "cli/content.h"
 #include "cli/execution/execution_words.h"
 #include "cli/execution/wait.h"
@@ -16,27 +15,57 @@
 #include "execution/id.h"
 #include "view/wait_records.h"
 
-enum { TOKEN_FILE_SIZE_MAX = 4096, OPTION_SOURCE_TYPE = 256, OPTION_TOKEN_FILE };
+enum { TOKEN_FILE_SIZE_MAX = 4096 };
 
 static int run_signal(const struct weir_command *self, int argc, char **argv);
 static int run_approve(const struct weir_command *self, int argc, char **argv);
 
+struct signal_call {
+    struct weir_execution_session session;
+    struct weir_signal signal;
+    const char *waitpoint;  /* its id or key, as it was given */
+    const char *token_file; /* "-": standard input; NULL: none */
+    const char *payload;    /* as it was given; NULL: none */
+    struct weir_content token_content;
+    struct weir_content content;
+    enum weir_signal_effect effect;
+};
+
+/* --token or --token-file; twice is once too often, whichever way. */
+static int parse_token(const struct weir_command *self,
+                       const struct weir_command_option *option, char *word, void *out)
+{
+    struct signal_call *call = out;
+    bool from_file = option->id == 0 || strcmp(word, "-") == 0;
+
+    if (call->signal.token != NULL || call->token_file != NULL)
+        return weir_command_misuse(self, "one token is enough");
+    *(from_file ? &call->token_file : &call->signal.token) = word;
+    return WEIR_EXIT_DONE;
+}
+
 #define SIGNAL_OPTIONS_SHARED                                                            \
-    {'s', "source", "NAME", "who signals; counted by 'N of sources'"},                   \
-        {OPTION_SOURCE_TYPE, "source-type", "TYPE", "what that is, as in user"},         \
-        {'p', "payload", "P", "up to 64 KiB: a text, @FILE, or - for stdin"},            \
-    {                                                                                    \
-        'K', "key", "KEY", "within 24 h the same key is the same signal"                 \
-    }
+    WEIR_OPTION('s', "source", "NAME", "who signals; counted by 'N of sources'",         \
+                WEIR_AS_TEXT(struct signal_call, signal.source)),                        \
+        WEIR_OPTION(0, "source-type", "TYPE", "what that is, as in user",                \
+                    WEIR_AS_TEXT(struct signal_call, signal.source_type)),               \
+        WEIR_OPTION('p', "payload", "P", "up to 64 KiB: a text, @FILE, or - for stdin",  \
+                    WEIR_AS_TEXT(struct signal_call, payload)),                          \
+        WEIR_OPTION('K', "key", "KEY", "within 24 h the same key is the same signal",    \
+                    WEIR_AS_TEXT(struct signal_call, signal.key))
 
 static const struct weir_command_option SIGNAL_OPTIONS[] = {
-    {'n', "name", "NAME", "what is said, as in approved; needed"},
-    {'t', "token", "TOKEN", "of the waitpoint; - reads it from stdin"},
-    {OPTION_TOKEN_FILE, "token-file", "FILE", "or the first line of this file"},
+    WEIR_OPTION('n', "name", "NAME", "what is said, as in approved; needed",
+                WEIR_AS_TEXT(struct signal_call, signal.name)),
+    WEIR_OPTION('t', "token", "TOKEN", "of the waitpoint; - reads it from stdin",
+                WEIR_AS_PARSED_INTO(struct signal_call, parse_token)),
+    WEIR_OPTION(0, "token-file", "FILE", "or the first line of this file",
+                WEIR_AS_PARSED_INTO(struct signal_call, parse_token)),
     SIGNAL_OPTIONS_SHARED,
 };
 static const struct weir_command_option APPROVE_OPTIONS[] = {
-    {'n', "name", "NAME", "what is said; default approved"},
+    WEIR_OPTION('n', "name", "NAME", "what is said; default approved",
+                WEIR_AS_TEXT(struct signal_call, signal.name)),
     SIGNAL_OPTIONS_SHARED,
 };
 
@@ -59,8 +88,8 @@ const struct weir_command weir_cli_execution_signal = {
         "  late        the wait is over\n"
         "A wrong token ends with 1 and changes nothing; whether the execution is there\n"
         "is not said. A key that was used for another signal is refused.\n",
-    .options = SIGNAL_OPTIONS,
-    .option_count = COUNT_OF(SIGNAL_OPTIONS),
+    WEIR_OPTIONS(SIGNAL_OPTIONS),
+    .reads_operands = true,
     .uses_db = true,
     .run = run_signal,
 };
@@ -76,66 +105,13 @@ const struct weir_command weir_cli_execution_approve = {
         "\n"
         "  weir execution approve \"$id\" review --source anna\n"
         "  weir execution approve \"$id\" review --name rejected --source anna\n",
-    .options = APPROVE_OPTIONS,
-    .option_count = COUNT_OF(APPROVE_OPTIONS),
+    WEIR_OPTIONS(APPROVE_OPTIONS),
+    .reads_operands = true,
     .uses_db = true,
     .run = run_approve,
 };
 
-struct signal_call {
-    struct weir_execution_session session;
-    struct weir_signal signal;
-    const char *waitpoint;  /* its id or key, as it was given */
-    const char *token_file; /* "-": standard input; NULL: none */
-    const char *payload;    /* as it was given; NULL: none */
-    struct weir_content token_content;
-    struct weir_content content;
-    enum weir_signal_effect effect;
-};
-
 /* ---- options ----------------------------------------------------------------------- */
-
-/* Twice is once too often, whichever way. */
-static int take_token_source(const struct weir_command *self, struct signal_call *out,
-                             const char *token, const char *file)
-{
-    if (out->signal.token != NULL || out->token_file != NULL)
-        return weir_command_misuse(self, "one token is enough");
-    out->signal.token = token;
-    out->token_file = file;
-    return WEIR_EXIT_DONE;
-}
-
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct signal_call *out = state;
-
-    switch (id) {
-    case 'n':
-        out->signal.name = value;
-        break;
-    case 't':
-        return strcmp(value, "-") == 0 ? take_token_source(self, out, NULL, "-")
-                                       : take_token_source(self, out, value, NULL);
-    case OPTION_TOKEN_FILE:
-        return take_token_source(self, out, NULL, value);
-    case 's':
-        out->signal.source = value;
-        break;
-    case OPTION_SOURCE_TYPE:
-        out->signal.source_type = value;
-        break;
-    case 'p':
-        out->payload = value;
-        break;
-    case 'K':
-        out->signal.key = value;
-        break;
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-    return WEIR_EXIT_DONE;
-}
 
 /* A word too many may be the token: it is not repeated. */
 static int take_operands(const struct weir_command *self, int argc, char **argv,
@@ -185,7 +161,7 @@ static int read_token(const struct weir_command *self, struct signal_call *out)
 static int parse(const struct weir_command *self, int argc, char **argv,
                  struct signal_call *out)
 {
-    int code = weir_command_take_options(self, argc, argv, take_option, out);
+    int code = weir_command_parse(self, argc, argv, out, sizeof *out);
 
     if (code >= 0)
         return code;

@@ -4,13 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/count.h"
 #include "cli/flow/flow_words.h"
 #include "cli/reply.h"
 
 enum {
-    OPTION_AFTER = 256,
-    OPTION_ID,
     LIMIT_DEFAULT = 100,
     LIMIT_MAX = 10000,
     PAGE_MAX = 1000,
@@ -19,15 +16,37 @@ enum {
 static int run_create(const struct weir_command *self, int argc, char **argv);
 static int run_flows(const struct weir_command *self, int argc, char **argv);
 
+struct create_call {
+    struct weir_execution_session session;
+    struct weir_flow_draft draft;
+    struct weir_flow_id id;
+    bool id_given;
+};
+
+struct list_call {
+    struct weir_execution_session session;
+    struct weir_flow_filter filter;
+    size_t limit;
+    size_t count;
+    struct weir_flow_page page;
+};
+
 static const struct weir_command_option CREATE_OPTIONS[] = {
-    {'k', "kind", "KIND", "what it is for; needed"},
-    {'n', "namespace", "NAME", "whose it is; default 'default'"},
-    {OPTION_ID, "id", "UUID", "its id; default a new one"},
+    WEIR_OPTION('k', "kind", "KIND", "what it is for; needed",
+                WEIR_AS_TEXT(struct create_call, draft.kind)),
+    WEIR_OPTION('n', "namespace", "NAME", "whose it is; default 'default'",
+                WEIR_AS_TEXT(struct create_call, draft.name_space)),
+    WEIR_OPTION(0, "id", "UUID", "its id; default a new one",
+                WEIR_AS_FLOW_ID(struct create_call, id),
+                WEIR_ALSO_SET(struct create_call, id_given)),
 };
 static const struct weir_command_option FLOWS_OPTIONS[] = {
-    {'n', "namespace", "NAME", "only of this namespace"},
-    {'m', "limit", "N", "at most so many, 1 to 10000; default 100"},
-    {OPTION_AFTER, "after", "MARK", "the next page, behind the one that ended there"},
+    WEIR_OPTION('n', "namespace", "NAME", "only of this namespace",
+                WEIR_AS_TEXT(struct list_call, filter.name_space)),
+    WEIR_OPTION('m', "limit", "N", "at most so many, 1 to 10000; default 100",
+                WEIR_AS_NUMBER(struct list_call, limit, 1, LIMIT_MAX)),
+    WEIR_OPTION(0, "after", "MARK", "the next page, behind the one that ended there",
+                WEIR_AS_NUMBER(struct list_call, filter.before, 1, INT64_MAX)),
 };
 
 const struct weir_command weir_cli_flow_create = {
@@ -38,8 +57,7 @@ const struct weir_command weir_cli_flow_create = {
         "Prints its id. Members come with 'weir flow add', and 'weir flow show' draws\n"
         "it; 'weir flow --help' has an example. An id that is used again for the same\n"
         "is fine, for something else not.\n",
-    .options = CREATE_OPTIONS,
-    .option_count = COUNT_OF(CREATE_OPTIONS),
+    WEIR_OPTIONS(CREATE_OPTIONS),
     .uses_db = true,
     .run = run_create,
 };
@@ -57,111 +75,46 @@ const struct weir_command weir_cli_flow_list = {
         "\n"
         "When there are more, the last line has the MARK of --after, and so has JSON.\n"
         "With --quiet only the ids are printed, one per line.\n",
-    .options = FLOWS_OPTIONS,
-    .option_count = COUNT_OF(FLOWS_OPTIONS),
+    WEIR_OPTIONS(FLOWS_OPTIONS),
     .uses_db = true,
     .run = run_flows,
 };
 
 /* ---- create ------------------------------------------------------------------------ */
 
-struct create_call {
-    struct weir_flow_draft draft;
-    struct weir_flow_id id;
-};
-
-static int take_create_option(const struct weir_command *self, void *state, int id,
-                              char *value)
+static int create(void *state)
 {
-    struct create_call *out = state;
-
-    switch (id) {
-    case 'k':
-        out->draft.kind = value;
-        break;
-    case 'n':
-        out->draft.name_space = value;
-        break;
-    case OPTION_ID:
-        out->draft.id = &out->id;
-        return weir_flow_take_id(self, value, &out->id);
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-    return WEIR_EXIT_DONE;
-}
-
-static int create(const struct weir_execution_session *session,
-                  const struct create_call *wanted)
-{
+    struct create_call *self = state;
+    const struct weir_session *session = &self->session.session;
     struct weir_error error = {0};
     struct weir_flow_id id;
     char text[WEIR_FLOW_ID_TEXT_SIZE];
 
-    if (weir_flow_create(session->executions, &wanted->draft, &id, &error) != WEIR_OK)
+    self->draft.id = self->id_given ? &self->id : NULL;
+    if (weir_flow_create(self->session.executions, &self->draft, &id, &error) != WEIR_OK)
         return error.status == WEIR_MISMATCH
-                   ? weir_command_fail(session->session.command, "%s", error.text)
-                   : weir_flow_fail(session, &error);
-    if (session->session.shared.json)
-        return weir_reply_json(&session->session, &weir_flow_created_record,
+                   ? weir_command_fail(session->command, "%s", error.text)
+                   : weir_flow_fail(&self->session, &error);
+    if (session->shared.json)
+        return weir_reply_json(session, &weir_flow_created_record,
                                &(struct weir_flow_created){id});
     return puts(weir_flow_id_format(&id, text)) < 0 ? WEIR_EXIT_FAILED : WEIR_EXIT_DONE;
 }
 
 static int run_create(const struct weir_command *self, int argc, char **argv)
 {
-    struct create_call create_call = {.draft = {.kind = NULL}};
-    struct weir_execution_session session;
-    int code =
-        weir_command_take_options(self, argc, argv, take_create_option, &create_call);
+    struct create_call call = {.id_given = false};
+    int code = weir_command_parse(self, argc, argv, &call, sizeof call);
 
     if (code >= 0)
         return code;
-    code = weir_command_no_operands(self, argc, argv);
-    if (code == WEIR_EXIT_DONE && create_call.draft.kind == NULL)
-        code = weir_command_misuse(self, "what is it for? --kind KIND is needed");
-    if (code != WEIR_EXIT_DONE)
-        return code;
-    code =
-        weir_execution_session_open(&session, self, WEIR_EXECUTION_SESSION_SILENT, NULL);
-    if (code == WEIR_EXIT_DONE)
-        code = create(&session, &create_call);
-    weir_execution_session_close(&session);
-    return code;
+    if (call.draft.kind == NULL)
+        return weir_command_misuse(self, "what is it for? --kind KIND is needed");
+    return weir_execution_session_run(&call.session, self, WEIR_EXECUTION_SESSION_SILENT,
+                                      create, &call);
 }
 
 /* ---- flows ------------------------------------------------------------------------- */
-
-struct list_call {
-    struct weir_execution_session session;
-    struct weir_flow_filter filter;
-    size_t limit;
-    size_t count;
-    struct weir_flow_page page;
-};
-
-static int take_flows_option(const struct weir_command *self, void *state, int id,
-                             char *value)
-{
-    struct list_call *out = state;
-    int64_t number = 0;
-    int code;
-
-    switch (id) {
-    case 'n':
-        out->filter.name_space = value;
-        return WEIR_EXIT_DONE;
-    case 'm':
-        code = weir_command_number(self, "limit", value, 1, LIMIT_MAX, &number);
-        out->limit = (size_t)number;
-        return code;
-    case OPTION_AFTER:
-        return weir_command_number(self, "after", value, 1, INT64_MAX,
-                                   &out->filter.before);
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-}
 
 static void visit(void *state, const struct weir_flow_info *info)
 {
@@ -228,15 +181,11 @@ static int list_and_print(void *state)
 
 static int run_flows(const struct weir_command *self, int argc, char **argv)
 {
-    struct list_call list_call = {.limit = LIMIT_DEFAULT};
-    int code = weir_command_take_options(self, argc, argv, take_flows_option, &list_call);
+    struct list_call call = {.limit = LIMIT_DEFAULT};
+    int code = weir_command_parse(self, argc, argv, &call, sizeof call);
 
     if (code >= 0)
         return code;
-    code = weir_command_no_operands(self, argc, argv);
-    if (code != WEIR_EXIT_DONE)
-        return code;
-    return weir_execution_session_run(&list_call.session, self,
-                                      WEIR_EXECUTION_SESSION_SILENT, list_and_print,
-                                      &list_call);
+    return weir_execution_session_run(&call.session, self, WEIR_EXECUTION_SESSION_SILENT,
+                                      list_and_print, &call);
 }

@@ -3,25 +3,39 @@
  */
 #include <stdio.h>
 
-#include "base/count.h"
 #include "cli/console.h"
 #include "cli/execution/execution_words.h"
 #include "cli/flow/flow_chart_text.h"
 #include "weir/heap.h"
 
 enum {
-    OPTION_FOLD = 256,
-    OPTION_IDS,
     FOLD_DEFAULT = 12,
     TEXT_SIZE_MAX = 256 << 20,
 };
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
+struct show_call {
+    struct weir_execution_session session;
+    const char *word;
+    struct weir_flow_id flow;
+    int64_t watch_ns; /* 0: once */
+    int64_t fold;
+    bool ids;
+    struct weir_flow_chart chart;
+};
+
 static const struct weir_command_option OPTIONS[] = {
-    {'w', "watch", "D", "show it again and again, until it ends"},
-    {OPTION_FOLD, "fold", "N", "sum up layers of more members; 0: never; default 12"},
-    {OPTION_IDS, "ids", NULL, "show the ids of members"},
+    WEIR_OPTION('w', "watch", "D", "show it again and again, until it ends",
+                WEIR_AS_NS(struct show_call, watch_ns, WEIR_MILLISECONDS(100),
+                           WEIR_SECONDS(3600))),
+    WEIR_OPTION(0, "fold", "N", "sum up layers of more members; 0: never; default 12",
+                WEIR_AS_NUMBER(struct show_call, fold, 0, WEIR_CHART_MEMBERS_MAX)),
+    WEIR_OPTION(0, "ids", NULL, "show the ids of members",
+                WEIR_AS_FLAG(struct show_call, ids)),
+};
+static const struct weir_command_option OPERANDS[] = {
+    WEIR_OPERAND("FLOW", WEIR_AS_TEXT(struct show_call, word)),
 };
 
 const struct weir_command weir_cli_flow_show = {
@@ -37,42 +51,11 @@ const struct weir_command weir_cli_flow_show = {
         "  - skipped   # several\n"
         "\n"
         "Lines and marks are drawn in ASCII where the locale is not UTF-8.\n",
-    .options = OPTIONS,
-    .option_count = COUNT_OF(OPTIONS),
+    WEIR_OPTIONS(OPTIONS),
+    WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
     .run = run,
 };
-
-struct show_call {
-    struct weir_execution_session session;
-    const char *word;
-    struct weir_flow_id flow;
-    int64_t watch_ns; /* 0: once */
-    int64_t fold;
-    bool ids;
-    struct weir_flow_chart chart;
-};
-
-/* ---- options ----------------------------------------------------------------------- */
-
-static int take_option(const struct weir_command *self, void *state, int id, char *value)
-{
-    struct show_call *out = state;
-
-    switch (id) {
-    case 'w':
-        return weir_command_duration(self, "watch", value, WEIR_MILLISECONDS(100),
-                                     WEIR_SECONDS(3600), &out->watch_ns);
-    case OPTION_FOLD:
-        return weir_command_number(self, "fold", value, 0, WEIR_CHART_MEMBERS_MAX,
-                                   &out->fold);
-    case OPTION_IDS:
-        out->ids = true;
-        return WEIR_EXIT_DONE;
-    default:
-        return WEIR_EXIT_MISUSE;
-    }
-}
 
 /* ---- which one --------------------------------------------------------------------- */
 
@@ -170,8 +153,9 @@ static int watch(struct show_call *self, struct weir_buf *frame)
     return status == WEIR_OK ? WEIR_EXIT_DONE : tell(self, &error);
 }
 
-static int run_open(struct show_call *self)
+static int show_flow(void *state)
 {
+    struct show_call *self = state;
     struct weir_buf frame;
     int code = weir_execution_is_id(self->word) ? find_flow_of(self) : WEIR_EXIT_DONE;
 
@@ -185,22 +169,19 @@ static int run_open(struct show_call *self)
 
 static int run(const struct weir_command *self, int argc, char **argv)
 {
-    struct show_call show_call = {.fold = FOLD_DEFAULT};
-    int code = weir_command_take_options(self, argc, argv, take_option, &show_call);
+    struct show_call call = {.fold = FOLD_DEFAULT};
+    int code = weir_command_parse(self, argc, argv, &call, sizeof call);
 
     if (code >= 0)
         return code;
-    code = weir_command_one_operand(self, argc, argv, "FLOW", &show_call.word);
-    if (code == WEIR_EXIT_DONE && !weir_execution_is_id(show_call.word))
-        code = weir_flow_take_id(self, show_call.word, &show_call.flow);
-    if (code != WEIR_EXIT_DONE)
-        return code;
-    weir_flow_chart_init(&show_call.chart);
-    code = weir_execution_session_open(&show_call.session, self,
-                                       WEIR_EXECUTION_SESSION_SILENT, NULL);
-    if (code == WEIR_EXIT_DONE)
-        code = run_open(&show_call);
-    weir_execution_session_close(&show_call.session);
-    weir_flow_chart_fini(&show_call.chart);
+    if (!weir_execution_is_id(call.word)) {
+        code = weir_flow_take_id(self, call.word, &call.flow);
+        if (code != WEIR_EXIT_DONE)
+            return code;
+    }
+    weir_flow_chart_init(&call.chart);
+    code = weir_execution_session_run(&call.session, self, WEIR_EXECUTION_SESSION_SILENT,
+                                      show_flow, &call);
+    weir_flow_chart_fini(&call.chart);
     return code;
 }
