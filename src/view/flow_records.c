@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "base/text.h"
-#include "view/execution_records.h"
+#include "view/execution_info_records.h"
 #include "weir/heap.h"
 
 /* ---- words ------------------------------------------------------------------------- */

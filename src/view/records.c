@@ -5,7 +5,7 @@
 
 #include "view/budget_records.h"
 #include "view/dead_letter_records.h"
-#include "view/execution_records.h"
+#include "view/execution_info_records.h"
 #include "view/finding_records.h"
 #include "view/flow_records.h"
 #include "view/message_records.h"

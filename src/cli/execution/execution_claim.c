@@ -18,7 +18,7 @@
 #include "cli/execution/execution_session.h"
 #include "cli/execution/execution_words.h"
 #include "cli/reply.h"
-#include "view/execution_records.h"
+#include "view/execution_info_records.h"
 
 #define WAIT_MS_MAX (WEIR_HOURS(1) / WEIR_MILLISECONDS(1))
 

@@ -9,7 +9,7 @@
 #include "cli/execution/execution_words.h"
 #include "cli/execution/wait.h"
 #include "cli/reply.h"
-#include "view/execution_records.h"
+#include "view/execution_info_records.h"
 #include "view/wait_records.h"
 #include "weir/heap.h"
 

@@ -11,7 +11,7 @@
 #include "cli/execution/execution_words.h"
 #include "cli/flow/flow_words.h"
 #include "cli/reply.h"
-#include "view/execution_records.h"
+#include "view/execution_info_records.h"
 
 enum {
     LIMIT_DEFAULT = 100,

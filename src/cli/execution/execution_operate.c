@@ -13,7 +13,7 @@
 #include "cli/execution/execution_words.h"
 #include "cli/output.h"
 #include "cli/reply.h"
-#include "view/execution_records.h"
+#include "view/execution_info_records.h"
 #include "weir/suspension.h"
 
 static int run_cancel(const struct weir_command *self, int argc, char **argv);

@@ -15,7 +15,7 @@
 #include "cli/execution/execution_words.h"
 #include "cli/output.h"
 #include "cli/reply.h"
-#include "view/execution_records.h"
+#include "view/execution_info_records.h"
 #include "view/execution_text.h"
 
 enum { PERCENT_MAX = 100 };

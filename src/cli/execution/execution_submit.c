@@ -20,7 +20,7 @@
 #include "cli/output.h"
 #include "cli/reply.h"
 #include "execution/draft.h"
-#include "view/execution_records.h"
+#include "view/execution_info_records.h"
 #include "weir/heap.h"
 
 enum {

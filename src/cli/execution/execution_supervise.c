@@ -6,7 +6,7 @@
 #include "cli/execution/execution_supervision.h"
 #include "cli/interrupt.h"
 #include "cli/reply.h"
-#include "view/execution_records.h"
+#include "view/execution_info_records.h"
 
 #define LOOK_PERIOD WEIR_MILLISECONDS(500)
 

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "cli/execution/execution_words.h"
 #include "db/clock.h"
-#include "view/execution_records.h"
+#include "view/execution_info_records.h"
 #include "weir/worker.h"
 
 enum { NAME_SIZE = 64 };

@@ -21,7 +21,7 @@
 #include "cli/progress.h"
 #include "cli/reply.h"
 #include "db/clock.h"
-#include "view/execution_records.h"
+#include "view/execution_info_records.h"
 #include "view/execution_text.h"
 #include "weir/heap.h"
 

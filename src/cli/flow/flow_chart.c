@@ -11,7 +11,7 @@
 #include "base/no_memory.h"
 #include "base/noun.h"
 #include "base/text.h"
-#include "view/execution_records.h"
+#include "view/execution_info_records.h"
 #include "weir/budget.h"
 #include "weir/heap.h"
 #include "weir/suspension.h"

@@ -1,7 +1,7 @@
 /*
- * execution_records.c - see execution_records.h.
+ * execution_info_records.c - see execution_info_records.h.
  */
-#include "view/execution_records.h"
+#include "view/execution_info_records.h"
 
 #include <inttypes.h>
 

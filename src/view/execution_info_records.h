@@ -1,9 +1,9 @@
 /*
- * execution_records.h - rows of executions: what `weir execution`, `weir submit`,
+ * execution_info_records.h - rows of executions: what `weir execution`, `weir submit`,
  * `weir work` and `weir supervise` show and answer.
  */
-#ifndef WEIR_VIEW_EXECUTION_RECORDS_H
-#define WEIR_VIEW_EXECUTION_RECORDS_H
+#ifndef WEIR_VIEW_EXECUTION_INFO_RECORDS_H
+#define WEIR_VIEW_EXECUTION_INFO_RECORDS_H
 
 #include "view/execution_text.h"
 #include "view/record_list.h"
