@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "cli/bench/bench.h"
-#include "db/connection.h"
+#include "db/query.h"
 
 /* As our connections have them. */
 static const struct weir_sql SQL_SETTINGS[] = {
@@ -49,23 +49,21 @@ static void note_finding(void *state, const struct weir_finding *finding)
     *(bool *)state = false;
 }
 
-static enum weir_status read_text(struct weir_bench_settings *self,
-                                  struct weir_connection *connection,
-                                  const struct weir_sql *sql, struct weir_error *error)
+struct settings_row {
+    struct weir_str text;
+};
+static const struct weir_column SETTINGS[] = {COLUMN(struct settings_row, text, TEXT)};
+
+static enum weir_status keep_text(void *state, struct weir_rows *rows,
+                                  struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, sql, NO_VALUES, &rows, error);
+    struct weir_bench_settings *self = state;
+    struct settings_row row;
+    enum weir_status status = weir_row_read(rows, COLUMNS(SETTINGS), &row, error);
 
     if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK) {
-        struct weir_str text = weir_rows_text(&rows, 0);
-
-        weir_text_format(self->text, sizeof self->text, "%.*s", (int)text.size,
-                         text.data);
-    }
-    weir_rows_close(&rows);
+        weir_text_format(self->text, sizeof self->text, "%.*s", (int)row.text.size,
+                         row.text.data);
     return status;
 }
 
@@ -77,7 +75,8 @@ enum weir_status weir_bench_settings_read(struct weir_bench_settings *self,
 
     self->durable = true;
     if (status == WEIR_OK)
-        status = read_text(self, connection, &SQL_SETTINGS[weir_db_engine(db)], error);
+        status = weir_query_one(connection, &SQL_SETTINGS[weir_db_engine(db)], NO_VALUES,
+                                keep_text, self, error);
     if (status == WEIR_OK) {
         struct weir_link *link = weir_connection_link(connection);
 

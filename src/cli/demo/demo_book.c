@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "db/connection.h"
 #include "db/db.h"
+#include "db/query.h"
 #include "execution/state.h"
 #include "execution/store/store.h"
 #include "weir/flow.h"
@@ -124,6 +124,7 @@ void weir_book_init(struct weir_book *self, struct weir_db *db)
 /* One row of an execution. */
 struct line {
     int64_t no, flow;
+    struct weir_str kind; /* while the row is current */
     enum weir_demo_step step;
     enum weir_exec_state state;
     enum weir_hold hold;
@@ -131,8 +132,26 @@ struct line {
     int64_t retries, reclaims;
 };
 
+static const struct weir_column LINE[] = {
+    COLUMN(struct line, no, INTEGER),
+    COLUMN(struct line, flow, INTEGER),
+    COLUMN(struct line, kind, TEXT),
+    COLUMN_ENUM(struct line, state, WEIR_EXEC_SKIPPED),
+    COLUMN_ENUM(struct line, hold, WEIR_HOLD_MANUAL_PAUSE),
+    COLUMN(struct line, created_us, INTEGER),
+    COLUMN(struct line, ended_us, INTEGER),
+    COLUMN(struct line, retries, INTEGER),
+    COLUMN(struct line, reclaims, INTEGER),
+};
+static const struct weir_column BUDGET[] = {
+    COLUMN(struct weir_book_stats, calls, INTEGER),
+    COLUMN(struct weir_book_stats, calls_max, INTEGER),
+    COLUMN(struct weir_book_stats, resets, INTEGER),
+};
+
 /* The rows of one order, as they come. */
 struct page {
+    struct weir_book *book;
     struct line lines[WEIR_STEP_COUNT];
     size_t count;
 };
@@ -206,8 +225,10 @@ static void add_page(struct weir_book_stats *stats, const struct page *page)
 
 /* An order is complete. Those that have ended, before any that has not, are not read
  * again. */
-static void turn_page(struct weir_book *self, struct page *page)
+static void turn_page(struct page *page)
 {
+    struct weir_book *self = page->book;
+
     if (page->count == 0)
         return;
     add_page(&self->stats, page);
@@ -218,63 +239,50 @@ static void turn_page(struct weir_book *self, struct page *page)
     page->count = 0;
 }
 
-static void read_line(struct weir_book *self, struct weir_rows *rows, struct page *page)
+static enum weir_status read_line(void *state, struct weir_rows *rows,
+                                  struct weir_error *error)
 {
-    struct line line = {.no = weir_rows_integer(rows, 0),
-                        .flow = weir_rows_integer(rows, 1),
-                        .step = step_of(weir_rows_text(rows, 2)),
-                        .state = (enum weir_exec_state)weir_rows_integer(rows, 3),
-                        .hold = (enum weir_hold)weir_rows_integer(rows, 4),
-                        .created_us = weir_rows_integer(rows, 5),
-                        .ended_us = weir_rows_integer(rows, 6),
-                        .retries = weir_rows_integer(rows, 7),
-                        .reclaims = weir_rows_integer(rows, 8)};
+    struct page *page = state;
+    struct line line;
+    enum weir_status status = weir_row_read(rows, COLUMNS(LINE), &line, error);
 
+    if (status != WEIR_OK)
+        return status;
+    line.step = step_of(line.kind);
     if (line.step == WEIR_STEP_COUNT)
-        return; /* of another one */
-    if (self->first == 0)
-        self->first = line.no;
+        return WEIR_OK; /* of another one */
+    if (page->book->first == 0)
+        page->book->first = line.no;
     if (page->count > 0 && page->lines[0].flow != line.flow)
-        turn_page(self, page);
+        turn_page(page);
     if (page->count < WEIR_STEP_COUNT)
         page->lines[page->count++] = line;
+    return WEIR_OK;
 }
 
 static enum weir_status look_at_orders(struct weir_book *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)
 {
-    struct page page = {.count = 0};
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_LOOK, VALUES(weir_integer(self->first)), &rows, error);
+    struct page page = {.book = self};
+    enum weir_status status;
 
     self->stats = self->ended;
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-        read_line(self, &rows, &page);
-    turn_page(self, &page);
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    status = weir_query_each(connection, &SQL_LOOK, VALUES(weir_integer(self->first)),
+                             read_line, &page, error);
+    turn_page(&page);
+    return status;
 }
 
 static enum weir_status look_at_budget(struct weir_book *self,
                                        struct weir_connection *connection,
                                        struct weir_error *error)
 {
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(
-        connection, &SQL_BUDGET, VALUES(weir_text(weir_str(WEIR_ORDERS_BUDGET))), &rows,
-        error);
+    bool found;
 
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, error);
-    if (status == WEIR_OK) {
-        self->stats.calls = weir_rows_integer(&rows, 0);
-        self->stats.calls_max = weir_rows_integer(&rows, 1);
-        self->stats.resets = weir_rows_integer(&rows, 2);
-    }
-    weir_rows_close(&rows);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return weir_query_find(connection, &SQL_BUDGET,
+                           VALUES(weir_text(weir_str(WEIR_ORDERS_BUDGET))),
+                           INTO(BUDGET, &self->stats), &found, error);
 }
 
 enum weir_status weir_book_look(struct weir_book *self, struct weir_error *error)

@@ -17,8 +17,8 @@
 
 #include "base/no_memory.h"
 #include "base/text.h"
-#include "db/connection.h"
 #include "db/db.h"
+#include "db/query.h"
 #include "ward/lock.h"
 #include "ward/system.h"
 #include "weir/budget.h"
@@ -107,6 +107,7 @@ struct weir_orders {
     int64_t mail_ns; /* of the next look at the letters */
     struct order order;
     struct letter letters[LETTERS_MAX];
+    size_t letter_count;
 
     struct weir_lock lock;    /* guards all that follows */
     struct weir_cond changed; /* for the clerk */
@@ -224,37 +225,36 @@ static enum weir_status place_what_is_due(struct weir_orders *self, bool closed,
 
 /* ---- letters ----------------------------------------------------------------------- */
 
-static void copy_letter(struct weir_rows *rows, struct letter *out)
-{
-    struct weir_str execution = weir_rows_text(rows, 1);
-    struct weir_str waitpoint = weir_rows_bytes(rows, 2);
-    struct weir_str token = weir_rows_text(rows, 3);
+static const struct weir_column LETTER[] = {
+    COLUMN(struct letter, number, INTEGER),
+    COLUMN(struct letter, execution, CHARS),
+    COLUMN(struct letter, waitpoint, FIXED_OR_NONE),
+    COLUMN(struct letter, token, CHARS),
+};
 
-    *out = (struct letter){.number = weir_rows_integer(rows, 0)};
-    weir_text_format(out->execution, sizeof out->execution, "%.*s", (int)execution.size,
-                     execution.data);
-    weir_text_format(out->token, sizeof out->token, "%.*s", (int)token.size, token.data);
-    if (waitpoint.size == WEIR_UUID_SIZE)
-        memcpy(out->waitpoint, waitpoint.data, WEIR_UUID_SIZE);
+static enum weir_status keep_letter(void *state, struct weir_rows *rows,
+                                    struct weir_error *error)
+{
+    struct weir_orders *self = state;
+    enum weir_status status =
+        weir_row_read(rows, COLUMNS(LETTER), &self->letters[self->letter_count], error);
+
+    self->letter_count += status == WEIR_OK;
+    return status;
 }
 
-static enum weir_status read_letters(struct weir_orders *self, size_t *count,
-                                     struct weir_error *error)
+static enum weir_status read_letters(struct weir_orders *self, struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
-    struct weir_rows rows;
     enum weir_status status = weir_db_acquire(self->db, &connection, error);
 
-    *count = 0;
-    if (status == WEIR_OK) {
-        status = weir_connection_query(connection, &SQL_READ_LETTERS,
-                                       VALUES(weir_integer(LETTERS_MAX)), &rows, error);
-        while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK)
-            copy_letter(&rows, &self->letters[(*count)++]);
-        weir_rows_close(&rows);
-    }
+    self->letter_count = 0;
+    if (status == WEIR_OK)
+        status =
+            weir_query_each(connection, &SQL_READ_LETTERS,
+                            VALUES(weir_integer(LETTERS_MAX)), keep_letter, self, error);
     weir_db_release(self->db, connection);
-    return status == WEIR_NO_ROW ? WEIR_OK : status;
+    return status;
 }
 
 static enum weir_status remove_letter(struct weir_orders *self, int64_t number,
@@ -292,13 +292,12 @@ static enum weir_status answer(struct weir_orders *self, const struct letter *le
 static enum weir_status answer_letters(struct weir_orders *self, struct weir_error *error)
 {
     enum weir_status status = WEIR_OK;
-    size_t count = 0;
 
     if (weir_system_now_ns() < self->mail_ns)
         return WEIR_OK;
     self->mail_ns = weir_system_now_ns() + MAIL_PERIOD;
-    status = read_letters(self, &count, error);
-    for (size_t i = 0; i < count && status == WEIR_OK; i++)
+    status = read_letters(self, error);
+    for (size_t i = 0; i < self->letter_count && status == WEIR_OK; i++)
         status = answer(self, &self->letters[i], error);
     return status;
 }

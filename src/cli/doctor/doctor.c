@@ -46,6 +46,32 @@ void weir_doctor_note_failure(struct weir_doctor *self, const char *check,
                       error->text);
 }
 
+bool weir_doctor_read(struct weir_doctor *self, const char *check,
+                      const struct weir_sql *sql, const struct weir_column *columns,
+                      size_t column_count, void *row)
+{
+    struct weir_row_into into = {columns, column_count, row, NULL, 0};
+    struct weir_error error = {0};
+
+    if (weir_query_one(self->connection, sql, NO_VALUES, weir_row_read_into, &into,
+                       &error) == WEIR_OK)
+        return true;
+    weir_doctor_note_failure(self, check, &error);
+    return false;
+}
+
+bool weir_doctor_read_integer(struct weir_doctor *self, const char *check,
+                              const struct weir_sql *sql, int64_t *out)
+{
+    struct weir_error error = {0};
+
+    if (weir_connection_query_integer(self->connection, sql, NO_VALUES, out, &error) ==
+        WEIR_OK)
+        return true;
+    weir_doctor_note_failure(self, check, &error);
+    return false;
+}
+
 /* ---- reaching it ------------------------------------------------------------------- */
 
 static const char *remedy_of(const struct weir_error *error)
@@ -361,13 +387,16 @@ static const struct weir_sql SQL_ROWS = {
     .parameters = "i",
 };
 
-void weir_doctor_judge_sweep(struct weir_doctor *self, int64_t span, int64_t most)
+void weir_doctor_check_sweep(struct weir_doctor *self, const struct weir_sql *span,
+                             int64_t most)
 {
     struct weir_error error = {0};
-    int64_t rows = span;
+    int64_t rows = 0;
     int64_t passed;
 
-    if (span > self->waiting &&
+    if (!weir_doctor_read_integer(self, "sweep", span, &rows))
+        return;
+    if (rows > self->waiting &&
         weir_connection_query_integer(self->connection, &SQL_ROWS,
                                       VALUES(weir_integer(self->waiting + most + 1)),
                                       &rows, &error) != WEIR_OK) {

@@ -15,7 +15,7 @@
 
 #include "cli/doctor/findings.h"
 #include "cli/session.h"
-#include "db/connection.h"
+#include "db/query.h"
 #include "weir/inspect.h"
 
 struct weir_doctor {
@@ -52,9 +52,18 @@ void weir_doctor_judge_heads(struct weir_doctor *self,
 void weir_doctor_note_failure(struct weir_doctor *self, const char *check,
                               const struct weir_error *error);
 
-/* How many messages every subscription has passed and the log still holds, which has
- * room for `span` of them: ids that were never used are no messages. Beyond `most` the
- * sweep is behind. */
-void weir_doctor_judge_sweep(struct weir_doctor *self, int64_t span, int64_t most);
+/* Read the only row of a query into a struct by its map (db/row_map.h), or an integer.
+ * False: it could not be read, and that is a finding of `check`. */
+bool weir_doctor_read(struct weir_doctor *self, const char *check,
+                      const struct weir_sql *sql, const struct weir_column *columns,
+                      size_t column_count, void *row);
+bool weir_doctor_read_integer(struct weir_doctor *self, const char *check,
+                              const struct weir_sql *sql, int64_t *out);
+
+/* How many messages every subscription has passed and the log still holds. It has room
+ * for as many as `span` reads: ids that were never used are no messages. Beyond `most`
+ * the sweep is behind. */
+void weir_doctor_check_sweep(struct weir_doctor *self, const struct weir_sql *span,
+                             int64_t most);
 
 #endif

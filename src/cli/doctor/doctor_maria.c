@@ -89,27 +89,38 @@ static void keep(char *out, size_t size, struct weir_str text)
     weir_text_format(out, size, "%.*s", (int)text.size, text.data);
 }
 
-static void keep_variable(struct settings *self, struct weir_rows *rows)
-{
-    char name[NAME_SIZE];
+struct variable_row {
+    struct weir_str name;
+    struct weir_str value;
+};
+static const struct weir_column VARIABLE[] = {
+    COLUMN(struct variable_row, name, TEXT),
+    COLUMN(struct variable_row, value, TEXT),
+};
 
-    keep(name, sizeof name, weir_rows_text(rows, 0));
+static enum weir_status keep_variable(void *state, struct weir_rows *rows,
+                                      struct weir_error *error)
+{
+    struct settings *self = state;
+    struct variable_row row;
+    char name[NAME_SIZE];
+    enum weir_status status = weir_row_read(rows, COLUMNS(VARIABLE), &row, error);
+
+    if (status != WEIR_OK)
+        return status;
+    keep(name, sizeof name, row.name);
     for (size_t i = 0; i < VARIABLE_COUNT; i++)
         if (strcasecmp(name, VARIABLES[i]) == 0)
-            keep(self->values[i], sizeof self->values[i], weir_rows_text(rows, 1));
+            keep(self->values[i], sizeof self->values[i], row.value);
+    return WEIR_OK;
 }
 
 static bool read_settings(struct weir_doctor *doctor, struct settings *self)
 {
     struct weir_error error = {0};
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(doctor->connection, &SQL_VARIABLES,
-                                                    NO_VALUES, &rows, &error);
 
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, &error)) == WEIR_OK)
-        keep_variable(self, &rows);
-    weir_rows_close(&rows);
-    if (status == WEIR_NO_ROW)
+    if (weir_query_each(doctor->connection, &SQL_VARIABLES, NO_VALUES, keep_variable,
+                        self, &error) == WEIR_OK)
         return true;
     weir_doctor_note_failure(doctor, "settings", &error);
     return false;
@@ -145,13 +156,11 @@ static void judge_version(struct weir_doctor *self, const struct settings *setti
 static void check_innodb(struct weir_doctor *self, const struct settings *settings)
 {
     const char *engine = settings->values[DEFAULT_STORAGE_ENGINE];
-    struct weir_error error = {0};
     int64_t found = 0;
 
-    if (weir_connection_query_integer(self->connection, &SQL_INNODB, NO_VALUES, &found,
-                                      &error) != WEIR_OK)
-        weir_doctor_note_failure(self, "innodb", &error);
-    else if (found == 0)
+    if (!weir_doctor_read_integer(self, "innodb", &SQL_INNODB, &found))
+        return;
+    if (found == 0)
         weir_findings_add(&self->findings, WEIR_VERDICT_BROKEN, "innodb",
                           "start the server with InnoDB",
                           "this server has no InnoDB, and no transactions without it");
@@ -307,6 +316,7 @@ static const struct table TABLES[] = {
 enum { TABLE_COUNT = COUNT_OF(TABLES) };
 
 struct rights {
+    struct weir_doctor *doctor;
     unsigned of[TABLE_COUNT]; /* enum right */
 };
 
@@ -356,21 +366,34 @@ static bool may_delete(struct weir_doctor *self, const struct table *table)
     return weir_connection_execute_text(self->connection, text, &error) != WEIR_DENIED;
 }
 
+struct right_row {
+    struct weir_str table;
+    uint32_t rights;
+};
+static const struct weir_column RIGHT[] = {
+    COLUMN(struct right_row, table, TEXT),
+    COLUMN(struct right_row, rights, INTEGER),
+};
+
+static enum weir_status keep_rights(void *state, struct weir_rows *rows,
+                                    struct weir_error *error)
+{
+    struct rights *self = state;
+    struct right_row row;
+    enum weir_status status = weir_row_read(rows, COLUMNS(RIGHT), &row, error);
+    int table = status == WEIR_OK ? find_table(self->doctor, row.table) : -1;
+
+    if (table >= 0)
+        self->of[table] = row.rights;
+    return status;
+}
+
 static bool read_rights(struct weir_doctor *self, struct rights *out)
 {
     struct weir_error error = {0};
-    struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(self->connection, &SQL_RIGHTS, NO_VALUES, &rows, &error);
 
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, &error)) == WEIR_OK) {
-        int table = find_table(self, weir_rows_text(&rows, 0));
-
-        if (table >= 0)
-            out->of[table] = (unsigned)weir_rows_integer(&rows, 1);
-    }
-    weir_rows_close(&rows);
-    if (status != WEIR_NO_ROW) {
+    if (weir_query_each(self->connection, &SQL_RIGHTS, NO_VALUES, keep_rights, out,
+                        &error) != WEIR_OK) {
         weir_doctor_note_failure(self, "rights", &error);
         return false;
     }
@@ -459,29 +482,41 @@ static const struct weir_sql SQL_FOREIGN_TABLES = {
     .parameters = "",
 };
 
+struct engine_row {
+    struct weir_str table;
+    struct weir_str engine;
+};
+static const struct weir_column ENGINE[] = {
+    COLUMN(struct engine_row, table, TEXT),
+    COLUMN(struct engine_row, engine, TEXT),
+};
+
+static enum weir_status judge_engine(void *state, struct weir_rows *rows,
+                                     struct weir_error *error)
+{
+    struct weir_doctor *self = state;
+    struct engine_row row;
+    char remedy[TABLE_NAME_SIZE + 64];
+    enum weir_status status = weir_row_read(rows, COLUMNS(ENGINE), &row, error);
+
+    if (status != WEIR_OK || find_table(self, row.table) < 0)
+        return status;
+    weir_text_format(remedy, sizeof remedy, "ALTER TABLE %.*s ENGINE = InnoDB",
+                     (int)row.table.size, row.table.data);
+    weir_findings_add(&self->findings, WEIR_VERDICT_BROKEN, "tables", remedy,
+                      "%.*s is %.*s: it has no transactions, messages can be lost",
+                      (int)row.table.size, row.table.data, (int)row.engine.size,
+                      row.engine.data);
+    return WEIR_OK;
+}
+
 static void check_engines(struct weir_doctor *self)
 {
     size_t before = self->findings.counts[WEIR_VERDICT_BROKEN];
     struct weir_error error = {0};
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(self->connection, &SQL_FOREIGN_TABLES,
-                                                    NO_VALUES, &rows, &error);
 
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, &error)) == WEIR_OK) {
-        struct weir_str name = weir_rows_text(&rows, 0);
-        struct weir_str engine = weir_rows_text(&rows, 1);
-        char remedy[TABLE_NAME_SIZE + 64];
-
-        if (find_table(self, name) < 0)
-            continue;
-        weir_text_format(remedy, sizeof remedy, "ALTER TABLE %.*s ENGINE = InnoDB",
-                         (int)name.size, name.data);
-        weir_findings_add(&self->findings, WEIR_VERDICT_BROKEN, "tables", remedy,
-                          "%.*s is %.*s: it has no transactions, messages can be lost",
-                          (int)name.size, name.data, (int)engine.size, engine.data);
-    }
-    weir_rows_close(&rows);
-    if (status != WEIR_NO_ROW)
+    if (weir_query_each(self->connection, &SQL_FOREIGN_TABLES, NO_VALUES, judge_engine,
+                        self, &error) != WEIR_OK)
         weir_doctor_note_failure(self, "tables", &error);
     else if (self->findings.counts[WEIR_VERDICT_BROKEN] == before)
         weir_findings_add(&self->findings, WEIR_VERDICT_OK, "tables", "",
@@ -515,59 +550,63 @@ static const struct weir_sql SQL_SPAN = {
     .parameters = "",
 };
 
-static void judge_transactions(struct weir_doctor *self, int64_t oldest_s,
-                               int64_t prepared)
+struct transactions {
+    int64_t oldest_s;
+    int64_t prepared;
+};
+static const struct weir_column TRANSACTIONS[] = {
+    COLUMN(struct transactions, oldest_s, INTEGER),
+    COLUMN(struct transactions, prepared, INTEGER),
+};
+
+static void judge_transactions(struct weir_doctor *self, const struct transactions *found)
 {
     char age[WEIR_AGE_SIZE];
 
-    weir_output_age(oldest_s * 1000000, age);
-    if (oldest_s < 1)
+    weir_output_age(found->oldest_s * 1000000, age);
+    if (found->oldest_s < 1)
         weir_findings_add(&self->findings, WEIR_VERDICT_OK, "transactions", "",
                           "none is open for long");
-    else if (oldest_s < OLD_TRANSACTION_S)
+    else if (found->oldest_s < OLD_TRANSACTION_S)
         weir_findings_add(&self->findings, WEIR_VERDICT_OK, "transactions", "",
                           "the oldest is open for %s", age);
     else
         weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "transactions",
                           "find it in information_schema.innodb_trx and end it",
                           "one is open for %s: what is deleted meanwhile stays", age);
-    if (prepared > 0)
-        weir_findings_add(
-            &self->findings, WEIR_VERDICT_NOTE, "transactions", "see XA RECOVER",
-            "%" PRId64 " prepared: messages in them wait for the commit", prepared);
+    if (found->prepared > 0)
+        weir_findings_add(&self->findings, WEIR_VERDICT_NOTE, "transactions",
+                          "see XA RECOVER",
+                          "%" PRId64 " prepared: messages in them wait for the commit",
+                          found->prepared);
 }
 
 /* Others' transactions are shown to users with the right PROCESS. */
 static void check_transactions(struct weir_doctor *self)
 {
     struct weir_error error = {0};
-    struct weir_rows rows;
-    enum weir_status status = weir_connection_query(self->connection, &SQL_TRANSACTIONS,
-                                                    NO_VALUES, &rows, &error);
+    struct transactions found;
+    enum weir_status status =
+        weir_query_one(self->connection, &SQL_TRANSACTIONS, NO_VALUES,
+                       INTO(TRANSACTIONS, &found), &error);
 
     if (status == WEIR_OK)
-        status = weir_rows_next(&rows, &error);
-    if (status == WEIR_OK)
-        judge_transactions(self, weir_rows_integer(&rows, 0),
-                           weir_rows_integer(&rows, 1));
+        judge_transactions(self, &found);
     else if (status == WEIR_DENIED)
         weir_findings_add(&self->findings, WEIR_VERDICT_NOTE, "transactions",
                           "GRANT PROCESS ON *.*, to have them looked at",
                           "this user cannot see how long transactions are open");
     else
         weir_doctor_note_failure(self, "transactions", &error);
-    weir_rows_close(&rows);
 }
 
 static void check_history(struct weir_doctor *self)
 {
-    struct weir_error error = {0};
     int64_t length = 0;
 
-    if (weir_connection_query_integer(self->connection, &SQL_HISTORY, NO_VALUES, &length,
-                                      &error) != WEIR_OK)
-        weir_doctor_note_failure(self, "history", &error);
-    else if (length < HISTORY_MANY)
+    if (!weir_doctor_read_integer(self, "history", &SQL_HISTORY, &length))
+        return;
+    if (length < HISTORY_MANY)
         weir_findings_add(&self->findings, WEIR_VERDICT_OK, "history", "",
                           "%" PRId64 " %s not purged yet", length,
                           WEIR_NOUN(length, "transaction", "transactions"));
@@ -579,27 +618,15 @@ static void check_history(struct weir_doctor *self)
             WEIR_NOUN(length, "transaction", "transactions"));
 }
 
-static void check_alloc_failures(struct weir_doctor *self)
-{
-    struct weir_error error = {0};
-    int64_t span = 0;
-
-    if (weir_connection_query_integer(self->connection, &SQL_SPAN, NO_VALUES, &span,
-                                      &error) != WEIR_OK)
-        weir_doctor_note_failure(self, "sweep", &error);
-    else
-        weir_doctor_judge_sweep(self, span, PASSED_MANY);
-}
-
 void weir_doctor_check_maria_tables(struct weir_doctor *self)
 {
-    struct rights rights = {.of = {0}};
+    struct rights rights = {.doctor = self};
 
     if (read_rights(self, &rights))
         judge_rights(self, &rights);
     check_engines(self);
     check_transactions(self);
     check_history(self);
-    check_alloc_failures(self);
+    weir_doctor_check_sweep(self, &SQL_SPAN, PASSED_MANY);
     weir_doctor_check_roles(self);
 }

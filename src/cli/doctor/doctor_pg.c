@@ -70,20 +70,40 @@ static const struct weir_sql SQL_SPAN = {
     .parameters = "",
 };
 
-/* The only row of a query; owes weir_rows_close(). */
-static bool ask(struct weir_doctor *self, const struct weir_sql *sql, const char *check,
-                struct weir_rows *rows)
-{
-    struct weir_error error = {0};
-    enum weir_status status =
-        weir_connection_query(self->connection, sql, NO_VALUES, rows, &error);
+struct server {
+    int64_t version;
+    bool standby;
+    int64_t port;
+};
+static const struct weir_column SERVER[] = {
+    COLUMN(struct server, version, INTEGER),
+    COLUMN(struct server, standby, BOOLEAN),
+    COLUMN(struct server, port, INTEGER),
+};
 
-    if (status == WEIR_OK)
-        status = weir_rows_next(rows, &error);
-    if (status != WEIR_OK)
-        weir_doctor_note_failure(self, check, &error);
-    return status == WEIR_OK;
-}
+struct rights {
+    bool reads;
+    bool writes;
+    bool empties;
+    bool enqueues;
+};
+static const struct weir_column RIGHTS[] = {
+    COLUMN(struct rights, reads, BOOLEAN),
+    COLUMN(struct rights, writes, BOOLEAN),
+    COLUMN(struct rights, empties, BOOLEAN),
+    COLUMN(struct rights, enqueues, BOOLEAN),
+};
+
+struct transactions {
+    int64_t oldest_s;
+    int64_t snapshot_age;
+    int64_t prepared;
+};
+static const struct weir_column TRANSACTIONS[] = {
+    COLUMN(struct transactions, oldest_s, INTEGER),
+    COLUMN(struct transactions, snapshot_age, INTEGER),
+    COLUMN(struct transactions, prepared, INTEGER),
+};
 
 /* ---- the server -------------------------------------------------------------------- */
 
@@ -128,13 +148,12 @@ static void judge_pooler(struct weir_doctor *self, int64_t server_port)
 
 void weir_doctor_check_pg_server(struct weir_doctor *self)
 {
-    struct weir_rows rows = {.connection = NULL};
+    struct server server;
 
-    if (ask(self, &SQL_SERVER, "version", &rows)) {
-        judge_version(self, weir_rows_integer(&rows, 0), weir_rows_boolean(&rows, 1));
-        judge_pooler(self, weir_rows_integer(&rows, 2));
-    }
-    weir_rows_close(&rows);
+    if (!weir_doctor_read(self, "version", &SQL_SERVER, COLUMNS(SERVER), &server))
+        return;
+    judge_version(self, server.version, server.standby);
+    judge_pooler(self, server.port);
 }
 
 /* ---- the dump that it comes from --------------------------------------------------- */
@@ -165,51 +184,45 @@ void weir_doctor_check_pg_hole(struct weir_doctor *self)
 
 /* ---- the tables -------------------------------------------------------------------- */
 
-static void judge_rights(struct weir_doctor *self, struct weir_rows *rows)
+static void judge_rights(struct weir_doctor *self, const struct rights *rights)
 {
-    bool reads = weir_rows_boolean(rows, 0);
-    bool writes = weir_rows_boolean(rows, 1);
-    bool empties = weir_rows_boolean(rows, 2);
-    bool enqueues = weir_rows_boolean(rows, 3);
-
-    if (reads && writes && empties)
+    if (rights->reads && rights->writes && rights->empties)
         weir_findings_add(&self->findings, WEIR_VERDICT_OK, "rights", "",
                           "this user may enqueue and deliver");
-    else if (reads && writes)
+    else if (rights->reads && rights->writes)
         weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "rights",
                           "grant TRUNCATE, and USAGE on the sequences (docs/roles.md)",
                           "this user may deliver, but not remove what was delivered");
-    else if (enqueues || reads)
+    else if (rights->enqueues || rights->reads)
         weir_findings_add(&self->findings, WEIR_VERDICT_NOTE, "rights",
                           "use another user to deliver (docs/roles.md)",
-                          "this user may only %s", enqueues ? "enqueue" : "read");
+                          "this user may only %s", rights->enqueues ? "enqueue" : "read");
     else
         weir_findings_add(&self->findings, WEIR_VERDICT_BROKEN, "rights",
                           "see docs/roles.md", "this user may not use the tables");
 }
 
-static void judge_transactions(struct weir_doctor *self, struct weir_rows *rows)
+static void judge_transactions(struct weir_doctor *self, const struct transactions *found)
 {
-    int64_t oldest_s = weir_rows_integer(rows, 0);
-    int64_t snapshot_age = weir_rows_integer(rows, 1);
-    int64_t prepared = weir_rows_integer(rows, 2);
+    int64_t snapshot_age = found->snapshot_age;
     char age[WEIR_AGE_SIZE];
 
-    if (oldest_s < OLD_TRANSACTION_S)
+    if (found->oldest_s < OLD_TRANSACTION_S)
         weir_findings_add(&self->findings, WEIR_VERDICT_OK, "transactions", "",
                           "oldest %s, oldest snapshot %" PRId64 " %s back",
-                          weir_output_age(oldest_s * 1000000, age), snapshot_age,
+                          weir_output_age(found->oldest_s * 1000000, age), snapshot_age,
                           WEIR_NOUN(snapshot_age, "transaction", "transactions"));
     else
         weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "transactions",
                           "find it in pg_stat_activity and end it",
                           "one is open for %s, a snapshot %" PRId64 " %s back",
-                          weir_output_age(oldest_s * 1000000, age), snapshot_age,
+                          weir_output_age(found->oldest_s * 1000000, age), snapshot_age,
                           WEIR_NOUN(snapshot_age, "transaction", "transactions"));
-    if (prepared > 0)
-        weir_findings_add(
-            &self->findings, WEIR_VERDICT_NOTE, "transactions", "see pg_prepared_xacts",
-            "%" PRId64 " prepared: messages in them wait for the commit", prepared);
+    if (found->prepared > 0)
+        weir_findings_add(&self->findings, WEIR_VERDICT_NOTE, "transactions",
+                          "see pg_prepared_xacts",
+                          "%" PRId64 " prepared: messages in them wait for the commit",
+                          found->prepared);
 }
 
 static void check_creators(struct weir_doctor *self)
@@ -237,19 +250,15 @@ static void check_creators(struct weir_doctor *self)
 
 void weir_doctor_check_pg_tables(struct weir_doctor *self)
 {
-    struct weir_rows rows = {.connection = NULL};
-    int64_t span = 0;
+    struct rights rights;
+    struct transactions found;
 
-    if (ask(self, &SQL_RIGHTS, "rights", &rows))
-        judge_rights(self, &rows);
-    weir_rows_close(&rows);
-    if (ask(self, &SQL_TRANSACTIONS, "transactions", &rows))
-        judge_transactions(self, &rows);
-    weir_rows_close(&rows);
-    if (ask(self, &SQL_SPAN, "sweep", &rows))
-        span = weir_rows_integer(&rows, 0);
-    weir_rows_close(&rows);
-    weir_doctor_judge_sweep(self, span, PASSED_MANY);
+    if (weir_doctor_read(self, "rights", &SQL_RIGHTS, COLUMNS(RIGHTS), &rights))
+        judge_rights(self, &rights);
+    if (weir_doctor_read(self, "transactions", &SQL_TRANSACTIONS, COLUMNS(TRANSACTIONS),
+                         &found))
+        judge_transactions(self, &found);
+    weir_doctor_check_sweep(self, &SQL_SPAN, PASSED_MANY);
     check_creators(self);
     weir_doctor_check_roles(self);
 }

@@ -117,25 +117,35 @@ static void note_damage(struct weir_doctor *self, const char *text)
                       "the file is damaged: %s", text);
 }
 
+struct damage {
+    struct weir_str text; /* "ok": none */
+};
+static const struct weir_column DAMAGE[] = {COLUMN(struct damage, text, TEXT)};
+
+static enum weir_status judge_pages(void *state, struct weir_rows *rows,
+                                    struct weir_error *error)
+{
+    struct damage found;
+    struct weir_doctor *self = state;
+    struct weir_quote shown;
+    enum weir_status status = weir_row_read(rows, COLUMNS(DAMAGE), &found, error);
+
+    if (status == WEIR_OK && !weir_str_equal(found.text, weir_str("ok")))
+        note_damage(self, weir_quote_str(&shown, found.text));
+    else if (status == WEIR_OK)
+        weir_findings_add(&self->findings, WEIR_VERDICT_OK, "file", "",
+                          "no page is damaged");
+    return status;
+}
+
 /* Every page is read, so a large file is left to an operator. */
 static void check_pages(struct weir_doctor *self)
 {
-    struct weir_rows rows;
     struct weir_error error = {0};
-    struct weir_quote shown;
-    enum weir_status status =
-        weir_connection_query(self->connection, &SQL_CHECK, NO_VALUES, &rows, &error);
 
-    if (status == WEIR_OK)
-        status = weir_rows_next(&rows, &error);
-    if (status != WEIR_OK)
+    if (weir_query_one(self->connection, &SQL_CHECK, NO_VALUES, judge_pages, self,
+                       &error) != WEIR_OK)
         note_damage(self, error.text);
-    else if (!weir_str_equal(weir_rows_text(&rows, 0), weir_str("ok")))
-        note_damage(self, weir_quote_str(&shown, weir_rows_text(&rows, 0)));
-    else
-        weir_findings_add(&self->findings, WEIR_VERDICT_OK, "file", "",
-                          "no page is damaged");
-    weir_rows_close(&rows);
 }
 
 static void check_damage(struct weir_doctor *self, const char *path)
@@ -150,24 +160,12 @@ static void check_damage(struct weir_doctor *self, const char *path)
         check_pages(self);
 }
 
-static void check_alloc_failures(struct weir_doctor *self)
-{
-    struct weir_error error = {0};
-    int64_t span = 0;
-
-    if (weir_connection_query_integer(self->connection, &SQL_SPAN, NO_VALUES, &span,
-                                      &error) != WEIR_OK)
-        weir_doctor_note_failure(self, "sweep", &error);
-    else
-        weir_doctor_judge_sweep(self, span, PASSED_MANY);
-}
-
 void weir_doctor_check_sqlite_file(struct weir_doctor *self)
 {
     const char *path = weir_db_config(self->session.db)->url.path;
 
     if (self->schema_fits)
-        check_alloc_failures(self);
+        weir_doctor_check_sweep(self, &SQL_SPAN, PASSED_MANY);
     if (strcmp(path, ":memory:") == 0)
         return;
     check_damage(self, path);
