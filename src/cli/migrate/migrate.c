@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cli/migrate/migrate_engine.h"
 #include "cli/migrate/restored.h"
 #include "cli/migrate/roles.h"
 #include "cli/output.h"
@@ -236,18 +237,17 @@ static enum weir_status append_roles(const struct weir_session *session,
     return WEIR_OK;
 }
 
-/* They belong to no migration (producer.h). */
 static enum weir_status append_functions(const struct weir_session *session,
                                          struct weir_buf *sql, struct weir_error *error)
 {
-    const char *const *statement = weir_producer_maria_functions;
+    const char *const *statement = weir_migrate_engine(session)->functions;
     enum weir_status status = WEIR_OK;
 
-    if (weir_db_engine(session->db) != WEIR_MARIADB)
+    if (statement == NULL)
         return WEIR_OK;
     weir_buf_append_text(sql, "\n-- functions for producers in SQL\n");
     for (; *statement != NULL && status == WEIR_OK; statement++)
-        status = weir_schema_dump_statement(*statement, WEIR_MARIADB,
+        status = weir_schema_dump_statement(*statement, weir_db_engine(session->db),
                                             weir_db_prefix(session->db), sql, error);
     return status;
 }

@@ -8,6 +8,7 @@
 
 #include "base/noun.h"
 #include "cli/confirm.h"
+#include "cli/migrate/migrate_engine.h"
 #include "cli/output.h"
 #include "cli/reply.h"
 #include "db/db.h"
@@ -19,7 +20,6 @@
 /* What became of it. */
 enum outcome { NOTHING_TO_DO, MENDED, WOULD_BE_DONE, DONE };
 
-/* `survey` is PostgreSQL's, and NULL elsewhere. */
 /* `survey` is NULL where there is nothing to survey. */
 static int tell_json(const struct weir_session *session,
                      const struct weir_pg_survey *survey, enum outcome outcome)
@@ -110,9 +110,9 @@ static int confirm(const struct weir_session *session,
         WEIR_NOUN(survey->subscriptions, "subscription", "subscriptions"));
 }
 
-static int restore_pg(const struct weir_session *session,
-                      struct weir_connection *connection,
-                      const struct weir_restored_wishes *wishes)
+int weir_restored_postgres(const struct weir_session *session,
+                           struct weir_connection *connection,
+                           const struct weir_restored_wishes *wishes)
 {
     struct weir_pg_survey survey;
     struct weir_error error = {0};
@@ -142,9 +142,9 @@ static int restore_pg(const struct weir_session *session,
 }
 
 /* Adds what is missing and changes nothing else: there is nothing to ask. */
-static int restore_maria(const struct weir_session *session,
-                         struct weir_connection *connection,
-                         const struct weir_restored_wishes *wishes)
+int weir_restored_maria(const struct weir_session *session,
+                        struct weir_connection *connection,
+                        const struct weir_restored_wishes *wishes)
 {
     struct weir_error error = {0};
     bool mended = false;
@@ -152,6 +152,15 @@ static int restore_maria(const struct weir_session *session,
     if (!wishes->dry_run && weir_maria_restore(connection, &mended, &error) != WEIR_OK)
         return weir_session_fail(session, &error, NULL);
     return tell(session, NULL, mended ? MENDED : NOTHING_TO_DO);
+}
+
+int weir_restored_nothing(const struct weir_session *session,
+                          struct weir_connection *connection,
+                          const struct weir_restored_wishes *wishes)
+{
+    (void)connection;
+    (void)wishes;
+    return tell(session, NULL, NOTHING_TO_DO);
 }
 
 int weir_restored_run(const struct weir_session *session,
@@ -163,12 +172,7 @@ int weir_restored_run(const struct weir_session *session,
 
     if (weir_db_acquire(session->db, &connection, &error) != WEIR_OK)
         return weir_session_fail(session, &error, NULL);
-    if (weir_db_engine(session->db) == WEIR_POSTGRESQL)
-        code = restore_pg(session, connection, wishes);
-    else if (weir_db_engine(session->db) == WEIR_MARIADB)
-        code = restore_maria(session, connection, wishes);
-    else
-        code = tell(session, NULL, NOTHING_TO_DO);
+    code = weir_migrate_engine(session)->restore(session, connection, wishes);
     if (code == WEIR_EXIT_DONE && !wishes->dry_run &&
         weir_mark_forget_all(connection, &error) != WEIR_OK)
         code = weir_session_fail(session, &error, NULL);

@@ -9,6 +9,8 @@
 
 #include "cli/session.h"
 
+struct weir_connection;
+
 struct weir_restored_wishes {
     bool dry_run;    /* only say what would be done */
     bool yes;        /* do not ask */
@@ -18,5 +20,16 @@ struct weir_restored_wishes {
 /* On a database whose tables are up to date. Returns an enum weir_exit, after telling. */
 int weir_restored_run(const struct weir_session *session,
                       const struct weir_restored_wishes *wishes);
+
+/* Likewise on a connection, for each engine (migrate_engine.h). */
+int weir_restored_postgres(const struct weir_session *session,
+                           struct weir_connection *connection,
+                           const struct weir_restored_wishes *wishes);
+int weir_restored_maria(const struct weir_session *session,
+                        struct weir_connection *connection,
+                        const struct weir_restored_wishes *wishes);
+int weir_restored_nothing(const struct weir_session *session,
+                          struct weir_connection *connection,
+                          const struct weir_restored_wishes *wishes);
 
 #endif

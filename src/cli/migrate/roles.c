@@ -7,19 +7,22 @@
 #include <string.h>
 
 #include "base/noun.h"
+#include "cli/migrate/migrate_engine.h"
 #include "cli/output.h"
 #include "db/db.h"
+#include "db/traits.h"
 #include "execution/grants.h"
 #include "outbox/roles.h"
 #include "weir/heap.h"
 
 int weir_roles_check_engine(const struct weir_session *session)
 {
-    if (weir_db_engine(session->db) != WEIR_SQLITE)
+    if (weir_migrate_engine(session)->right_to_make != NULL)
         return WEIR_EXIT_DONE;
     return weir_command_misuse(session->command,
-                               "--roles: SQLite has no roles; who may do what is said by "
-                               "the modes of the file and its folder (docs/roles.md)");
+                               "--roles: %s has no roles; who may do what is said by "
+                               "the modes of the file and its folder (docs/roles.md)",
+                               weir_db_traits(session->db)->title);
 }
 
 void weir_roles_plan_init(struct weir_role_plan *self)
@@ -43,26 +46,18 @@ static struct weir_roles_tally tally(const struct weir_role_plan *plan)
     return counts;
 }
 
-/* The rights that this needs. */
-static const char *right_for(enum weir_engine engine, enum weir_role_step step)
-{
-    if (engine == WEIR_POSTGRESQL)
-        return step == WEIR_ROLE_MAKE
-                   ? "CREATEROLE"
-                   : "to own the tables and the schema, or to be a superuser";
-    return step == WEIR_ROLE_MAKE ? "CREATE USER"
-                                  : "ALL PRIVILEGES on the database WITH GRANT OPTION";
-}
-
 static int tell_denied(const struct weir_session *session,
                        const struct weir_role_change *failed,
                        const struct weir_error *error)
 {
+    const struct weir_migrate_engine *engine = weir_migrate_engine(session);
+
     return weir_command_fail(session->command,
                              "%s: %s; this takes %s: have an administrator run what "
                              "'weir migrate --roles --dry-run' prints",
                              failed->text, error->text,
-                             right_for(weir_db_engine(session->db), failed->step));
+                             failed->step == WEIR_ROLE_MAKE ? engine->right_to_make
+                                                            : engine->right_to_grant);
 }
 
 int weir_roles_apply(const struct weir_session *session, struct weir_roles_tally *out)

@@ -9,7 +9,9 @@
 #include "cli/console.h"
 #include "cli/reply.h"
 #include "cli/status/execution_summary.h"
+#include "db/connection.h"
 #include "db/sqlite/space.h"
+#include "db/traits.h"
 #include "execution/events.h"
 #include "weir/heap.h"
 #include "weir/inspect.h"
@@ -134,7 +136,7 @@ static enum weir_status read_space(struct status *self, struct weir_error *error
     enum weir_status status = weir_db_acquire(self->session.db, &connection, error);
 
     self->space = (struct weir_sqlite_space){0};
-    if (status == WEIR_OK && weir_connection_engine(connection) == WEIR_SQLITE)
+    if (status == WEIR_OK && weir_connection_traits(connection)->in_process)
         status = weir_sqlite_space_read(connection, &self->space, error);
     weir_db_release(self->session.db, connection);
     self->view.file_bytes = self->space.pages * self->space.page_size;
