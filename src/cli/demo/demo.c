@@ -10,9 +10,7 @@
  *   stop, judge     compare the ledger with the database
  *   summary         and the verdict, which is the exit code
  */
-#include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +18,10 @@
 #include "base/buf.h"
 #include "base/duration.h"
 #include "cli/command.h"
-#include "cli/console.h"
 #include "cli/demo/demo_flow.h"
 #include "cli/demo/demo_orders.h"
 #include "cli/demo/demo_shop.h"
-#include "cli/demo/demo_site.h"
+#include "cli/demo/demo_stage.h"
 #include "cli/demo/demo_table.h"
 #include "cli/output.h"
 #include "db/db.h"
@@ -42,31 +39,19 @@
 #define DRAIN_LOOK WEIR_MILLISECONDS(20)
 #define DRAIN_WAIT_LIMIT WEIR_SECONDS(10) /* without anything being delivered */
 
-enum { JSON_SIZE_MAX = 16 << 10 };
-
 static int run(const struct weir_command *self, int argc, char **argv);
 
-enum form { FORM_LIVE, FORM_PLAIN, FORM_SILENT };
-
 struct demo {
-    const struct weir_command *command;
     int64_t limit_ns; /* WEIR_FOREVER: until a signal */
     int64_t rate;
     bool rate_given;
     bool flow;
-    const char *dir; /* NULL: none given */
-    bool json;
-    enum form form;
-    int64_t start_ns;
-    int64_t end_ns; /* when the shop was closed */
-    struct weir_console console;
-    struct weir_demo_site site;
+    struct weir_demo_stage stage;
     struct weir_ledger *ledger;
     struct weir_shop *shop;
     struct weir_demo_view view;
     struct weir_demo_table table;
     struct weir_error trouble;
-    bool good;
 };
 
 /* Digits with at most one point among them. strtod() alone would take "inf", " 1", "1e9"
@@ -97,7 +82,7 @@ static const struct weir_command_option OPTIONS[] = {
                 WEIR_AS_NUMBER(struct demo, rate, 1, WEIR_SHOP_RATE_MAX),
                 WEIR_ALSO_SET(struct demo, rate_given)),
     WEIR_OPTION(0, "dir", "PATH", "keep the database, as PATH/demo.db",
-                WEIR_AS_TEXT(struct demo, dir)),
+                WEIR_AS_TEXT(struct demo, stage.dir)),
 };
 
 const struct weir_command weir_cli_demo = {
@@ -143,23 +128,26 @@ const struct weir_command weir_cli_demo = {
 static int parse_options(struct demo *self, int argc, char **argv)
 {
     struct weir_command_shared shared;
-    int code = weir_command_parse(self->command, argc, argv, self, sizeof *self);
+    int code = weir_command_parse(self->stage.command, argc, argv, self, sizeof *self);
 
     shared = weir_command_shared();
-    if (code < 0 && self->dir != NULL && self->dir[0] == '\0')
-        code = weir_command_misuse(self->command, "--dir is empty, must be a folder");
-    if (code < 0 && self->dir != NULL && shared.db_given)
-        code = weir_command_misuse(self->command, "--dir and --db exclude each other");
+    if (code < 0 && self->stage.dir != NULL && self->stage.dir[0] == '\0')
+        code =
+            weir_command_misuse(self->stage.command, "--dir is empty, must be a folder");
+    if (code < 0 && self->stage.dir != NULL && shared.db_given)
+        code =
+            weir_command_misuse(self->stage.command, "--dir and --db exclude each other");
     if (code < 0 && self->flow && shared.db_given)
-        code = weir_command_misuse(self->command,
+        code = weir_command_misuse(self->stage.command,
                                    "--flow and --db exclude each other: its executions "
                                    "could not be removed again");
     if (code < 0 && self->flow && self->rate_given && self->rate > WEIR_ORDERS_RATE_MAX)
-        code = weir_command_misuse(
-            self->command, "--rate is %" PRId64 ", must be from 1 to %d with --flow",
-            self->rate, WEIR_ORDERS_RATE_MAX);
-    self->json = shared.json;
-    self->form = shared.json || shared.quiet ? FORM_SILENT : FORM_LIVE;
+        code =
+            weir_command_misuse(self->stage.command,
+                                "--rate is %" PRId64 ", must be from 1 to %d with --flow",
+                                self->rate, WEIR_ORDERS_RATE_MAX);
+    self->stage.json = shared.json;
+    self->stage.form = shared.json || shared.quiet ? WEIR_DEMO_SILENT : WEIR_DEMO_LIVE;
     return code;
 }
 
@@ -167,7 +155,7 @@ static int parse_options(struct demo *self, int argc, char **argv)
 
 static const char *engine_of(const struct demo *self)
 {
-    return weir_db_traits(self->site.session.db)->title;
+    return weir_db_traits(self->stage.site.session.db)->title;
 }
 
 static void look(struct demo *self, const char *hint)
@@ -175,7 +163,7 @@ static void look(struct demo *self, const char *hint)
     weir_shop_trouble(self->shop, &self->trouble);
     self->view.engine = engine_of(self);
     self->view.now_ns = weir_system_now_ns();
-    self->view.elapsed_ns = self->view.now_ns - self->start_ns;
+    self->view.elapsed_ns = self->view.now_ns - self->stage.start_ns;
     self->view.hint = hint;
     self->view.trouble = self->trouble.status != WEIR_OK ? self->trouble.text : "";
     weir_ledger_read(self->ledger, &self->view.stats);
@@ -184,21 +172,14 @@ static void look(struct demo *self, const char *hint)
 static void show(struct demo *self, const char *hint)
 {
     look(self, hint);
-    if (self->form == FORM_SILENT)
+    if (self->stage.form == WEIR_DEMO_SILENT)
         return;
-    self->table.tones = self->console.tones;
-    self->table.width = self->console.width;
-    weir_demo_table_reset(&self->table);
-    if (self->form == FORM_LIVE)
+    weir_demo_stage_begin_frame(&self->stage);
+    if (self->stage.form == WEIR_DEMO_LIVE)
         weir_demo_table_append_frame(&self->table, &self->view);
     else
         weir_demo_table_append_row(&self->table, &self->view);
-    weir_console_draw(&self->console, weir_buf_get(&self->table.text));
-}
-
-static bool nobody_reads(const struct demo *self)
-{
-    return self->console.write_errno != 0;
+    weir_demo_stage_draw(&self->stage);
 }
 
 /* ---- the run ----------------------------------------------------------------------- */
@@ -206,20 +187,20 @@ static bool nobody_reads(const struct demo *self)
 /* Look again and again until it is time to end, or until there is no reader any more. */
 static void play(struct demo *self)
 {
-    int64_t period_ns = self->form == FORM_LIVE ? PERIOD_LIVE : PERIOD_PLAIN;
+    int64_t period_ns = self->stage.form == WEIR_DEMO_LIVE ? PERIOD_LIVE : PERIOD_PLAIN;
     int64_t next_ns = period_ns;
     int64_t elapsed_ns;
 
     for (;;) {
-        elapsed_ns = weir_system_now_ns() - self->start_ns;
-        if (elapsed_ns >= next_ns || self->console.disturbed) {
+        elapsed_ns = weir_system_now_ns() - self->stage.start_ns;
+        if (elapsed_ns >= next_ns || self->stage.console.disturbed) {
             show(self, "Ctrl-C ends it");
             next_ns = (elapsed_ns / period_ns + 1) * period_ns;
         }
         if (elapsed_ns >= self->limit_ns ||
             weir_shop_trouble_is_final(self->trouble.status))
             break;
-        if (!weir_console_wait(&self->console,
+        if (!weir_console_wait(&self->stage.console,
                                (next_ns < self->limit_ns ? next_ns : self->limit_ns) -
                                    elapsed_ns))
             break;
@@ -231,7 +212,7 @@ static bool is_drained(struct demo *self)
 {
     bool drained = false;
 
-    return weir_outbox_read_drained(self->site.session.outbox, WEIR_SHOP_QUEUE,
+    return weir_outbox_read_drained(self->stage.site.session.outbox, WEIR_SHOP_QUEUE,
                                     WEIR_SHOP_SUBSCRIPTION, &drained, NULL) == WEIR_OK &&
            drained;
 }
@@ -243,11 +224,11 @@ static bool drain(struct demo *self)
     int64_t next_ns = 0, moved_ns = weir_system_now_ns();
     uint64_t settled = 0;
 
-    weir_console_go_on(&self->console);
+    weir_console_go_on(&self->stage.console);
     for (;;) {
         look(self, "waiting for the last orders; Ctrl-C ends at once");
-        if (self->form == FORM_LIVE && self->view.now_ns >= next_ns &&
-            !nobody_reads(self)) {
+        if (self->stage.form == WEIR_DEMO_LIVE && self->view.now_ns >= next_ns &&
+            !weir_demo_stage_is_unread(&self->stage)) {
             show(self, self->view.hint);
             next_ns = self->view.now_ns + PERIOD_LIVE;
         }
@@ -257,18 +238,10 @@ static bool drain(struct demo *self)
         }
         if (is_drained(self) || self->view.now_ns - moved_ns > DRAIN_WAIT_LIMIT)
             return true;
-        if (!weir_console_wait(&self->console, DRAIN_LOOK) && self->console.stop_asked)
+        if (!weir_console_wait(&self->stage.console, DRAIN_LOOK) &&
+            self->stage.console.stop_asked)
             return false;
     }
-}
-
-/* The user has no patience left: leave no folder behind, and end as the signal would
- * have it. */
-static void end_at_once(struct demo *self)
-{
-    weir_demo_site_remove_folder(&self->site);
-    weir_console_close(&self->console);
-    raise(SIGINT);
 }
 
 /* WEIR_OK when the verdict is known, whatever it is. */
@@ -277,12 +250,12 @@ static enum weir_status judge(struct demo *self, struct weir_error *error)
     int64_t orders = 0, dead_letters = 0;
     enum weir_status status;
 
-    if (weir_outbox_stop(self->site.session.outbox, GRACE) != 0)
+    if (weir_outbox_stop(self->stage.site.session.outbox, GRACE) != 0)
         return weir_error_set(error, WEIR_TIMEOUT, "a handler did not come back");
-    status = weir_demo_site_count(&self->site, &orders, &dead_letters, error);
+    status = weir_demo_site_count(&self->stage.site, &orders, &dead_letters, error);
     if (status != WEIR_OK)
         return status;
-    self->good = weir_ledger_judge(self->ledger, orders, dead_letters);
+    self->stage.good = weir_ledger_judge(self->ledger, orders, dead_letters);
     weir_ledger_read(self->ledger, &self->view.stats);
     return WEIR_OK;
 }
@@ -308,12 +281,13 @@ static void append_breaches(const struct demo *self, struct weir_buf *out)
     weir_buf_append_format(out, " (the first: %s)", self->view.stats.first_breach);
 }
 
-static void append_verdict(const struct demo *self, struct weir_buf *out)
+static void append_verdict(void *state, struct weir_buf *out)
 {
+    struct demo *self = state;
     const struct weir_ledger_stats *stats = &self->view.stats;
     char committed[WEIR_COUNT_SIZE], rolled_back[WEIR_COUNT_SIZE];
 
-    if (!self->good) {
+    if (!self->stage.good) {
         append_breaches(self, out);
         return;
     }
@@ -324,14 +298,15 @@ static void append_verdict(const struct demo *self, struct weir_buf *out)
                            weir_output_grouped((int64_t)stats->rolled_back, rolled_back));
 }
 
-static void append_json(const struct demo *self, struct weir_buf *out,
-                        struct weir_buf *verdict)
+static void append_json(void *state, struct weir_buf *out, struct weir_buf *verdict)
 {
+    struct demo *self = state;
     const struct weir_ledger_stats *stats = &self->view.stats;
 
     weir_output_open(out, NULL, "{");
-    weir_output_add_text(out, "database", self->site.session.name);
-    weir_output_add_seconds(out, "seconds", (self->end_ns - self->start_ns) / 1000);
+    weir_output_add_text(out, "database", self->stage.site.session.name);
+    weir_output_add_seconds(out, "seconds",
+                            (self->stage.end_ns - self->stage.start_ns) / 1000);
     weir_output_add_number(out, "rate", self->rate);
     weir_output_add_number(out, "producers", WEIR_SHOP_PRODUCERS);
     weir_output_add_number(out, "partitions", WEIR_LEDGER_PARTITIONS);
@@ -347,62 +322,47 @@ static void append_json(const struct demo *self, struct weir_buf *out,
     weir_output_add_seconds(out, "latency_p99_seconds",
                             weir_histogram_percentile(&stats->latency, 99) / 1000);
     weir_output_add_seconds(out, "latency_max_seconds", stats->latency.max_ns / 1000);
-    weir_output_add_text(out, "verdict", self->good ? "good" : "bad");
+    weir_output_add_text(out, "verdict", self->stage.good ? "good" : "bad");
     weir_output_add_text(out, "reason", weir_buf_text(verdict));
     weir_buf_append_text(out, "}\n");
 }
 
-static void append_text(struct demo *self, struct weir_buf *verdict)
+static void append_text(void *state, struct weir_buf *verdict)
 {
+    struct demo *self = state;
     const struct weir_ledger_stats *stats = &self->view.stats;
     char elapsed[WEIR_DURATION_TEXT_SIZE], p50[WEIR_DURATION_TEXT_SIZE];
     char p99[WEIR_DURATION_TEXT_SIZE], max[WEIR_DURATION_TEXT_SIZE];
     char delivered[WEIR_COUNT_SIZE];
-    struct weir_demo_table *table = &self->table;
+    struct weir_demo_text *out = &self->stage.out;
 
-    weir_demo_table_append_line(
-        table, WEIR_TONE_PLAIN,
+    weir_demo_text_append_line(
+        out, WEIR_TONE_PLAIN,
         "%s on %s: delivered %s, tried again %" PRIu64 ", dead letters %" PRIu64,
-        weir_duration_format(self->end_ns - self->start_ns, elapsed, sizeof elapsed),
+        weir_duration_format(self->stage.end_ns - self->stage.start_ns, elapsed,
+                             sizeof elapsed),
         self->view.engine, weir_output_grouped((int64_t)stats->delivered, delivered),
         stats->retries, stats->rejected);
-    weir_demo_table_append_line(
-        table, WEIR_TONE_PLAIN, "from commit to handler: p50 %s, p99 %s, at most %s",
+    weir_demo_text_append_line(
+        out, WEIR_TONE_PLAIN, "from commit to handler: p50 %s, p99 %s, at most %s",
         weir_duration_format(weir_histogram_percentile(&stats->latency, 50), p50,
                              sizeof p50),
         weir_duration_format(weir_histogram_percentile(&stats->latency, 99), p99,
                              sizeof p99),
         weir_duration_format(stats->latency.max_ns, max, sizeof max));
     if (stats->again > 0)
-        weir_demo_table_append_line(table, WEIR_TONE_PLAIN,
-                                    "%" PRIu64 " came again under the same number, as "
-                                    "may be when an acknowledgement is lost",
-                                    stats->again);
-    if (self->dir != NULL)
-        weir_demo_table_append_line(table, WEIR_TONE_PLAIN,
-                                    "kept; look at it with: weir status " WEIR_SHOP_QUEUE
-                                    " --db %s",
-                                    self->site.url);
-    weir_demo_table_append_line(table, WEIR_TONE_PLAIN, "%s", weir_buf_text(verdict));
-    weir_demo_table_append_line(table, self->good ? WEIR_TONE_GOOD : WEIR_TONE_BAD,
-                                "verdict: %s", self->good ? "good" : "bad");
-}
-
-static void show_summary(struct demo *self)
-{
-    struct weir_buf verdict;
-
-    weir_buf_init(&verdict, weir_heap_system(), JSON_SIZE_MAX);
-    append_verdict(self, &verdict);
-    self->table.tones = self->console.tones;
-    self->table.width = 0; /* these lines are not drawn over, and may wrap */
-    weir_demo_table_reset(&self->table);
-    if (self->json)
-        append_json(self, &self->table.text, &verdict);
-    else
-        append_text(self, &verdict);
-    weir_console_write(&self->console, weir_buf_get(&self->table.text));
-    weir_buf_fini(&verdict);
+        weir_demo_text_append_line(out, WEIR_TONE_PLAIN,
+                                   "%" PRIu64 " came again under the same number, as "
+                                   "may be when an acknowledgement is lost",
+                                   stats->again);
+    if (self->stage.dir != NULL)
+        weir_demo_text_append_line(out, WEIR_TONE_PLAIN,
+                                   "kept; look at it with: weir status " WEIR_SHOP_QUEUE
+                                   " --db %s",
+                                   self->stage.site.url);
+    weir_demo_text_append_line(out, WEIR_TONE_PLAIN, "%s", weir_buf_text(verdict));
+    weir_demo_text_append_line(out, self->stage.good ? WEIR_TONE_GOOD : WEIR_TONE_BAD,
+                               "verdict: %s", self->stage.good ? "good" : "bad");
 }
 
 /* ---- life -------------------------------------------------------------------------- */
@@ -414,118 +374,89 @@ static enum weir_status open_shop(struct demo *self, struct weir_error *error)
 
     if (status != WEIR_OK)
         return weir_error_set(error, status, "ledger: %s", weir_status_text(status));
-    options = (struct weir_shop_options){
-        .outbox = self->site.session.outbox, .ledger = self->ledger, .rate = self->rate};
+    options = (struct weir_shop_options){.outbox = self->stage.site.session.outbox,
+                                         .ledger = self->ledger,
+                                         .rate = self->rate};
     status = weir_shop_create(&options, &self->shop, error);
-    self->start_ns = weir_system_now_ns();
+    self->stage.start_ns = weir_system_now_ns();
     if (status == WEIR_OK)
         status = weir_shop_open(self->shop, error);
     return status;
 }
 
 /* From the first order to the verdict. WEIR_OK when there is one. */
-static enum weir_status perform(struct demo *self, struct weir_error *error)
+static enum weir_status perform(void *state, struct weir_error *error)
 {
+    struct demo *self = state;
     enum weir_status status = open_shop(self, error);
 
     if (status != WEIR_OK)
         return status;
     play(self);
     weir_shop_close(self->shop);
-    self->end_ns = weir_system_now_ns();
+    self->stage.end_ns = weir_system_now_ns();
     if (weir_shop_trouble_is_final(weir_shop_trouble(self->shop, &self->trouble))) {
         *error = self->trouble;
         return error->status;
     }
     if (!drain(self))
-        end_at_once(self);
-    if (self->form == FORM_LIVE && !nobody_reads(self))
+        weir_demo_stage_end_at_once(&self->stage);
+    if (self->stage.form == WEIR_DEMO_LIVE && !weir_demo_stage_is_unread(&self->stage))
         show(self, "");
-    weir_console_release(&self->console);
+    weir_console_release(&self->stage.console);
     return judge(self, error);
-}
-
-/*
- * What became of the output decides as well: a verdict that could not be printed is none.
- */
-static int conclude(struct demo *self)
-{
-    int failed = self->console.write_errno;
-
-    if (failed != 0 && failed != EPIPE)
-        return weir_command_fail(self->command, "cannot write to standard output: %s",
-                                 strerror(failed));
-    return failed == 0 && self->good ? WEIR_EXIT_DONE : WEIR_EXIT_FAILED;
-}
-
-static int run_at_site(struct demo *self)
-{
-    struct weir_error error = {0};
-    enum weir_status status = weir_console_open(
-        &self->console,
-        self->form == FORM_SILENT ? WEIR_CONSOLE_PLAIN : WEIR_CONSOLE_LIVE_IF_TERMINAL,
-        &error);
-    int code;
-
-    if (status != WEIR_OK)
-        return weir_command_fail(self->command, "%s", error.text);
-    if (self->form == FORM_LIVE && !self->console.live)
-        self->form = FORM_PLAIN;
-    status = perform(self, &error);
-    weir_console_release(&self->console);
-    if (status == WEIR_OK) {
-        show_summary(self);
-        code = conclude(self);
-    } else {
-        code = weir_session_fail(&self->site.session, &error, NULL);
-    }
-    weir_console_close(&self->console);
-    return code;
 }
 
 static int run_flow(const struct demo *self)
 {
     const struct weir_demo_flow_options options = {
-        .command = self->command,
+        .command = self->stage.command,
         .limit_ns = self->limit_ns,
         .rate = self->rate_given ? self->rate : WEIR_ORDERS_RATE_DEFAULT,
-        .dir = self->dir,
-        .json = self->json,
-        .quiet = self->form == FORM_SILENT,
+        .dir = self->stage.dir,
+        .json = self->stage.json,
+        .quiet = self->stage.form == WEIR_DEMO_SILENT,
     };
 
     return weir_demo_flow_run(&options);
 }
 
+static int run_shop(struct demo *self)
+{
+    struct weir_demo_stage *stage = &self->stage;
+    int code, closed;
+
+    weir_demo_table_init(&self->table, &stage->out, weir_heap_system());
+    code = weir_demo_site_open(&stage->site, stage->command, stage->dir);
+    if (code == WEIR_EXIT_DONE)
+        code = weir_demo_stage_run(stage);
+    if (stage->site.session.outbox != NULL)
+        (void)weir_outbox_stop(stage->site.session.outbox, GRACE);
+    weir_shop_destroy(self->shop);
+    closed = weir_demo_site_close(&stage->site);
+    weir_ledger_destroy(self->ledger);
+    weir_demo_table_fini(&self->table);
+    return code == WEIR_EXIT_DONE ? closed : code;
+}
+
 static int run(const struct weir_command *command, int argc, char **argv)
 {
     struct demo *self = calloc(1, sizeof *self); /* too large for the stack */
-    int code, closed;
+    int code;
 
     if (self == NULL)
         return weir_command_fail(command, "out of memory");
-    self->command = command;
     self->limit_ns = WEIR_FOREVER;
     self->rate = RATE_DEFAULT;
+    self->stage = (struct weir_demo_stage){.command = command,
+                                           .state = self,
+                                           .perform = perform,
+                                           .append_verdict = append_verdict,
+                                           .append_json = append_json,
+                                           .append_text = append_text};
     code = parse_options(self, argc, argv);
-    if (code < 0 && self->flow)
-        code = run_flow(self);
-    if (code >= 0)
-        goto out;
-
-    weir_demo_table_init(&self->table, weir_heap_system());
-    code = weir_demo_site_open(&self->site, command, self->dir);
-    if (code == WEIR_EXIT_DONE)
-        code = run_at_site(self);
-    if (self->site.session.outbox != NULL)
-        (void)weir_outbox_stop(self->site.session.outbox, GRACE);
-    weir_shop_destroy(self->shop);
-    closed = weir_demo_site_close(&self->site);
-    if (code == WEIR_EXIT_DONE)
-        code = closed;
-    weir_ledger_destroy(self->ledger);
-    weir_demo_table_fini(&self->table);
-out:
+    if (code < 0)
+        code = self->flow ? run_flow(self) : run_shop(self);
     free(self);
     return code;
 }

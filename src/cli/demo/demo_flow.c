@@ -14,18 +14,15 @@
  */
 #include "cli/demo/demo_flow.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/duration.h"
-#include "cli/console.h"
 #include "cli/demo/demo_book.h"
 #include "cli/demo/demo_flow_table.h"
 #include "cli/demo/demo_orders.h"
-#include "cli/demo/demo_site.h"
+#include "cli/demo/demo_stage.h"
 #include "cli/demo/demo_worker_pool.h"
 #include "cli/output.h"
 #include "ward/system.h"
@@ -39,17 +36,10 @@
 #define DRAIN_WAIT_LIMIT WEIR_SECONDS(10) /* without an order that ends */
 #define SUPERVISOR_GRACE WEIR_SECONDS(5)
 
-enum form { FORM_LIVE, FORM_PLAIN, FORM_SILENT };
-enum { TEXT_SIZE_MAX = 16 << 10 };
-
 struct demo {
     struct weir_demo_flow_options options;
-    enum form form;
-    int64_t start_ns;
-    int64_t end_ns; /* when no more orders were placed */
-    struct weir_console console;
+    struct weir_demo_stage stage;
     struct weir_worker_pool *worker_pool;
-    struct weir_demo_site site;
     struct weir_executions *executions;
     struct weir_execution_supervisor *supervisor;
     struct weir_orders *orders;
@@ -59,7 +49,6 @@ struct demo {
     struct weir_error trouble;
     int64_t held_most;
     int64_t breaches[WEIR_BOOK_BREACH_COUNT];
-    bool good;
 };
 
 /* ---- looking ----------------------------------------------------------------------- */
@@ -80,7 +69,7 @@ static void look(struct demo *self, const char *hint)
     if (weir_book_look(&self->book, &error) == WEIR_OK)
         (void)weir_orders_trouble(self->orders, &error);
     self->trouble = error;
-    view->elapsed_ns = weir_system_now_ns() - self->start_ns;
+    view->elapsed_ns = weir_system_now_ns() - self->stage.start_ns;
     view->placed = weir_orders_placed(self->orders);
     view->killed = weir_worker_pool_killed(self->worker_pool);
     view->stats = self->book.stats;
@@ -93,22 +82,15 @@ static void look(struct demo *self, const char *hint)
 static void show(struct demo *self, const char *hint)
 {
     look(self, hint);
-    if (self->form == FORM_SILENT)
+    if (self->stage.form == WEIR_DEMO_SILENT)
         return;
-    self->table.tones = self->console.tones;
-    self->table.width = self->console.width;
-    weir_flow_table_reset(&self->table);
-    if (self->form == FORM_LIVE)
+    weir_demo_stage_begin_frame(&self->stage);
+    if (self->stage.form == WEIR_DEMO_LIVE)
         weir_flow_table_append_frame(&self->table, &self->view);
     else
         weir_flow_table_append_row(&self->table, &self->view);
-    weir_console_draw(&self->console, weir_buf_get(&self->table.text));
+    weir_demo_stage_draw(&self->stage);
     self->view.held_most = 0;
-}
-
-static bool nobody_reads(const struct demo *self)
-{
-    return self->console.write_errno != 0;
 }
 
 /* ---- the run ----------------------------------------------------------------------- */
@@ -118,16 +100,16 @@ static bool nobody_reads(const struct demo *self)
 static void play(struct demo *self)
 {
     int64_t limit_ns = self->options.limit_ns;
-    int64_t period_ns = self->form == FORM_LIVE ? REDRAW_NS : PERIOD_PLAIN;
+    int64_t period_ns = self->stage.form == WEIR_DEMO_LIVE ? REDRAW_NS : PERIOD_PLAIN;
     int64_t next_ns = period_ns;
     int64_t elapsed_ns = 0;
 
     while (elapsed_ns < limit_ns &&
-           weir_console_wait(&self->console, limit_ns - elapsed_ns < REDRAW_NS
-                                                 ? limit_ns - elapsed_ns
-                                                 : REDRAW_NS)) {
-        elapsed_ns = weir_system_now_ns() - self->start_ns;
-        if (elapsed_ns < next_ns && !self->console.disturbed) {
+           weir_console_wait(&self->stage.console, limit_ns - elapsed_ns < REDRAW_NS
+                                                       ? limit_ns - elapsed_ns
+                                                       : REDRAW_NS)) {
+        elapsed_ns = weir_system_now_ns() - self->stage.start_ns;
+        if (elapsed_ns < next_ns && !self->stage.console.disturbed) {
             look(self, "");
             continue;
         }
@@ -143,13 +125,14 @@ static bool drain(struct demo *self)
     int64_t next_ns = 0, moved_ns = weir_system_now_ns();
     int64_t ended = -1;
 
-    weir_console_go_on(&self->console);
+    weir_console_go_on(&self->stage.console);
     for (;;) {
         const struct weir_book_stats *stats = &self->view.stats;
         int64_t now_ns = weir_system_now_ns();
 
         look(self, "waiting for the last orders; Ctrl-C ends at once");
-        if (self->form == FORM_LIVE && now_ns >= next_ns && !nobody_reads(self)) {
+        if (self->stage.form == WEIR_DEMO_LIVE && now_ns >= next_ns &&
+            !weir_demo_stage_is_unread(&self->stage)) {
             show(self, self->view.hint);
             next_ns = now_ns + REDRAW_NS;
         }
@@ -160,17 +143,10 @@ static bool drain(struct demo *self)
         if ((ended == self->view.placed && stats->races == 0) ||
             now_ns - moved_ns > DRAIN_WAIT_LIMIT)
             return true;
-        if (!weir_console_wait(&self->console, DRAIN_LOOK) && self->console.stop_asked)
+        if (!weir_console_wait(&self->stage.console, DRAIN_LOOK) &&
+            self->stage.console.stop_asked)
             return false;
     }
-}
-
-/* No patience left: leave no folder behind, and end as the signal would have it. */
-static void end_at_once(struct demo *self)
-{
-    weir_demo_site_remove_folder(&self->site);
-    weir_console_close(&self->console);
-    raise(SIGINT);
 }
 
 /* All workers have ended. WEIR_OK when the verdict is known, whatever it is. */
@@ -179,9 +155,10 @@ static enum weir_status audit(struct demo *self, struct weir_error *error)
     int64_t placed = weir_orders_placed(self->orders);
     enum weir_status status = weir_book_audit(&self->book, placed, self->breaches, error);
 
-    self->good = status == WEIR_OK && self->view.failed == 0;
+    self->view.held_most = self->held_most;
+    self->stage.good = status == WEIR_OK && self->view.failed == 0;
     for (int i = 0; i < WEIR_BOOK_BREACH_COUNT; i++)
-        self->good = self->good && self->breaches[i] == 0;
+        self->stage.good = self->stage.good && self->breaches[i] == 0;
     return status;
 }
 
@@ -204,11 +181,12 @@ static void append_breaches(const struct demo *self, struct weir_buf *out)
                                self->view.failed);
 }
 
-static void append_verdict(const struct demo *self, struct weir_buf *out)
+static void append_verdict(void *state, struct weir_buf *out)
 {
+    struct demo *self = state;
     const struct weir_execution_view *view = &self->view;
 
-    if (!self->good) {
+    if (!self->stage.good) {
         append_breaches(self, out);
         return;
     }
@@ -218,16 +196,17 @@ static void append_verdict(const struct demo *self, struct weir_buf *out)
                            view->placed, view->stats.shipped, view->stats.refused);
 }
 
-static void append_json(const struct demo *self, struct weir_buf *out,
-                        struct weir_buf *verdict)
+static void append_json(void *state, struct weir_buf *out, struct weir_buf *verdict)
 {
+    struct demo *self = state;
     const struct weir_execution_view *view = &self->view;
     const struct weir_book_stats *stats = &view->stats;
     const struct weir_histogram *latency = &stats->latency;
 
     weir_output_open(out, NULL, "{");
-    weir_output_add_text(out, "database", self->site.session.name);
-    weir_output_add_seconds(out, "seconds", (self->end_ns - self->start_ns) / 1000);
+    weir_output_add_text(out, "database", self->stage.site.session.name);
+    weir_output_add_seconds(out, "seconds",
+                            (self->stage.end_ns - self->stage.start_ns) / 1000);
     weir_output_add_number(out, "rate", self->options.rate);
     weir_output_add_number(out, "workers", WEIR_WORKER_POOL_WORKERS);
     weir_output_add_number(out, "killed", view->killed);
@@ -243,52 +222,36 @@ static void append_json(const struct demo *self, struct weir_buf *out,
                             weir_histogram_percentile(latency, 50) / 1000);
     weir_output_add_seconds(out, "latency_p99_seconds",
                             weir_histogram_percentile(latency, 99) / 1000);
-    weir_output_add_text(out, "verdict", self->good ? "good" : "bad");
+    weir_output_add_text(out, "verdict", self->stage.good ? "good" : "bad");
     weir_output_add_text(out, "reason", weir_buf_text(verdict));
     weir_buf_append_text(out, "}\n");
 }
 
-static void append_text(struct demo *self, struct weir_buf *verdict)
+static void append_text(void *state, struct weir_buf *verdict)
 {
-    struct weir_flow_table *table = &self->table;
+    struct demo *self = state;
+    struct weir_demo_text *out = &self->stage.out;
 
-    weir_flow_table_append_summary(table, &self->view, self->end_ns - self->start_ns);
-    if (self->options.dir != NULL)
-        weir_flow_table_append_line(table, WEIR_TONE_PLAIN,
-                                    "kept; look at it with: weir flow list --db %s",
-                                    self->site.url);
-    weir_flow_table_append_line(table, WEIR_TONE_PLAIN, "%s", weir_buf_text(verdict));
-    if (self->good)
-        weir_flow_table_append_line(table, WEIR_TONE_PLAIN,
-                                    "each join fired once, the ledger of the bank is "
-                                    "right, nothing is left over");
-    weir_flow_table_append_line(table, self->good ? WEIR_TONE_GOOD : WEIR_TONE_BAD,
-                                "verdict: %s", self->good ? "good" : "bad");
-}
-
-static void show_summary(struct demo *self)
-{
-    struct weir_buf verdict;
-
-    weir_buf_init(&verdict, weir_heap_system(), TEXT_SIZE_MAX);
-    append_verdict(self, &verdict);
-    self->view.held_most = self->held_most;
-    self->table.tones = self->console.tones;
-    self->table.width = 0; /* these lines are not drawn over, and may wrap */
-    weir_flow_table_reset(&self->table);
-    if (self->options.json)
-        append_json(self, &self->table.text, &verdict);
-    else
-        append_text(self, &verdict);
-    weir_console_write(&self->console, weir_buf_get(&self->table.text));
-    weir_buf_fini(&verdict);
+    weir_flow_table_append_summary(&self->table, &self->view,
+                                   self->stage.end_ns - self->stage.start_ns);
+    if (self->stage.dir != NULL)
+        weir_demo_text_append_line(out, WEIR_TONE_PLAIN,
+                                   "kept; look at it with: weir flow list --db %s",
+                                   self->stage.site.url);
+    weir_demo_text_append_line(out, WEIR_TONE_PLAIN, "%s", weir_buf_text(verdict));
+    if (self->stage.good)
+        weir_demo_text_append_line(out, WEIR_TONE_PLAIN,
+                                   "each join fired once, the ledger of the bank is "
+                                   "right, nothing is left over");
+    weir_demo_text_append_line(out, self->stage.good ? WEIR_TONE_GOOD : WEIR_TONE_BAD,
+                               "verdict: %s", self->stage.good ? "good" : "bad");
 }
 
 /* ---- life -------------------------------------------------------------------------- */
 
 static enum weir_status open_engine(struct demo *self, struct weir_error *error)
 {
-    struct weir_db *db = self->site.session.db;
+    struct weir_db *db = self->stage.site.session.db;
     struct weir_executions_options executions;
     struct weir_execution_supervisor_options supervisor;
     enum weir_status status = weir_outbox_migrate(db, error); /* the commands want it */
@@ -311,15 +274,15 @@ static enum weir_status open_engine(struct demo *self, struct weir_error *error)
 
 static enum weir_status open_shop(struct demo *self, struct weir_error *error)
 {
-    const struct weir_orders_options options = {.db = self->site.session.db,
+    const struct weir_orders_options options = {.db = self->stage.site.session.db,
                                                 .executions = self->executions,
                                                 .rate = self->options.rate};
     enum weir_status status = weir_orders_create(&options, &self->orders, error);
 
-    weir_book_init(&self->book, self->site.session.db);
+    weir_book_init(&self->book, self->stage.site.session.db);
     if (status == WEIR_OK)
-        status = weir_worker_pool_begin(self->worker_pool, self->site.url, error);
-    self->start_ns = weir_system_now_ns();
+        status = weir_worker_pool_begin(self->worker_pool, self->stage.site.url, error);
+    self->stage.start_ns = weir_system_now_ns();
     if (status == WEIR_OK)
         status = weir_orders_open(self->orders, error);
     return status;
@@ -338,8 +301,9 @@ static void stop(struct demo *self)
         (void)weir_execution_supervisor_stop(self->supervisor, SUPERVISOR_GRACE);
 }
 
-static enum weir_status perform(struct demo *self, struct weir_error *error)
+static enum weir_status perform(void *state, struct weir_error *error)
 {
+    struct demo *self = state;
     enum weir_status status = open_engine(self, error);
 
     if (status == WEIR_OK)
@@ -349,77 +313,51 @@ static enum weir_status perform(struct demo *self, struct weir_error *error)
     play(self);
     weir_orders_close(self->orders);
     weir_worker_pool_spare(self->worker_pool);
-    self->end_ns = weir_system_now_ns();
+    self->stage.end_ns = weir_system_now_ns();
     if (!drain(self))
-        end_at_once(self);
-    if (self->form == FORM_LIVE && !nobody_reads(self))
+        weir_demo_stage_end_at_once(&self->stage);
+    if (self->stage.form == WEIR_DEMO_LIVE && !weir_demo_stage_is_unread(&self->stage))
         show(self, "");
-    weir_console_release(&self->console);
+    weir_console_release(&self->stage.console);
     stop(self);
     return audit(self, error);
-}
-
-/*
- * What became of the output decides as well: a verdict that could not be printed is none.
- */
-static int conclude(struct demo *self)
-{
-    int failed = self->console.write_errno;
-
-    if (failed != 0 && failed != EPIPE)
-        return weir_command_fail(self->options.command,
-                                 "cannot write to standard output: %s", strerror(failed));
-    return failed == 0 && self->good ? WEIR_EXIT_DONE : WEIR_EXIT_FAILED;
-}
-
-static int run_at_site(struct demo *self)
-{
-    struct weir_error error = {0};
-    enum weir_status status = weir_console_open(
-        &self->console,
-        self->form == FORM_SILENT ? WEIR_CONSOLE_PLAIN : WEIR_CONSOLE_LIVE_IF_TERMINAL,
-        &error);
-    int code;
-
-    if (status != WEIR_OK)
-        return weir_command_fail(self->options.command, "%s", error.text);
-    if (self->form == FORM_LIVE && !self->console.live)
-        self->form = FORM_PLAIN;
-    status = perform(self, &error);
-    weir_console_release(&self->console);
-    if (status == WEIR_OK) {
-        show_summary(self);
-        code = conclude(self);
-    } else {
-        code = weir_session_fail(&self->site.session, &error, NULL);
-    }
-    weir_console_close(&self->console);
-    return code;
 }
 
 int weir_demo_flow_run(const struct weir_demo_flow_options *options)
 {
     struct demo *self = calloc(1, sizeof *self); /* too large for the stack */
+    struct weir_demo_stage *stage;
     struct weir_error error = {0};
     int code, closed;
 
     if (self == NULL)
         return weir_command_fail(options->command, "out of memory");
     self->options = *options;
-    self->form = options->quiet ? FORM_SILENT : FORM_LIVE;
+    stage = &self->stage;
+    *stage = (struct weir_demo_stage){
+        .command = options->command,
+        .dir = options->dir,
+        .json = options->json,
+        .form = options->quiet ? WEIR_DEMO_SILENT : WEIR_DEMO_LIVE,
+        .state = self,
+        .perform = perform,
+        .append_verdict = append_verdict,
+        .append_json = append_json,
+        .append_text = append_text,
+    };
     if (weir_worker_pool_create(weir_steps_work, &self->worker_pool, &error) != WEIR_OK) {
         code = weir_command_fail(options->command, "%s", error.text);
         goto out;
     }
-    weir_flow_table_init(&self->table, weir_heap_system());
-    code = weir_demo_site_found(&self->site, options->command, options->dir);
+    weir_flow_table_init(&self->table, &stage->out, weir_heap_system());
+    code = weir_demo_site_found(&stage->site, stage->command, stage->dir);
     if (code == WEIR_EXIT_DONE)
-        code = run_at_site(self);
+        code = weir_demo_stage_run(stage);
     stop(self);
     weir_orders_destroy(self->orders);
     weir_execution_supervisor_destroy(self->supervisor);
     weir_executions_destroy(self->executions);
-    closed = weir_demo_site_close(&self->site);
+    closed = weir_demo_site_close(&stage->site);
     if (code == WEIR_EXIT_DONE)
         code = closed;
     weir_flow_table_fini(&self->table);

@@ -4,7 +4,6 @@
 #include "cli/demo/demo_flow_table.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 
 #include "base/count.h"
 #include "base/duration.h"
@@ -13,8 +12,6 @@
 #include "cli/demo/demo_worker_pool.h"
 #include "cli/output.h"
 #include "weir/time.h"
-
-enum { TEXT_SIZE_MAX = 1 << 20, LINE_SIZE = 400 };
 
 /* With two blanks between them, 79 columns while counts have up to six digits. */
 static const struct weir_table_column COLUMNS[] = {
@@ -29,41 +26,16 @@ static const struct weir_table_column COLUMNS[] = {
     {.title = "skipped", .align = WEIR_TABLE_RIGHT, .rank = 6},
 };
 
-void weir_flow_table_init(struct weir_flow_table *self, const struct weir_heap *heap)
+void weir_flow_table_init(struct weir_flow_table *self, struct weir_demo_text *out,
+                          const struct weir_heap *heap)
 {
-    *self = (struct weir_flow_table){.width = 0};
-    weir_buf_init(&self->text, heap, TEXT_SIZE_MAX);
+    *self = (struct weir_flow_table){.out = out};
     weir_table_init(&self->steps, heap, COLUMNS, COUNT_OF(COLUMNS));
 }
 
 void weir_flow_table_fini(struct weir_flow_table *self)
 {
     weir_table_fini(&self->steps);
-    weir_buf_fini(&self->text);
-}
-
-void weir_flow_table_reset(struct weir_flow_table *self)
-{
-    weir_buf_reset(&self->text);
-}
-
-void weir_flow_table_append_line(struct weir_flow_table *self, enum weir_tone tone,
-                                 const char *format, ...)
-{
-    size_t room = self->width + 1;
-    char line[LINE_SIZE];
-    va_list arguments;
-
-    if (self->width == 0 || room > sizeof line)
-        room = sizeof line;
-    va_start(arguments, format);
-    weir_text_format_list(line, room, format, arguments);
-    va_end(arguments);
-
-    weir_tone_begin(tone, self->tones, &self->text);
-    weir_buf_append_text(&self->text, line);
-    weir_tone_end(tone, self->tones, &self->text);
-    weir_buf_append_text(&self->text, "\n");
 }
 
 /* ---- the table --------------------------------------------------------------------- */
@@ -96,8 +68,9 @@ static void append_steps(struct weir_flow_table *self,
         add_count(table, WEIR_TONE_FAINT, step->cancelled);
         add_count(table, WEIR_TONE_FAINT, step->skipped);
     }
-    if (weir_table_print(table, self->width, self->tones, &self->text) != WEIR_OK)
-        weir_buf_append_text(&self->text, "(no memory for the table)\n");
+    if (weir_table_print(table, self->out->width, self->out->tones, &self->out->text) !=
+        WEIR_OK)
+        weir_buf_append_text(&self->out->text, "(no memory for the table)\n");
 }
 
 /* ---- sentences --------------------------------------------------------------------- */
@@ -107,11 +80,11 @@ static void append_orders(struct weir_flow_table *self,
 {
     const struct weir_book_stats *stats = &view->stats;
 
-    weir_flow_table_append_line(self, WEIR_TONE_PLAIN,
-                                "orders    %" PRId64 " placed, %" PRId64
-                                " on the way, %" PRId64 " shipped, %" PRId64 " refused",
-                                view->placed, stats->on_the_way, stats->shipped,
-                                stats->refused);
+    weir_demo_text_append_line(self->out, WEIR_TONE_PLAIN,
+                               "orders    %" PRId64 " placed, %" PRId64
+                               " on the way, %" PRId64 " shipped, %" PRId64 " refused",
+                               view->placed, stats->on_the_way, stats->shipped,
+                               stats->refused);
 }
 
 static void append_latency(struct weir_flow_table *self,
@@ -120,8 +93,8 @@ static void append_latency(struct weir_flow_table *self,
     const struct weir_histogram *latency = &view->stats.latency;
     char p50[WEIR_DURATION_TEXT_SIZE], p99[WEIR_DURATION_TEXT_SIZE];
 
-    weir_flow_table_append_line(
-        self, WEIR_TONE_PLAIN, "shipment  p50 %s, p99 %s after the order",
+    weir_demo_text_append_line(
+        self->out, WEIR_TONE_PLAIN, "shipment  p50 %s, p99 %s after the order",
         weir_duration_format(weir_histogram_percentile(latency, 50), p50, sizeof p50),
         weir_duration_format(weir_histogram_percentile(latency, 99), p99, sizeof p99));
 }
@@ -132,11 +105,11 @@ static void append_bank(struct weir_flow_table *self,
     const struct weir_book_stats *stats = &view->stats;
     int64_t held = stats->steps[WEIR_STEP_CHARGE].held;
 
-    weir_flow_table_append_line(self, held > 0 ? WEIR_TONE_CAREFUL : WEIR_TONE_PLAIN,
-                                "bank      %" PRId64 " of %" PRId64
-                                " %s in this second, %" PRId64 " held back for the next",
-                                stats->calls, stats->calls_max,
-                                WEIR_NOUN(stats->calls_max, "call", "calls"), held);
+    weir_demo_text_append_line(self->out, held > 0 ? WEIR_TONE_CAREFUL : WEIR_TONE_PLAIN,
+                               "bank      %" PRId64 " of %" PRId64
+                               " %s in this second, %" PRId64 " held back for the next",
+                               stats->calls, stats->calls_max,
+                               WEIR_NOUN(stats->calls_max, "call", "calls"), held);
 }
 
 static void append_workers(struct weir_flow_table *self,
@@ -144,8 +117,8 @@ static void append_workers(struct weir_flow_table *self,
 {
     const struct weir_book_stats *stats = &view->stats;
 
-    weir_flow_table_append_line(
-        self, WEIR_TONE_PLAIN,
+    weir_demo_text_append_line(
+        self->out, WEIR_TONE_PLAIN,
         "workers   %d %s, %" PRIu32 " killed; %" PRId64 " taken over, %" PRId64
         " tried again",
         WEIR_WORKER_POOL_WORKERS,
@@ -158,24 +131,24 @@ void weir_flow_table_append_frame(struct weir_flow_table *self,
 {
     char elapsed[WEIR_DURATION_TEXT_SIZE];
 
-    weir_flow_table_append_line(
-        self, WEIR_TONE_TITLE, "weir demo --flow: orders on SQLite, %s",
+    weir_demo_text_append_line(
+        self->out, WEIR_TONE_TITLE, "weir demo --flow: orders on SQLite, %s",
         weir_duration_format(view->elapsed_ns, elapsed, sizeof elapsed));
-    weir_flow_table_append_line(
-        self, WEIR_TONE_FAINT,
+    weir_demo_text_append_line(
+        self->out, WEIR_TONE_FAINT,
         "reserve > charge (budget) > approve (signal) > north or south > ship");
-    weir_buf_append_text(&self->text, "\n");
+    weir_buf_append_text(&self->out->text, "\n");
     append_steps(self, view);
-    weir_buf_append_text(&self->text, "\n");
+    weir_buf_append_text(&self->out->text, "\n");
     append_orders(self, view);
     append_latency(self, view);
     append_bank(self, view);
     append_workers(self, view);
-    weir_buf_append_text(&self->text, "\n");
+    weir_buf_append_text(&self->out->text, "\n");
     if (view->trouble[0] != '\0')
-        weir_flow_table_append_line(self, WEIR_TONE_CAREFUL, "the shop waits: %s",
-                                    view->trouble);
-    weir_flow_table_append_line(self, WEIR_TONE_FAINT, "%s", view->hint);
+        weir_demo_text_append_line(self->out, WEIR_TONE_CAREFUL, "the shop waits: %s",
+                                   view->trouble);
+    weir_demo_text_append_line(self->out, WEIR_TONE_FAINT, "%s", view->hint);
 }
 
 void weir_flow_table_append_row(struct weir_flow_table *self,
@@ -183,8 +156,8 @@ void weir_flow_table_append_row(struct weir_flow_table *self,
 {
     const struct weir_book_stats *stats = &view->stats;
 
-    weir_flow_table_append_line(
-        self, WEIR_TONE_PLAIN,
+    weir_demo_text_append_line(
+        self->out, WEIR_TONE_PLAIN,
         "%3" PRId64 " s  placed %" PRId64 "  on the way %" PRId64 "  suspended %" PRId64
         "  held %" PRId64 "  shipped %" PRId64 "  refused %" PRId64 "  killed %" PRIu32
         "  taken over %" PRId64 "%s%s",
@@ -201,15 +174,15 @@ void weir_flow_table_append_summary(struct weir_flow_table *self,
     const struct weir_book_stats *stats = &view->stats;
     char played[WEIR_DURATION_TEXT_SIZE];
 
-    weir_flow_table_append_line(self, WEIR_TONE_PLAIN,
-                                "%s on SQLite: workers killed %" PRIu32
-                                ", executions taken over %" PRId64
-                                ", tried again %" PRId64,
-                                weir_duration_format(played_ns, played, sizeof played),
-                                view->killed, stats->reclaims, stats->retries);
+    weir_demo_text_append_line(self->out, WEIR_TONE_PLAIN,
+                               "%s on SQLite: workers killed %" PRIu32
+                               ", executions taken over %" PRId64
+                               ", tried again %" PRId64,
+                               weir_duration_format(played_ns, played, sizeof played),
+                               view->killed, stats->reclaims, stats->retries);
     append_latency(self, view);
-    weir_flow_table_append_line(
-        self, WEIR_TONE_PLAIN,
+    weir_demo_text_append_line(
+        self->out, WEIR_TONE_PLAIN,
         "bank      %" PRId64 " %s a second, %" PRId64 " %s, at most %" PRId64
         " orders held back",
         stats->calls_max, WEIR_NOUN(stats->calls_max, "call", "calls"), stats->resets,

@@ -11,10 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "cli/demo/demo_book.h"
+#include "cli/demo/demo_stage.h"
 #include "view/table.h"
-#include "view/tone.h"
 
 struct weir_heap;
 
@@ -31,20 +30,16 @@ struct weir_execution_view {
 };
 
 struct weir_flow_table {
-    struct weir_buf text; /* what was appended since reset(), in whole lines */
-    enum weir_tone_use tones;
-    size_t width; /* of the terminal; 0: no limit */
+    struct weir_demo_text *out; /* borrowed */
     struct weir_table steps;
 };
 
-void weir_flow_table_init(struct weir_flow_table *self, const struct weir_heap *heap);
+void weir_flow_table_init(struct weir_flow_table *self, struct weir_demo_text *out,
+                          const struct weir_heap *heap);
 void weir_flow_table_fini(struct weir_flow_table *self);
 
-/* Empty the text, to begin something new. */
-void weir_flow_table_reset(struct weir_flow_table *self);
-
 /* Append the whole table, or just one line. How it went is in
- * weir_buf_status(&self->text). */
+ * weir_buf_status() of its text. */
 void weir_flow_table_append_frame(struct weir_flow_table *self,
                                   const struct weir_execution_view *view);
 void weir_flow_table_append_row(struct weir_flow_table *self,
@@ -54,9 +49,5 @@ void weir_flow_table_append_row(struct weir_flow_table *self,
 void weir_flow_table_append_summary(struct weir_flow_table *self,
                                     const struct weir_execution_view *view,
                                     int64_t played_ns);
-
-/* Append a line of text, cut to the width. */
-void weir_flow_table_append_line(struct weir_flow_table *self, enum weir_tone tone,
-                                 const char *format, ...) WEIR_PRINTF(3, 4);
 
 #endif

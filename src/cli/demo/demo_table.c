@@ -4,7 +4,6 @@
 #include "cli/demo/demo_table.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 
 #include "base/count.h"
 #include "base/duration.h"
@@ -14,7 +13,7 @@
 #include "cli/output.h"
 #include "weir/time.h"
 
-enum { TEXT_SIZE_MAX = 1 << 20, LINE_SIZE = 240, CELL_SIZE = 64, NO_RATE = -1 };
+enum { CELL_SIZE = 64, NO_RATE = -1 };
 
 static const struct weir_table_column FLOW_COLUMNS[] = {
     {.title = "orders", .width = 12, .cut_to = 8},
@@ -31,10 +30,10 @@ static const struct weir_table_column PARTITION_COLUMNS[] = {
     {.title = "now", .width = 20, .cut_to = 8, .rank = 1},
 };
 
-void weir_demo_table_init(struct weir_demo_table *self, const struct weir_heap *heap)
+void weir_demo_table_init(struct weir_demo_table *self, struct weir_demo_text *out,
+                          const struct weir_heap *heap)
 {
-    *self = (struct weir_demo_table){.width = 0};
-    weir_buf_init(&self->text, heap, TEXT_SIZE_MAX);
+    *self = (struct weir_demo_table){.out = out};
     weir_table_init(&self->flow, heap, FLOW_COLUMNS, COUNT_OF(FLOW_COLUMNS));
     weir_table_init(&self->partitions, heap, PARTITION_COLUMNS,
                     COUNT_OF(PARTITION_COLUMNS));
@@ -44,31 +43,6 @@ void weir_demo_table_fini(struct weir_demo_table *self)
 {
     weir_table_fini(&self->partitions);
     weir_table_fini(&self->flow);
-    weir_buf_fini(&self->text);
-}
-
-void weir_demo_table_reset(struct weir_demo_table *self)
-{
-    weir_buf_reset(&self->text);
-}
-
-void weir_demo_table_append_line(struct weir_demo_table *self, enum weir_tone tone,
-                                 const char *format, ...)
-{
-    size_t room = self->width + 1;
-    char line[LINE_SIZE];
-    va_list arguments;
-
-    if (self->width == 0 || room > sizeof line)
-        room = sizeof line;
-    va_start(arguments, format);
-    weir_text_format_list(line, room, format, arguments);
-    va_end(arguments);
-
-    weir_tone_begin(tone, self->tones, &self->text);
-    weir_buf_append_text(&self->text, line);
-    weir_tone_end(tone, self->tones, &self->text);
-    weir_buf_append_text(&self->text, "\n");
 }
 
 /* ---- the last five seconds --------------------------------------------------------- */
@@ -151,10 +125,10 @@ void weir_demo_table_append_title(struct weir_demo_table *self,
 {
     char elapsed[WEIR_DURATION_TEXT_SIZE];
 
-    weir_demo_table_append_line(
-        self, WEIR_TONE_TITLE, "weir demo: a shop on %s, %d %s, %d %s, %s", view->engine,
-        WEIR_SHOP_PRODUCERS, WEIR_NOUN(WEIR_SHOP_PRODUCERS, "producer", "producers"),
-        WEIR_LEDGER_PARTITIONS,
+    weir_demo_text_append_line(
+        self->out, WEIR_TONE_TITLE, "weir demo: a shop on %s, %d %s, %d %s, %s",
+        view->engine, WEIR_SHOP_PRODUCERS,
+        WEIR_NOUN(WEIR_SHOP_PRODUCERS, "producer", "producers"), WEIR_LEDGER_PARTITIONS,
         WEIR_NOUN(WEIR_LEDGER_PARTITIONS, "partition", "partitions"),
         weir_duration_format(view->elapsed_ns, elapsed, sizeof elapsed));
 }
@@ -218,8 +192,9 @@ static void append_flow(struct weir_demo_table *self, const struct weir_demo_vie
     say_oldest(view, oldest, sizeof oldest);
     add_flow(&self->flow, WEIR_TONE_PLAIN, "on the way", NO_RATE,
              (uint64_t)on_the_way(now), oldest);
-    if (weir_table_print(&self->flow, self->width, self->tones, &self->text) != WEIR_OK)
-        weir_buf_append_text(&self->text, "(no memory for the table)\n");
+    if (weir_table_print(&self->flow, self->out->width, self->out->tones,
+                         &self->out->text) != WEIR_OK)
+        weir_buf_append_text(&self->out->text, "(no memory for the table)\n");
 }
 
 static void add_partition(struct weir_table *table, int32_t index,
@@ -251,22 +226,23 @@ static void append_partitions(struct weir_demo_table *self,
     weir_table_reset(table);
     for (int32_t i = 0; i < WEIR_LEDGER_PARTITIONS; i++)
         add_partition(table, i, &view->stats.partitions[i]);
-    if (weir_table_print(table, self->width, self->tones, &self->text) != WEIR_OK)
-        weir_buf_append_text(&self->text, "(no memory for the table)\n");
+    if (weir_table_print(table, self->out->width, self->out->tones, &self->out->text) !=
+        WEIR_OK)
+        weir_buf_append_text(&self->out->text, "(no memory for the table)\n");
 }
 
 static void append_state(struct weir_demo_table *self, const struct weir_demo_view *view)
 {
     if (view->stats.first_breach[0] != '\0')
-        weir_demo_table_append_line(self, WEIR_TONE_BAD, "broken: %s",
-                                    view->stats.first_breach);
+        weir_demo_text_append_line(self->out, WEIR_TONE_BAD, "broken: %s",
+                                   view->stats.first_breach);
     else if (view->trouble[0] != '\0')
-        weir_demo_table_append_line(self, WEIR_TONE_CAREFUL, "the shop waits: %s",
-                                    view->trouble);
+        weir_demo_text_append_line(self->out, WEIR_TONE_CAREFUL, "the shop waits: %s",
+                                   view->trouble);
     else
-        weir_demo_table_append_line(self, WEIR_TONE_GOOD,
-                                    "in order: no gap, nothing twice, nothing overtaken, "
-                                    "nothing that was rolled back");
+        weir_demo_text_append_line(self->out, WEIR_TONE_GOOD,
+                                   "in order: no gap, nothing twice, nothing overtaken, "
+                                   "nothing that was rolled back");
 }
 
 void weir_demo_table_append_frame(struct weir_demo_table *self,
@@ -277,16 +253,16 @@ void weir_demo_table_append_frame(struct weir_demo_table *self,
 
     remember(self, view);
     weir_demo_table_append_title(self, view);
-    weir_buf_append_text(&self->text, "\n");
+    weir_buf_append_text(&self->out->text, "\n");
     append_flow(self, view, recent);
-    weir_demo_table_append_line(self, WEIR_TONE_PLAIN,
-                                "from commit to handler: p50 %s, p99 %s", latency.p50,
-                                latency.p99);
-    weir_buf_append_text(&self->text, "\n");
+    weir_demo_text_append_line(self->out, WEIR_TONE_PLAIN,
+                               "from commit to handler: p50 %s, p99 %s", latency.p50,
+                               latency.p99);
+    weir_buf_append_text(&self->out->text, "\n");
     append_partitions(self, view);
-    weir_buf_append_text(&self->text, "\n");
+    weir_buf_append_text(&self->out->text, "\n");
     append_state(self, view);
-    weir_demo_table_append_line(self, WEIR_TONE_FAINT, "%s", view->hint);
+    weir_demo_text_append_line(self->out, WEIR_TONE_FAINT, "%s", view->hint);
 }
 
 /* ---- the line ---------------------------------------------------------------------- */
@@ -300,8 +276,8 @@ void weir_demo_table_append_row(struct weir_demo_table *self,
     const char *broken = now->first_breach;
 
     remember(self, view);
-    weir_demo_table_append_line(
-        self, WEIR_TONE_PLAIN,
+    weir_demo_text_append_line(
+        self->out, WEIR_TONE_PLAIN,
         "%3" PRId64 " s  in %" PRId64 "/s  out %" PRId64 "/s  on the way %" PRId64
         "  p50 %s  p99 %s  delivered %" PRIu64 "  tried again %" PRIu64
         "  dead letters %" PRIu64 "  rolled back %" PRIu64 "  %s%s%s",

@@ -14,10 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "cli/demo/demo_ledger.h"
+#include "cli/demo/demo_stage.h"
 #include "view/table.h"
-#include "view/tone.h"
 
 struct weir_heap;
 
@@ -34,9 +33,7 @@ struct weir_demo_view {
 };
 
 struct weir_demo_table {
-    struct weir_buf text; /* what was appended since reset(), in whole lines */
-    enum weir_tone_use tones;
-    size_t width; /* of the terminal; 0: no limit */
+    struct weir_demo_text *out; /* borrowed */
     struct weir_table flow;
     struct weir_table partitions;
     struct moment {
@@ -46,14 +43,12 @@ struct weir_demo_table {
     size_t past_count;
 };
 
-void weir_demo_table_init(struct weir_demo_table *self, const struct weir_heap *heap);
+void weir_demo_table_init(struct weir_demo_table *self, struct weir_demo_text *out,
+                          const struct weir_heap *heap);
 void weir_demo_table_fini(struct weir_demo_table *self);
 
-/* Empty the text, to begin something new. */
-void weir_demo_table_reset(struct weir_demo_table *self);
-
 /* Append the whole table, or just one line. How it went is in
- * weir_buf_status(&self->text). */
+ * weir_buf_status() of its text. */
 void weir_demo_table_append_frame(struct weir_demo_table *self,
                                   const struct weir_demo_view *view);
 void weir_demo_table_append_row(struct weir_demo_table *self,
@@ -62,9 +57,5 @@ void weir_demo_table_append_row(struct weir_demo_table *self,
 /* Append the first line of the table: what this is. */
 void weir_demo_table_append_title(struct weir_demo_table *self,
                                   const struct weir_demo_view *view);
-
-/* Append a line of text, cut to the width. */
-void weir_demo_table_append_line(struct weir_demo_table *self, enum weir_tone tone,
-                                 const char *format, ...) WEIR_PRINTF(3, 4);
 
 #endif
