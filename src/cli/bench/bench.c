@@ -69,7 +69,7 @@ const struct weir_command weir_cli_bench = {
         "Measures on the database of --db, in a queue of its own that is removed\n"
         "at the end, also after Ctrl-C:\n"
         "\n"
-        "  enqueue      messages per second while nobody delivers\n"
+        "  enqueue      messages per second without delivery\n"
         "  end to end   ... from the first enqueue to the last call of a handler\n"
         "               that does nothing\n"
         "  latency      from the commit of a message to the call, when all is idle\n"

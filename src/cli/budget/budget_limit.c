@@ -105,7 +105,7 @@ static int parse_period(const struct weir_command *self,
 
 static const struct weir_command_option CREATE_OPTIONS[] = {
     LIMIT_OPTIONS,
-    WEIR_OPTION(0, "scope-type", "TYPE", "whose it is, for people: tenant",
+    WEIR_OPTION(0, "scope-type", "TYPE", "kind of its owner, as in tenant",
                 WEIR_AS_TEXT(struct limit_call, draft.scope_type)),
     WEIR_OPTION(0, "scope", "NAME", "as in acme",
                 WEIR_AS_TEXT(struct limit_call, draft.scope)),
@@ -134,9 +134,9 @@ const struct weir_command weir_cli_budget_change = {
     .name = "budget change",
     .summary = "give a budget other limits, or another period",
     .usage = "NAME [OPTION...]",
-    .details =
-        "Only what is named changes; a dimension may be new. Whoever waits for it and\n"
-        "may begin now does so at once. Another period begins now.\n",
+    .details = "Only what is named changes; a dimension may be new. Executions that wait "
+               "for it\n"
+               "are ready at once if its limits allow it. Another period begins now.\n",
     WEIR_OPTIONS(CHANGE_OPTIONS),
     WEIR_OPERANDS(OPERANDS),
     .uses_db = true,

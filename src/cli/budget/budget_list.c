@@ -37,7 +37,7 @@ static const struct weir_command_option SHOW_OPERANDS[] = {
 
 const struct weir_command weir_cli_budget_show = {
     .name = "budget show",
-    .summary = "show one budget: limits, use, breaches, who waits",
+    .summary = "show one budget: limits, use, breaches, waiting",
     .usage = "NAME",
     .details = "Executions that wait for it are counted up to 1000.\n",
     WEIR_OPERANDS(SHOW_OPERANDS),

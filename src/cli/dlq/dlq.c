@@ -18,9 +18,9 @@ const struct weir_command weir_cli_dlq = {
                "letter of the subscription that could not handle it.\n"
                "\n"
                "  pending        waits for a decision\n"
-               "  reprocessing   claimed by somebody, until a deadline\n"
+               "  reprocessing   claimed by an operator, until a deadline\n"
                "  resolved       taken care of, or requeued\n"
-               "  discarded      nobody wants it\n",
+               "  discarded      not needed\n",
     .uses_db = true,
     .members = MEMBERS,
     .member_count = COUNT_OF(MEMBERS),

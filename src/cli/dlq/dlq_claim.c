@@ -34,9 +34,9 @@ const struct weir_command weir_cli_dlq_claim = {
     .summary = "claim pending dead letters, to take care of them yourself",
     .usage = "[--for D] [FILTER...]",
     .details =
-        "Nobody else gets them until the claim runs out. It has a token, which\n"
-        "'weir dlq resolve', 'reject', 'requeue' and 'discard' want to see. Up to\n"
-        "100 letters, or --limit up to 10000; those that nobody has tried come\n"
+        "No other claim gets them until this one expires. It has a token, which\n"
+        "'weir dlq resolve', 'reject', 'requeue' and 'discard' require. Up to\n"
+        "100 letters, or --limit up to 10000; those without an attempt come\n"
         "first. JSON has their payloads. With --quiet the token is printed, and then\n"
         "the ids, one per line.\n",
     WEIR_OPTIONS(OPTIONS),

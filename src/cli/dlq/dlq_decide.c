@@ -60,9 +60,8 @@ const struct weir_command weir_cli_dlq_resolve = {
     .name = "dlq resolve",
     .summary = "say that claimed dead letters are taken care of",
     .usage = "ID... --token N",
-    .details =
-        "Refused for letters that somebody else has claimed meanwhile; the others\n"
-        "are resolved all the same. Repeating it is harmless.\n",
+    .details = "Refused for letters that have another claim by now; the others\n"
+               "are resolved all the same. Repeating it is harmless.\n",
     WEIR_OPTIONS(RESOLVE_OPTIONS),
     WEIR_OPERANDS(IDS),
     .uses_db = true,

@@ -32,7 +32,7 @@ const struct weir_command weir_cli_doctor = {
         "Looks at everything that decides whether messages are safe and get\n"
         "through: can the database be reached, versions, tables, rights, settings\n"
         "that decide whether a commit survives a crash, clocks, old transactions,\n"
-        "the write-ahead log, what nobody delivers. Changes nothing.\n"
+        "the write-ahead log, queues without delivery. Changes nothing.\n"
         "\n"
         "Ends with 1 when something is broken; warnings and notes end with 0.\n",
     .uses_db = true,

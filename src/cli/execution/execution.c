@@ -34,7 +34,7 @@ const struct weir_command weir_cli_execution = {
         "  waiting_children\n"
         "              for other members of its flow\n"
         "  active      a worker has it\n"
-        "  suspended   until somebody answers, see 'weir execution suspend --help'\n"
+        "  suspended   until a signal comes, see 'weir execution suspend --help'\n"
         "  resumable   a worker gave it back, for another one to go on\n"
         "  rate_limited\n"
         "              a budget is used up, see 'weir budget --help'\n"

@@ -49,9 +49,9 @@ const struct weir_command weir_cli_execution_claim = {
     .summary = "claim executions, to work on them yourself",
     .usage = "--lane LANE [OPTION...]",
     .details =
-        "Nobody else gets them until the lease is over, or you say what became of\n"
-        "them. Each claim has a token, which 'weir execution renew', 'progress',\n"
-        "'complete', 'fail', 'delay' and 'abandon' want to see. Whoever has lost the\n"
+        "No other worker gets them until the lease expires, or this one reports how\n"
+        "they ended. Each claim has a token, which 'weir execution renew', 'progress',\n"
+        "'complete', 'fail', 'delay' and 'abandon' require. A worker that has lost the\n"
         "lease can change nothing any more.\n"
         "\n"
         "JSON has the input too. With --quiet the tokens are printed, one per line,\n"

@@ -21,7 +21,7 @@ enum { WEIR_EXECUTION_LANES_MAX = 64 };
 
 /* Rows for a struct T with a member `claimant`. */
 #define WEIR_EXECUTION_CLAIMANT_OPTIONS(T)                                               \
-    WEIR_OPTION('l', "lane", "LANE", "whose work; may be given 64 times",                \
+    WEIR_OPTION('l', "lane", "LANE", "of the work; may be given 64 times",               \
                 WEIR_AS_TEXT(T, claimant.lanes[0]),                                      \
                 WEIR_IN_SET(T, claimant.lanes, claimant.options.lane_count, "lanes")),   \
         WEIR_OPTION(0, "capability", "C", "that we have; may be repeated",               \
@@ -32,7 +32,7 @@ enum { WEIR_EXECUTION_LANES_MAX = 64 };
                     WEIR_AS_MS(T, claimant.options.lease_ms,                             \
                                WEIR_EXECUTION_LEASE_MS_MIN,                              \
                                WEIR_EXECUTION_LEASE_MS_MAX)),                            \
-        WEIR_OPTION(0, "worker", "NAME", "of those who work alike; default 'weir'",      \
+        WEIR_OPTION(0, "worker", "NAME", "of workers that are alike; default 'weir'",    \
                     WEIR_AS_TEXT(T, claimant.options.worker)),                           \
         WEIR_OPTION(0, "instance", "NAME", "of this one; default host and process",      \
                     WEIR_AS_TEXT(T, claimant.options.instance))

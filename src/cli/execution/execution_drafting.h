@@ -90,7 +90,7 @@ enum weir_drafting_given {
             WEIR_AS_TEXT(T, drafting.budgets[0]),                                        \
             WEIR_IN_LIST(T, drafting.budgets, drafting.draft.budget_count, "budgets")),  \
         WEIR_DRAFTING_OPTION_(T, 'n', "namespace", "NAME",                               \
-                              "whose it is; default 'default'",                          \
+                              "of the execution; default 'default'",                     \
                               WEIR_AS_TEXT(T, drafting.draft.name_space))
 
 #define WEIR_DRAFTING_ID_OPTION(T, summary_)                                             \

@@ -73,11 +73,11 @@ static const struct weir_command_option IDS[] = {
 
 const struct weir_command weir_cli_execution_cancel = {
     .name = "execution cancel",
-    .summary = "end executions as cancelled, whoever holds them",
+    .summary = "end executions as cancelled, also claimed ones",
     .usage = "ID... [--reason TEXT]",
     .details =
-        "Whoever works on one can change nothing any more, and hears of it when it\n"
-        "renews. What has ended in another way is refused; what is cancelled stays so.\n"
+        "A worker that holds one can change nothing any more; its next renewal reports\n"
+        "it. What has ended in another way is refused; what is cancelled stays so.\n"
         "All members of a flow are cancelled with 'weir flow cancel'.\n",
     WEIR_OPTIONS(CANCEL_OPTIONS),
     WEIR_OPERANDS(IDS),
@@ -89,9 +89,8 @@ const struct weir_command weir_cli_execution_revoke = {
     .name = "execution revoke",
     .summary = "take executions from their worker, for the next one",
     .usage = "ID... [--instance NAME] [--epoch N]",
-    .details =
-        "The claim is lost, and the execution waits for another worker. It costs\n"
-        "neither a retry nor a lost lease. Where nobody holds one, nothing happens.\n",
+    .details = "The claim is lost, and the execution waits for another worker. It costs\n"
+               "neither a retry nor a lost lease. Without a claim nothing happens.\n",
     WEIR_OPTIONS(REVOKE_OPTIONS),
     WEIR_OPERANDS(IDS),
     .uses_db = true,
@@ -126,7 +125,7 @@ const struct weir_command weir_cli_execution_resume = {
     .usage = "ID... [--delay D]",
     .details =
         "The same attempt goes on, with any worker. What is not suspended is refused.\n"
-        "To answer as those would who are waited for, there is\n"
+        "To send the signal that it waits for, there is\n"
         "'weir execution approve'.\n",
     WEIR_OPTIONS(RESUME_OPTIONS),
     WEIR_OPERANDS(IDS),

@@ -118,7 +118,8 @@ const struct weir_command weir_cli_execution_complete = {
     .summary = "say that claimed executions are done",
     .usage = "TOKEN... [--result RESULT]",
     .details =
-        "They end as completed, with a result of up to 1 MiB. Whoever has lost the\n"
+        "They end as completed, with a result of up to 1 MiB. A worker that has lost "
+        "its\n"
         "lease is refused with exit code 1 and changes nothing. Repeating it is\n"
         "harmless; with another result, or after 'fail' or 'delay' of the same token,\n"
         "it is refused.\n",

@@ -34,7 +34,7 @@ const struct weir_command weir_cli_key = {
     .usage = "COMMAND [OPTION...]",
     .details =
         "The first one is made by itself, at random, and is called k1. It is in the\n"
-        "database: whoever may read the table of secrets can make tokens.\n",
+        "database: a user that may read the table of secrets can make tokens.\n",
     .uses_db = true,
     .members = MEMBERS,
     .member_count = COUNT_OF(MEMBERS),

@@ -28,7 +28,7 @@ const struct weir_command weir_cli_execution_waitpoints = {
     .details =
         "Those of the open suspension or of the last one, and those made for the next.\n"
         "Tokens are stored nowhere and cannot be shown; a token and its fingerprint\n"
-        "belong together, so that one that somebody has can be compared:\n"
+        "belong together, so that a token can be compared:\n"
         "  printf %s \"$token\" | sha256sum | cut -c 1-16\n"
         "With --quiet only keys are printed.\n",
     .uses_db = true,

@@ -45,7 +45,7 @@ static int parse_token(const struct weir_command *self,
 }
 
 #define SIGNAL_OPTIONS_SHARED                                                            \
-    WEIR_OPTION('s', "source", "NAME", "who signals; counted by 'N of sources'",         \
+    WEIR_OPTION('s', "source", "NAME", "of the signal; counted by 'N of sources'",       \
                 WEIR_AS_TEXT(struct signal_call, signal.source)),                        \
         WEIR_OPTION(0, "source-type", "TYPE", "what that is, as in user",                \
                     WEIR_AS_TEXT(struct signal_call, signal.source_type)),               \
@@ -76,13 +76,13 @@ const struct weir_command weir_cli_execution_signal = {
     .details =
         "WAITPOINT is its id or its key; its token is what 'weir execution suspend'\n"
         "printed. A token on the command line can be seen by all users of this computer\n"
-        "while the program runs: --token - and --token-file keep it to those who may\n"
-        "read standard input or the file.\n"
+        "while the program runs: --token - and --token-file hide it from users that\n"
+        "may not read standard input or the file.\n"
         "\n"
         "Prints what the signal has done:\n"
         "  resumed     with this one the condition holds\n"
         "  kept        it counts, and more is missing\n"
-        "  buffered    nobody has suspended on the waitpoint yet\n"
+        "  buffered    no execution is suspended on the waitpoint yet\n"
         "  ignored     no part of the condition asks for it\n"
         "  duplicate   its key came before; it counts once\n"
         "  late        the wait is over\n"
@@ -100,7 +100,7 @@ const struct weir_command weir_cli_execution_approve = {
     .usage = "ID KEY [OPTION...]",
     .details =
         "As 'weir execution signal', by the key of the waitpoint and without its token:\n"
-        "whoever may write to the database may do that. 'weir execution resume' ends\n"
+        "a user that may write to the database may do it. 'weir execution resume' ends\n"
         "the wait whatever the condition is.\n"
         "\n"
         "  weir execution approve \"$id\" review --source anna\n"

@@ -82,7 +82,7 @@ static const struct weir_command_option SUSPEND_OPTIONS[] = {
     WEIR_OPTION(0, "on-timeout", "WHAT", "what then, see above; default fail",
                 WEIR_AS_CHOICE(struct suspend_call, options.on_timeout, ON_TIMEOUT),
                 WEIR_ALSO_SET(struct suspend_call, on_timeout_given)),
-    WEIR_OPTION('R', "reason", "WHY", "for people, see above; default signal",
+    WEIR_OPTION('R', "reason", "WHY", "shown in lists, see above; default signal",
                 WEIR_AS_CHOICE(struct suspend_call, options.reason, REASONS)),
     WEIR_OPTION(0, "resume-delay", "D", "go on so long after it holds",
                 WEIR_AS_MS(struct suspend_call, options.resume_delay_ms, 0,
@@ -100,11 +100,12 @@ static const struct weir_command_option OPERANDS[] = {
 
 const struct weir_command weir_cli_execution_suspend = {
     .name = "execution suspend",
-    .summary = "give a claimed execution back until somebody answers",
+    .summary = "give a claimed execution back until a signal comes",
     .usage = "TOKEN --until CONDITION [OPTION...]",
     .details =
-        "Prints a token for each waitpoint: the right to signal it, for whoever is to\n"
-        "answer. No other command shows them. When the condition holds the same attempt\n"
+        "Prints a token for each waitpoint: the right to signal it, for the sender of a\n"
+        "signal. No other command shows them. When the condition holds the same "
+        "attempt\n"
         "goes on with any worker, and 'weir execution signals ID' has the answers.\n"
         "\n"
         "  approved@review                       a signal 'approved' at 'review'\n"

@@ -67,7 +67,7 @@ const struct weir_command weir_cli_flow_add = {
     .summary = "add members to a flow, and say what they wait for",
     .usage = "FLOW --lane LANE --kind KIND [OPTION...] | FLOW --from FILE",
     .details =
-        "Prints the ids, one per line. All are added, or none: nobody can claim one\n"
+        "Prints the ids, one per line. All are added, or none: no worker claims one\n"
         "before what it waits for is known. JSON is one object per line:\n"
         "\n"
         "  {\"name\": \"pack\", \"lane\": \"shop\", \"kind\": \"pack\"}\n"

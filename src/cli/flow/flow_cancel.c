@@ -41,10 +41,10 @@ static const struct weir_command_option OPERANDS[] = {
 const struct weir_command weir_cli_flow_cancel = {
     .name = "flow cancel",
     .summary = "cancel a flow, and its members",
-    .usage = "FLOW [--members WHO] [--reason TEXT]",
+    .usage = "FLOW [--members WHICH] [--reason TEXT]",
     .details =
         "A flow that is cancelled takes no more members. Those it has are cancelled:\n"
-        "all that have not ended, or those that nobody has begun; or they go on. One\n"
+        "all that have not ended, or those without an attempt; or they go on. One\n"
         "that has ended in another way is refused; what is cancelled stays so.\n"
         "Single executions are cancelled with 'weir execution cancel'.\n",
     WEIR_OPTIONS(OPTIONS),

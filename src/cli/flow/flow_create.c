@@ -34,7 +34,7 @@ struct list_call {
 static const struct weir_command_option CREATE_OPTIONS[] = {
     WEIR_OPTION('k', "kind", "KIND", "what it is for; needed",
                 WEIR_AS_TEXT(struct create_call, draft.kind)),
-    WEIR_OPTION('n', "namespace", "NAME", "whose it is; default 'default'",
+    WEIR_OPTION('n', "namespace", "NAME", "of the flow; default 'default'",
                 WEIR_AS_TEXT(struct create_call, draft.name_space)),
     WEIR_OPTION(0, "id", "UUID", "its id; default a new one",
                 WEIR_AS_FLOW_ID(struct create_call, id),

@@ -44,7 +44,8 @@ const struct weir_command weir_cli_flow_show = {
     .usage = "FLOW | EXECUTION [--watch D] [--fold N] [--ids]",
     .details =
         "Of an execution it is the flow that it is a member of. From top to bottom:\n"
-        "who stands below waits for those that a line comes from. 'needs 2' is how many\n"
+        "a member waits for those above it that a line comes from. 'needs 2' is how "
+        "many\n"
         "of these must end well. With --quiet only the state of the flow is printed.\n"
         "\n"
         "  o open   @ active   * completed   x failed, cancelled or expired\n"

@@ -59,7 +59,7 @@ static int parse_permissions(const struct weir_command *self,
 }
 
 static const struct weir_command_option OPTIONS[] = {
-    WEIR_OPTION('Q', "queue", "QUEUE", "whose messages; may be given 64 times",
+    WEIR_OPTION('Q', "queue", "QUEUE", "of the messages; may be given 64 times",
                 WEIR_AS_TEXT(struct weir_relay_plan, lines[0].queue),
                 WEIR_IN_SET(struct weir_relay_plan, lines, count, "queues")),
     WEIR_OPTION('t', "to", "SINK", "where to, see above",

@@ -70,7 +70,7 @@ const struct weir_command weir_cli_migrate = {
         "On PostgreSQL it warns when other roles may create in the schema of the\n"
         "tables: what they make there can be called in place of what was meant.\n"
         "\n"
-        "--dry-run prints SQL for the engine's own client, told to stop at the\n"
+        "--dry-run prints SQL for the engine's own client, which must stop at the\n"
         "first error: psql -v ON_ERROR_STOP=1, mariadb (as it is), sqlite3 -bail.\n"
         "\n"
         "--payload-max is the limit of weir_enqueue() in SQL, up to 16777216; it is\n"

@@ -10,8 +10,8 @@
 
 /* Rows of options, bound to struct weir_queue_options. */
 #define WEIR_POLICY_OPTIONS                                                              \
-    WEIR_POLICY_OPTION("unread", "keep|drop", "what nobody subscribed to; default keep", \
-                       UNREAD,                                                           \
+    WEIR_POLICY_OPTION("unread", "keep|drop",                                            \
+                       "messages without subscription; default keep", UNREAD,            \
                        WEIR_AS_CHOICE(struct weir_queue_options, unread,                 \
                                       weir_queue_policies_unread_words)),                \
         WEIR_POLICY_OPTION(                                                              \

@@ -45,7 +45,7 @@ static const struct weir_command_option OPERANDS[] = {
 
 const struct weir_command weir_cli_status = {
     .name = "status",
-    .summary = "what waits, who delivers, what fails",
+    .summary = "state of queues, processes and executions",
     .usage = "[QUEUE] [--all] [--watch D]",
     .details =
         "Shows all queues, or one of them with its subscriptions and partitions:\n"

@@ -46,8 +46,8 @@ const struct weir_command weir_cli_subscription_remove = {
         "ever, and the process stops with that reason. Then it asks first; where\n"
         "there is no terminal to ask on, it wants --yes.\n"
         "\n"
-        "A process that was killed counts as alive until its lease is over. Who\n"
-        "subscribes under the same name later begins anew. A queue without any\n"
+        "A process that was killed counts as alive until its lease expires. A process\n"
+        "that subscribes with the same name later begins anew. A queue without any\n"
         "subscription keeps its messages, unless its policy is --unread drop.\n",
     WEIR_OPTIONS(OPTIONS),
     WEIR_OPERANDS(OPERANDS),
