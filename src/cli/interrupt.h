@@ -18,7 +18,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/option.h"
 #include "weir/error.h"
+#include "weir/time.h"
+
+/* How long a command lets run what has begun when it is asked to end: below the ten
+ * seconds that supervisors commonly wait before they kill. */
+#define WEIR_GRACE_DEFAULT WEIR_SECONDS(8)
+#define WEIR_GRACE_OPTION(T, m)                                                          \
+    WEIR_OPTION(0, "grace", "D",                                                         \
+                "of what runs when it is stopped; default 8s, up to 1h",                 \
+                WEIR_AS_NS(T, m, 0, WEIR_HOURS(1)))
 
 /* Once in a process. Fails with WEIR_SYSTEM; then nothing has changed. */
 WEIR_CHECKED enum weir_status weir_interrupt_listen(struct weir_error *error);

@@ -117,9 +117,11 @@ static int take_duration(const struct weir_command_option *self,
     bool ago = self->value.type == WEIR_VALUE_AGO;
     int64_t unit = ms ? WEIR_MILLISECONDS(1) : 1;
     int64_t max = ago ? WEIR_DURATION_MAX : self->value.max;
+    bool none = self->value.or_zero && strcmp(word, "0") == 0;
     int64_t ns = 0;
-    int code = weir_command_duration(command, self->name, word, self->value.min * unit,
-                                     max * unit, &ns);
+    int code = none ? WEIR_EXIT_DONE
+                    : weir_command_duration(command, self->name, word,
+                                            self->value.min * unit, max * unit, &ns);
 
     if (code == WEIR_EXIT_DONE)
         *out = ago ? weir_clock_wall_us() - ns / 1000 : ns / unit;

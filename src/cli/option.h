@@ -70,6 +70,7 @@ struct weir_option_value {
     size_t offset;
     size_t size;                           /* of the member */
     int64_t min, max;                      /* of a number or duration */
+    bool or_zero;                          /* "0" is fine below `min`, too */
     const struct weir_option_words *words; /* of a choice */
     weir_option_parse_fn parse;
     size_t second;       /* of a pair: offset of what comes behind the '=' */
@@ -149,6 +150,10 @@ struct weir_command_option {
 #define WEIR_AS_MS(T, m, min_, max_)                                                     \
     WEIR_VALUE_(T, m, MS, WEIR_IS_(T, m, int64_t)), .value.min = (min_),                 \
                                                     .value.max = (max_)
+
+/* Likewise, or "0" for none. */
+#define WEIR_AS_MS_OR_ZERO(T, m, min_, max_)                                             \
+    WEIR_AS_MS(T, m, min_, max_), .value.or_zero = true
 
 /* A duration before now, as microseconds since 1970 by the clock of this machine. */
 #define WEIR_AS_AGO(T, m) WEIR_VALUE_(T, m, AGO, WEIR_IS_(T, m, int64_t))

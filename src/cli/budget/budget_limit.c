@@ -15,7 +15,7 @@
 
 enum { TEXTS_SIZE_MAX = 64 << 10 };
 
-#define PERIOD_NS_MAX (WEIR_EXECUTION_DURATION_MS_MAX * WEIR_MILLISECONDS(1))
+#define PERIOD_MS_MIN (WEIR_SECONDS(1) / WEIR_MILLISECONDS(1))
 
 static int run_create(const struct weir_command *self, int argc, char **argv);
 static int run_change(const struct weir_command *self, int argc, char **argv);
@@ -79,29 +79,15 @@ static int parse_limit(const struct weir_command *self,
     return WEIR_EXIT_DONE;
 }
 
-static int parse_period(const struct weir_command *self,
-                        const struct weir_command_option *option, char *word, void *out)
-{
-    int64_t ns = 0;
-    int code = strcmp(word, "0") == 0
-                   ? WEIR_EXIT_DONE
-                   : weir_command_duration(self, option->name, word, WEIR_SECONDS(1),
-                                           PERIOD_NS_MAX, &ns);
-
-    if (code == WEIR_EXIT_DONE)
-        *(int64_t *)out = ns / WEIR_MILLISECONDS(1);
-    return code;
-}
-
 #define LIMIT_OPTIONS                                                                    \
     WEIR_OPTION(0, "hard", "DIMENSION=N", "never more; 0: no limit; may be repeated",    \
                 WEIR_AS_PARSED_INTO(struct limit_call, parse_limit)),                    \
         WEIR_OPTION(0, "soft", "DIMENSION=N", "more is counted as a breach; likewise",   \
                     WEIR_AS_PARSED_INTO(struct limit_call, parse_limit)),                \
-        WEIR_OPTION(                                                                     \
-            0, "period", "D", "reset again and again, 1s and more; 0: never",            \
-            WEIR_AS_PARSED(struct limit_call, draft.period_ms, int64_t, parse_period),   \
-            WEIR_ALSO_SET(struct limit_call, period_given))
+        WEIR_OPTION(0, "period", "D", "reset again and again, 1s and more; 0: never",    \
+                    WEIR_AS_MS_OR_ZERO(struct limit_call, draft.period_ms,               \
+                                       PERIOD_MS_MIN, WEIR_EXECUTION_DURATION_MS_MAX),   \
+                    WEIR_ALSO_SET(struct limit_call, period_given))
 
 static const struct weir_command_option CREATE_OPTIONS[] = {
     LIMIT_OPTIONS,

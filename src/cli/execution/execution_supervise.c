@@ -10,10 +10,6 @@
 
 #define LOOK_PERIOD WEIR_MILLISECONDS(500)
 
-/* Below the ten seconds that others commonly wait before they kill. */
-#define GRACE_DEFAULT WEIR_SECONDS(8)
-#define GRACE_MAX WEIR_HOURS(1)
-
 static int run(const struct weir_command *self, int argc, char **argv);
 
 struct supervise_call {
@@ -25,8 +21,7 @@ struct supervise_call {
 
 static const struct weir_command_option OPTIONS[] = {
     WEIR_EXECUTION_SUPERVISION_OPTIONS(struct supervise_call),
-    WEIR_OPTION(0, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h",
-                WEIR_AS_NS(struct supervise_call, grace_ns, 0, GRACE_MAX)),
+    WEIR_GRACE_OPTION(struct supervise_call, grace_ns),
     WEIR_PARTITIONS_OPTION(struct supervise_call, partitions),
 };
 
@@ -100,7 +95,7 @@ static int run(const struct weir_command *self, int argc, char **argv)
     int code;
 
     weir_execution_supervision_init(&supervise_call.supervision, self);
-    supervise_call.grace_ns = GRACE_DEFAULT;
+    supervise_call.grace_ns = WEIR_GRACE_DEFAULT;
     code = weir_command_parse(self, argc, argv, &supervise_call, sizeof supervise_call);
     if (code >= 0)
         return code;

@@ -40,9 +40,6 @@ enum { DRAIN_SHARE = 10 };
 /* With --drain: nothing was done for so long, and something is left. */
 #define STUCK_AFTER WEIR_SECONDS(5)
 
-/* Below the ten seconds that others commonly wait before they kill. */
-#define GRACE_DEFAULT WEIR_SECONDS(8)
-#define GRACE_MAX WEIR_HOURS(1)
 #define DELAY_MS_DEFAULT (WEIR_SECONDS(10) / WEIR_MILLISECONDS(1))
 
 /* What remains for the reconcilers, which take a moment, when the worker has used up
@@ -89,8 +86,7 @@ static const struct weir_command_option OPTIONS[] = {
         WEIR_AS_MS(struct work_call, exec.delay_ms, 0, WEIR_EXECUTION_DURATION_MS_MAX)),
     WEIR_OPTION('d', "drain", NULL, "end when nothing or only suspended work is left",
                 WEIR_AS_FLAG(struct work_call, drain)),
-    WEIR_OPTION(0, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h",
-                WEIR_AS_NS(struct work_call, grace_ns, 0, GRACE_MAX)),
+    WEIR_GRACE_OPTION(struct work_call, grace_ns),
     WEIR_OPTION(0, "no-supervise", NULL, "only work: others supervise",
                 WEIR_AS_FLAG(struct work_call, no_supervise)),
     WEIR_EXECUTION_RETENTION_OPTION(struct work_call),
@@ -418,7 +414,7 @@ static int run(const struct weir_command *self, int argc, char **argv)
     weir_execution_claimant_init(&work_call.claimant, getpid());
     weir_execution_supervision_init(&work_call.supervision, self);
     work_call.exec.delay_ms = DELAY_MS_DEFAULT;
-    work_call.grace_ns = GRACE_DEFAULT;
+    work_call.grace_ns = WEIR_GRACE_DEFAULT;
     work_call.done_before = -1; /* not even nothing */
     code = parse(self, argc, argv, &work_call);
     if (code >= 0)

@@ -25,10 +25,6 @@
 
 enum { BATCH_MAX = 10000, HANDLERS_MAX = 512, JSON_SIZE_MAX = 1 << 20 };
 
-/* Below the ten seconds that supervisors commonly wait before they kill. */
-#define GRACE_DEFAULT WEIR_SECONDS(8)
-#define GRACE_MAX WEIR_HOURS(1)
-
 /* What remains to be done when the grace of the last process is over: it is killed, and
  * what came before it acknowledged. */
 #define GRACE_SLACK WEIR_SECONDS(1)
@@ -80,8 +76,7 @@ static const struct weir_command_option OPTIONS[] = {
     WEIR_OPTION(0, "permissions", "MODE", "of a file that is made; default 0600",
                 WEIR_AS_PARSED(struct weir_relay_plan, options.permissions, uint32_t,
                                parse_permissions)),
-    WEIR_OPTION(0, "grace", "D", "of what runs when it is stopped; default 8s, up to 1h",
-                WEIR_AS_NS(struct weir_relay_plan, grace_ns, 0, GRACE_MAX)),
+    WEIR_GRACE_OPTION(struct weir_relay_plan, grace_ns),
 };
 
 const struct weir_command weir_cli_relay = {
@@ -377,7 +372,7 @@ static int open_session(struct weir_relay_plan *plan, const struct weir_command 
 
 static int run(const struct weir_command *self, int argc, char **argv)
 {
-    struct weir_relay_plan plan = {.grace_ns = GRACE_DEFAULT};
+    struct weir_relay_plan plan = {.grace_ns = WEIR_GRACE_DEFAULT};
     int code;
 
     weir_relay_options_init(&plan.options);
