@@ -23,7 +23,7 @@ enum {
     FLOWS_FAULTS = 30,
     FLOWS_FAULTS_LONG = 600,
     FLOWS_FEW = 60,
-    FLOWS_TRIES_MAX = 6
+    FLOWS_TRIES_MAX = 24
 };
 
 /* ---- everything at once ------------------------------------------------------------ */
