@@ -14,6 +14,7 @@
 #include "weir/version.h"
 
 #define LOOK_NS WEIR_MILLISECONDS(400)
+#define LOOK_EAGERLY_NS WEIR_MILLISECONDS(20)
 #define LOOK_WITHOUT_LOCK_NS WEIR_SECONDS(3) /* for findings alone */
 #define GRACE_NS WEIR_SECONDS(2)
 #define ENTER_AGAIN_NS WEIR_SECONDS(1)
@@ -278,6 +279,13 @@ static void meet(void *state, const struct weir_peer *peer)
     find_clock(self->failure_detector, peer);
 }
 
+static int64_t look_interval(const struct weir_failure_detector *self)
+{
+    if (WEIR_POINT(self->outbox->points, "presence.eager"))
+        return LOOK_EAGERLY_NS;
+    return self->liveness != NULL ? LOOK_NS : LOOK_WITHOUT_LOCK_NS;
+}
+
 enum weir_status weir_failure_detector_poll(struct weir_failure_detector *self,
                                             struct weir_connection *connection,
                                             struct weir_peer_changes *out,
@@ -294,8 +302,7 @@ enum weir_status weir_failure_detector_poll(struct weir_failure_detector *self,
         return WEIR_OK;
     status = weir_liveness_poll(self->liveness, connection, self->outbox->owner, meet,
                                 &looking, error);
-    self->look_ns =
-        weir_sat_add_i64(now_ns, self->liveness != NULL ? LOOK_NS : LOOK_WITHOUT_LOCK_NS);
+    self->look_ns = weir_sat_add_i64(now_ns, look_interval(self));
     if (status != WEIR_OK)
         return status;
     out->changed = looking.peers != self->peers;

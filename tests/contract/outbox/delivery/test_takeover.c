@@ -50,11 +50,12 @@ static uint64_t passes(const struct weir_fault_points *points, int index)
     return atomic_load(&points->armed[index].passed);
 }
 
-/* Point 0 counts how often a member has looked at the others. */
+/* Point 0 counts how often a member has looked at the others: in short intervals. */
 static void count_looks(struct weir_fault_points *points)
 {
     weir_fault_points_init(points);
     weir_fault_points_arm(points, "presence.looked", UINT64_MAX);
+    weir_fault_points_arm(points, "presence.eager", 1);
 }
 
 static void wait_for_looks(const struct weir_fault_points *points, uint64_t count)

@@ -54,8 +54,8 @@ struct setup {
     struct weir_fault_points points;
 };
 
-/* A member whose warnings are heard. It looks at the others at once: point 0 counts
- * that. */
+/* A member whose warnings are captured. It looks at the others at once and in short
+ * intervals; point 0 counts that. */
 static struct pool_process *join(struct fixture *fixture, struct setup *self)
 {
     struct weir_db_options options = fixture_options(fixture);
@@ -78,6 +78,7 @@ static struct setup *open_setup(struct fixture *fixture)
         process_pool_join(&setup.process_pool)); /* crew-0 has made the subscription */
     weir_fault_points_init(&setup.points);
     weir_fault_points_arm(&setup.points, "presence.looked", UINT64_MAX);
+    weir_fault_points_arm(&setup.points, "presence.eager", 1);
     return &setup;
 }
 
