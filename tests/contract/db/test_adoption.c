@@ -11,25 +11,14 @@
 #include <mysql.h>
 #include <sqlite3.h>
 
-#include "kit/db/engines.h"
+#include "kit/db/named_items.h"
 
 enum { TEXT_SIZE = 64 * 1024 };
-
-static const struct weir_sql SQL_ADD = {
-    .name = "add",
-    .text = "INSERT INTO {p}_item (id, name) VALUES ({1}, {2})",
-    .parameters = "it",
-};
 
 static const struct weir_sql SQL_NAME = {
     .name = "name",
     .text = "SELECT name FROM {p}_item WHERE id = {1}",
     .parameters = "i",
-};
-
-static const struct weir_sql SQL_COUNT = {
-    .name = "count",
-    .text = "SELECT count(*) FROM {p}_item",
 };
 
 /* The application: it knows nothing of weir but that it may borrow its handle. */
@@ -47,12 +36,6 @@ static void run(struct application *self, const char *sql);
 static void ask(struct application *self, const char *sql, char *out, size_t size);
 static bool in_transaction(struct application *self);
 static struct weir_connection *adopt(struct fixture *fixture, struct application *self);
-static enum weir_status try_add(struct fixture *fixture,
-                                struct weir_connection *connection, int64_t id,
-                                const char *name);
-static void add(struct fixture *fixture, struct weir_connection *connection, int64_t id,
-                const char *name);
-static int64_t seen_by_others(struct fixture *fixture);
 
 /* ---- whose transaction it is ------------------------------------------------------- */
 
@@ -1010,24 +993,4 @@ static struct weir_connection *adopt(struct fixture *fixture, struct application
         check(weir_connection_native(connection) == self->mariadb);
     }
     return connection;
-}
-
-static enum weir_status try_add(struct fixture *fixture,
-                                struct weir_connection *connection, int64_t id,
-                                const char *name)
-{
-    return weir_connection_execute(connection, &SQL_ADD,
-                                   VALUES(weir_integer(id), weir_text(weir_str(name))),
-                                   NULL, &fixture->error);
-}
-
-static void add(struct fixture *fixture, struct weir_connection *connection, int64_t id,
-                const char *name)
-{
-    check_db(try_add(fixture, connection, id, name), WEIR_OK);
-}
-
-static int64_t seen_by_others(struct fixture *fixture)
-{
-    return fixture_ask(fixture, "SELECT count(*) FROM weir_item");
 }

@@ -5,17 +5,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "kit/db/engines.h"
-
-/* Takes longer than any test waits. */
-static const struct weir_sql SQL_SLOW[] = {
-    [WEIR_SQLITE] = {.name = "slow",
-                     .text = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
-                             "FROM n WHERE i < 100000000000) SELECT count(*) FROM n"},
-    [WEIR_POSTGRESQL] = {.name = "slow", .text = "SELECT 1 FROM pg_sleep(600)"},
-    [WEIR_MARIADB] = {.name = "slow",
-                      .text = "SELECT sum(seq % 7) FROM seq_1_to_100000000000"},
-};
+#include "kit/db/items.h"
 
 static const struct weir_sql SQL_RAISE = {
     .name = "raise",

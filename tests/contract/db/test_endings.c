@@ -11,50 +11,11 @@
 #include "base/fault_point.h"
 #include "db/db.h"
 #include "db/transact.h"
-#include "kit/db/engines.h"
-
-static const struct weir_sql SQL_ADD = {
-    .name = "add",
-    .text = "INSERT INTO {p}_item (id, n) VALUES ({1}, 0)",
-    .parameters = "i",
-};
-
-static const struct weir_sql SQL_RAISE = {
-    .name = "raise",
-    .text = "UPDATE {p}_item SET n = n + 1 WHERE id = {1}",
-    .parameters = "i",
-};
-
-static const struct weir_sql SQL_COUNT = {
-    .name = "count",
-    .text = "SELECT count(*) FROM {p}_item",
-};
-
-static struct weir_connection *make_items(struct fixture *fixture)
-{
-    struct weir_connection *connection = fixture_take(fixture);
-
-    fixture_execute(
-        fixture, connection,
-        "CREATE TABLE {p}_item (id $integer PRIMARY KEY, n $integer NOT NULL)");
-    return connection;
-}
+#include "kit/db/numbered_items.h"
 
 static void begin_later(struct fixture *fixture, struct weir_connection *connection)
 {
     check_db(weir_connection_begin_later(connection, &fixture->error), WEIR_OK);
-}
-
-static void add(struct fixture *fixture, struct weir_connection *connection, int64_t id)
-{
-    check_db(weir_connection_execute(connection, &SQL_ADD, VALUES(weir_integer(id)), NULL,
-                                     &fixture->error),
-             WEIR_OK);
-}
-
-static int64_t seen_by_others(struct fixture *fixture)
-{
-    return fixture_ask(fixture, "SELECT count(*) FROM weir_item");
 }
 
 /* Adds a row and raises it. */
@@ -83,7 +44,7 @@ static void end_with(struct finale *self, struct weir_connection *connection, in
 
 ENGINE_TEST(late_begin, makes_one_transaction_of_all_that_follows)
 {
-    struct weir_connection *connection = make_items(fixture);
+    struct weir_connection *connection = make_items(fixture, 0);
 
     begin_later(fixture, connection);
     check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_OPEN);
@@ -100,7 +61,7 @@ ENGINE_TEST(late_begin, makes_one_transaction_of_all_that_follows)
 
 ENGINE_TEST(late_begin, may_come_with_a_query_or_the_clock)
 {
-    struct weir_connection *connection = make_items(fixture);
+    struct weir_connection *connection = make_items(fixture, 0);
     int64_t found = -1;
 
     begin_later(fixture, connection);
@@ -122,7 +83,7 @@ ENGINE_TEST(late_begin, may_come_with_a_query_or_the_clock)
 
 ENGINE_TEST(late_begin, may_come_with_a_savepoint)
 {
-    struct weir_connection *connection = make_items(fixture);
+    struct weir_connection *connection = make_items(fixture, 0);
 
     begin_later(fixture, connection);
     check_db(weir_connection_savepoint(connection, &fixture->error), WEIR_OK);
@@ -137,7 +98,7 @@ ENGINE_TEST(late_begin, may_come_with_a_savepoint)
 
 ENGINE_TEST(late_begin, of_nothing_can_be_committed_and_rolled_back)
 {
-    struct weir_connection *connection = make_items(fixture);
+    struct weir_connection *connection = make_items(fixture, 0);
 
     begin_later(fixture, connection);
     check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
@@ -153,7 +114,7 @@ ENGINE_TEST(late_begin, of_nothing_can_be_committed_and_rolled_back)
 
 ENGINE_TEST(late_begin, with_a_statement_that_fails_leaves_nothing_behind)
 {
-    struct weir_connection *connection = make_items(fixture);
+    struct weir_connection *connection = make_items(fixture, 0);
 
     add(fixture, connection, 1);
     begin_later(fixture, connection);
@@ -172,7 +133,7 @@ ENGINE_TEST(late_begin, with_a_statement_that_fails_leaves_nothing_behind)
 
 ENGINE_TEST(ending, is_part_of_the_transaction)
 {
-    struct weir_connection *connection = make_items(fixture);
+    struct weir_connection *connection = make_items(fixture, 0);
     struct finale finale;
 
     begin_later(fixture, connection);
@@ -190,7 +151,7 @@ ENGINE_TEST(ending, is_part_of_the_transaction)
 
 ENGINE_TEST(ending, that_fails_undoes_the_transaction)
 {
-    struct weir_connection *connection = make_items(fixture);
+    struct weir_connection *connection = make_items(fixture, 0);
     struct finale finale;
 
     begin_later(fixture, connection);
@@ -208,7 +169,7 @@ ENGINE_TEST(ending, that_fails_undoes_the_transaction)
 
 ENGINE_TEST(ending, is_forgotten_by_a_rollback)
 {
-    struct weir_connection *connection = make_items(fixture);
+    struct weir_connection *connection = make_items(fixture, 0);
     struct finale finale;
 
     begin_later(fixture, connection);
@@ -251,7 +212,7 @@ static void end_session(struct fixture *fixture, struct weir_connection *connect
  * reached. */
 POSTGRESQL_TEST(ending, of_a_session_that_the_server_has_ended_is_not_in_doubt)
 {
-    struct weir_connection *connection = make_items(fixture);
+    struct weir_connection *connection = make_items(fixture, 0);
     struct finale finale;
 
     begin_later(fixture, connection);
@@ -270,7 +231,7 @@ POSTGRESQL_TEST(ending, of_a_session_that_the_server_has_ended_is_not_in_doubt)
 POSTGRESQL_TEST(ending,
                 that_is_refused_because_the_server_takes_no_writes_is_not_in_doubt)
 {
-    struct weir_connection *connection = make_items(fixture);
+    struct weir_connection *connection = make_items(fixture, 0);
     struct finale finale;
 
     begin_later(fixture, connection);
@@ -307,7 +268,7 @@ POSTGRESQL_TEST(ending, of_a_session_that_the_server_has_ended_is_repeated)
 {
     struct rerun rerun = {.fixture = fixture};
 
-    fixture_give(fixture, make_items(fixture));
+    fixture_give(fixture, make_items(fixture, 0));
     check_db(weir_transact_soon(fixture->db, add_and_be_ended, &rerun, &fixture->error),
              WEIR_OK);
 
@@ -321,7 +282,7 @@ POSTGRESQL_TEST(ending, of_a_session_that_the_server_has_ended_is_repeated)
 static void lose(struct fixture *fixture, const char *point, enum weir_status expected,
                  int64_t rows)
 {
-    struct weir_connection *connection = make_items(fixture);
+    struct weir_connection *connection = make_items(fixture, 0);
     struct weir_fault_points points;
     struct finale finale;
 

@@ -18,7 +18,7 @@
 #include <mysql.h>
 #include <sqlite3.h>
 
-#include "kit/db/engines.h"
+#include "kit/db/named_items.h"
 
 enum { ENGINES = 3, CELL_SIZE = 64 };
 
@@ -75,21 +75,10 @@ enum { SITUATIONS = sizeof MATRIX / sizeof MATRIX[0] };
 
 static bool provoked[SITUATIONS][ENGINES];
 
-static const struct weir_sql SQL_ADD = {
-    .name = "add",
-    .text = "INSERT INTO {p}_item (id, name) VALUES ({1}, {2})",
-    .parameters = "it",
-};
-
 static const struct weir_sql SQL_TOUCH = {
     .name = "touch",
     .text = "UPDATE {p}_item SET name = {1} WHERE id = {2}",
     .parameters = "ti",
-};
-
-static const struct weir_sql SQL_COUNT = {
-    .name = "count",
-    .text = "SELECT count(*) FROM {p}_item",
 };
 
 static void check_situation(const char *file, int line, struct fixture *fixture,
@@ -97,12 +86,9 @@ static void check_situation(const char *file, int line, struct fixture *fixture,
 static struct weir_connection *make_items(struct fixture *fixture);
 static enum weir_status touch(struct fixture *fixture, struct weir_connection *connection,
                               int64_t id);
-static void begin(struct fixture *fixture, struct weir_connection *connection);
-static void commit(struct fixture *fixture, struct weir_connection *connection);
 static void kill_connection(struct fixture *fixture, struct weir_connection *connection);
 static enum weir_status count_with_error(struct fixture *fixture,
                                          struct weir_connection *connection);
-static int64_t count(struct fixture *fixture, struct weir_connection *connection);
 
 /* The call ends as the matrix says. */
 #define check_matrix(name, expr)                                                         \
@@ -313,15 +299,6 @@ ENGINE_TEST(error, lock_timeout)
 }
 
 /* ---- taking too long --------------------------------------------------------------- */
-
-static const struct weir_sql SQL_SLOW[] = {
-    [WEIR_SQLITE] = {.name = "slow",
-                     .text = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
-                             "FROM n WHERE i < 100000000000) SELECT count(*) FROM n"},
-    [WEIR_POSTGRESQL] = {.name = "slow", .text = "SELECT 1 FROM pg_sleep(600)"},
-    [WEIR_MARIADB] = {.name = "slow",
-                      .text = "SELECT sum(seq % 7) FROM seq_1_to_100000000000"},
-};
 
 ENGINE_TEST(error, statement_timeout)
 {
@@ -688,28 +665,13 @@ SQLITE_TEST(error, permission_denied)
     sqlite3_close(handle);
 }
 
-static enum weir_status connect_to(struct fixture *fixture, const char *url)
-{
-    struct weir_db_options options = fixture_options(fixture);
-    struct weir_connection *connection;
-    enum weir_status status;
-    struct weir_db *db;
-
-    options.url = url;
-    db = fixture_open(fixture, &options);
-    status = weir_db_acquire(db, &connection, &fixture->error);
-    weir_db_release(db, connection);
-    weir_db_destroy(db);
-    return status;
-}
-
 SERVER_TEST(error, wrong_password)
 {
     char url[SERVER_URL_SIZE];
 
     server_url_as(fixture->server, SERVER_USER, "wrong-one", fixture->database, url,
                   sizeof url);
-    check_matrix("wrong password", connect_to(fixture, url));
+    check_matrix("wrong password", fixture_try_url(fixture, url));
 
     check(strstr(fixture->error.text, "wrong-one") == NULL);
     check(strstr(fixture->error.text, SERVER_USER) != NULL);
@@ -723,7 +685,7 @@ ENGINE_TEST(error, missing_database)
         server_url(fixture->server, "w_missing", url, sizeof url);
     else
         snprintf(url, sizeof url, "sqlite:%s/missing/w_missing.db", server_folder());
-    check_matrix("missing database", connect_to(fixture, url));
+    check_matrix("missing database", fixture_try_url(fixture, url));
 
     check(strstr(fixture->error.text, "w_missing") != NULL);
     check(strstr(fixture->error.text, SERVER_PASSWORD) == NULL);
@@ -737,7 +699,7 @@ SQLITE_TEST(error, not_a_database)
     for (int i = 0; i < 1000; i++)
         fputs("this is no database\n", file);
     fclose(file);
-    check_matrix("not a database", connect_to(fixture, fixture->url));
+    check_matrix("not a database", fixture_try_url(fixture, fixture->url));
 }
 
 ENGINE_TEST(error, missing_table)
@@ -950,16 +912,6 @@ static enum weir_status touch(struct fixture *fixture, struct weir_connection *c
                                    NULL, &fixture->error);
 }
 
-static void begin(struct fixture *fixture, struct weir_connection *connection)
-{
-    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
-}
-
-static void commit(struct fixture *fixture, struct weir_connection *connection)
-{
-    check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
-}
-
 /* Returns when the server has forgotten it. */
 static void kill_connection(struct fixture *fixture, struct weir_connection *connection)
 {
@@ -987,14 +939,4 @@ static enum weir_status count_with_error(struct fixture *fixture,
 
     return weir_connection_query_integer(connection, &SQL_COUNT, NO_VALUES, &found,
                                          &fixture->error);
-}
-
-static int64_t count(struct fixture *fixture, struct weir_connection *connection)
-{
-    int64_t found = -1;
-
-    check_db(weir_connection_query_integer(connection, &SQL_COUNT, NO_VALUES, &found,
-                                           &fixture->error),
-             WEIR_OK);
-    return found;
 }

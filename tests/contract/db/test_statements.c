@@ -5,13 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kit/db/engines.h"
-
-static const struct weir_sql SQL_ADD = {
-    .name = "add",
-    .text = "INSERT INTO {p}_item (id, name) VALUES ({1}, {2})",
-    .parameters = "it",
-};
+#include "kit/db/named_items.h"
 
 static const struct weir_sql SQL_RENAME = {
     .name = "rename",
@@ -25,31 +19,13 @@ static const struct weir_sql SQL_REMOVE = {
     .parameters = "i",
 };
 
-static const struct weir_sql SQL_COUNT = {
-    .name = "count",
-    .text = "SELECT count(*) FROM {p}_item",
-};
-
 static const struct weir_sql SQL_LIST = {
     .name = "list",
     .text = "SELECT id, name FROM {p}_item WHERE id >= {1} ORDER BY id",
     .parameters = "i",
 };
 
-/* Takes longer than any test waits. */
-static const struct weir_sql SQL_SLOW[] = {
-    [WEIR_SQLITE] = {.name = "slow",
-                     .text = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
-                             "FROM n WHERE i < 100000000000) SELECT count(*) FROM n"},
-    [WEIR_POSTGRESQL] = {.name = "slow", .text = "SELECT 1 FROM pg_sleep(600)"},
-    [WEIR_MARIADB] = {.name = "slow",
-                      .text = "SELECT sum(seq % 7) FROM seq_1_to_100000000000"},
-};
-
 static struct weir_connection *make_items(struct fixture *fixture, int count);
-static void add(struct fixture *fixture, struct weir_connection *connection, int64_t id,
-                const char *name);
-static int64_t count(struct fixture *fixture, struct weir_connection *connection);
 static void check_usable(struct fixture *fixture, struct weir_connection *connection);
 
 /* ---- what they change -------------------------------------------------------------- */
@@ -617,25 +593,6 @@ static struct weir_connection *make_items(struct fixture *fixture, int wanted)
     }
     check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
     return connection;
-}
-
-static void add(struct fixture *fixture, struct weir_connection *connection, int64_t id,
-                const char *name)
-{
-    check_db(weir_connection_execute(connection, &SQL_ADD,
-                                     VALUES(weir_integer(id), weir_text(weir_str(name))),
-                                     NULL, &fixture->error),
-             WEIR_OK);
-}
-
-static int64_t count(struct fixture *fixture, struct weir_connection *connection)
-{
-    int64_t found = -1;
-
-    check_db(weir_connection_query_integer(connection, &SQL_COUNT, NO_VALUES, &found,
-                                           &fixture->error),
-             WEIR_OK);
-    return found;
 }
 
 static void check_usable(struct fixture *fixture, struct weir_connection *connection)

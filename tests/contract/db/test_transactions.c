@@ -10,36 +10,11 @@
 #include <time.h>
 
 #include "db/transact.h"
-#include "kit/db/engines.h"
+#include "kit/db/numbered_items.h"
 
-static const struct weir_sql SQL_ADD = {
-    .name = "add",
-    .text = "INSERT INTO {p}_item (id, n) VALUES ({1}, 0)",
-    .parameters = "i",
-};
-
-static const struct weir_sql SQL_RAISE = {
-    .name = "raise",
-    .text = "UPDATE {p}_item SET n = n + 1 WHERE id = {1}",
-    .parameters = "i",
-};
-
-static const struct weir_sql SQL_COUNT = {
-    .name = "count",
-    .text = "SELECT count(*) FROM {p}_item",
-};
-
-static struct weir_connection *make_items(struct fixture *fixture, int count);
-static void begin(struct fixture *fixture, struct weir_connection *connection);
-static void commit(struct fixture *fixture, struct weir_connection *connection);
-static void add(struct fixture *fixture, struct weir_connection *connection, int64_t id);
-static enum weir_status try_add(struct fixture *fixture,
-                                struct weir_connection *connection, int64_t id);
 static void savepoint(struct fixture *fixture, struct weir_connection *connection);
 static void keep(struct fixture *fixture, struct weir_connection *connection);
 static void undo(struct fixture *fixture, struct weir_connection *connection);
-static int64_t count(struct fixture *fixture, struct weir_connection *connection);
-static int64_t seen_by_others(struct fixture *fixture);
 
 /* ---- idle -------------------------------------------------------------------------- */
 
@@ -1146,40 +1121,6 @@ ENGINE_TEST(transact, loses_nothing_when_many_want_the_same_row)
 /* ---- helpers ----------------------------------------------------------------------- */
 
 /* With ids from 1. */
-static struct weir_connection *make_items(struct fixture *fixture, int wanted)
-{
-    struct weir_connection *connection = fixture_take(fixture);
-
-    fixture_execute(
-        fixture, connection,
-        "CREATE TABLE {p}_item (id $integer PRIMARY KEY, n $integer NOT NULL)");
-    for (int id = 1; id <= wanted; id++)
-        add(fixture, connection, id);
-    return connection;
-}
-
-static void begin(struct fixture *fixture, struct weir_connection *connection)
-{
-    check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
-}
-
-static void commit(struct fixture *fixture, struct weir_connection *connection)
-{
-    check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
-}
-
-static void add(struct fixture *fixture, struct weir_connection *connection, int64_t id)
-{
-    check_db(try_add(fixture, connection, id), WEIR_OK);
-}
-
-static enum weir_status try_add(struct fixture *fixture,
-                                struct weir_connection *connection, int64_t id)
-{
-    return weir_connection_execute(connection, &SQL_ADD, VALUES(weir_integer(id)), NULL,
-                                   &fixture->error);
-}
-
 static void savepoint(struct fixture *fixture, struct weir_connection *connection)
 {
     check_db(weir_connection_savepoint(connection, &fixture->error), WEIR_OK);
@@ -1193,19 +1134,4 @@ static void keep(struct fixture *fixture, struct weir_connection *connection)
 static void undo(struct fixture *fixture, struct weir_connection *connection)
 {
     check_db(weir_connection_savepoint_undo(connection, &fixture->error), WEIR_OK);
-}
-
-static int64_t count(struct fixture *fixture, struct weir_connection *connection)
-{
-    int64_t found = -1;
-
-    check_db(weir_connection_query_integer(connection, &SQL_COUNT, NO_VALUES, &found,
-                                           &fixture->error),
-             WEIR_OK);
-    return found;
-}
-
-static int64_t seen_by_others(struct fixture *fixture)
-{
-    return fixture_ask(fixture, "SELECT count(*) FROM weir_item");
 }

@@ -12,7 +12,6 @@
 
 #define SECRET "s3cret-word"
 
-static enum weir_status try_connect(struct fixture *fixture, const char *url);
 static void check_connects(struct fixture *fixture, const char *url);
 
 /* ---- malformed --------------------------------------------------------------------- */
@@ -222,7 +221,7 @@ SERVER_TEST(url, may_have_any_password)
     server_url_as(fixture->server, user, ESCAPED, fixture->database, url, sizeof url);
     check_connects(fixture, url);
     server_url_as(fixture->server, user, ESCAPED, "w_missing", url, sizeof url);
-    check(try_connect(fixture, url) != WEIR_OK);
+    check(fixture_try_url(fixture, url) != WEIR_OK);
     check(strstr(fixture->error.text, PASSWORD) == NULL);
     check(strstr(fixture->error.text, ESCAPED) == NULL);
 
@@ -299,7 +298,7 @@ SERVER_TEST(url, to_a_port_where_nobody_listens_is_lost)
 
     snprintf(url, sizeof url, "%s://user:" SECRET "@127.0.0.1:%d/app",
              weir_engine_name(fixture->engine), port);
-    check_db(try_connect(fixture, url), WEIR_LOST);
+    check_db(fixture_try_url(fixture, url), WEIR_LOST);
 
     check(strstr(fixture->error.text, "127.0.0.1") != NULL);
     check(strstr(fixture->error.text, SECRET) == NULL);
@@ -335,7 +334,7 @@ SERVER_TEST(url, to_a_host_without_an_address_is_lost)
 
     snprintf(url, sizeof url, "%s://user:" SECRET "@no-such-host.invalid/app",
              weir_engine_name(fixture->engine));
-    check_db(try_connect(fixture, url), WEIR_LOST);
+    check_db(fixture_try_url(fixture, url), WEIR_LOST);
 
     check(strstr(fixture->error.text, "no-such-host.invalid") != NULL);
     check(strstr(fixture->error.text, SECRET) == NULL);
@@ -351,7 +350,7 @@ SERVER_TEST(url, to_a_socket_that_is_not_there_is_lost)
     else
         snprintf(url, sizeof url, "mariadb://user:" SECRET "@/app?socket=%s/nowhere",
                  server_folder());
-    check_db(try_connect(fixture, url), WEIR_LOST);
+    check_db(fixture_try_url(fixture, url), WEIR_LOST);
     check(strstr(fixture->error.text, SECRET) == NULL);
 }
 
@@ -378,21 +377,6 @@ SERVER_TEST(url, that_leads_nowhere_is_not_tried_at_every_call)
 }
 
 /* ---- helpers ----------------------------------------------------------------------- */
-
-static enum weir_status try_connect(struct fixture *fixture, const char *url)
-{
-    struct weir_db_options options = fixture_options(fixture);
-    struct weir_connection *connection;
-    enum weir_status status;
-    struct weir_db *db;
-
-    options.url = url;
-    db = fixture_open(fixture, &options);
-    status = weir_db_acquire(db, &connection, &fixture->error);
-    weir_db_release(db, connection);
-    weir_db_destroy(db);
-    return status;
-}
 
 static void check_connects(struct fixture *fixture, const char *url)
 {

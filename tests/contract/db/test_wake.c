@@ -7,7 +7,6 @@
 #include "db/wake.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,8 +18,6 @@
 
 static void make_table(struct fixture *fixture);
 static struct weir_db *open_other(struct fixture *fixture, struct server *server);
-static int64_t now_ms(void);
-static int count_files(void);
 static int listen_and_never_answer(char *url, size_t size);
 
 /* ---- hearing ----------------------------------------------------------------------- */
@@ -540,23 +537,6 @@ static struct weir_db *open_other(struct fixture *fixture, struct server *server
     server_url(server, "store", fixture->url, sizeof fixture->url);
     options = fixture_options(fixture);
     return fixture_open(fixture, &options);
-}
-
-static int64_t now_ms(void)
-{
-    return fixture_deadline() - 60000;
-}
-
-static int count_files(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    int count = 0;
-
-    check(folder != NULL);
-    while (readdir(folder) != NULL)
-        count++;
-    (void)closedir(folder);
-    return count;
 }
 
 static int listen_and_never_answer(char *url, size_t size)

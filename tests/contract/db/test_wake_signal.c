@@ -5,7 +5,6 @@
  * Where both polling intervals are an hour there is no poll: what is seen was seen
  * because of a signal.
  */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +28,6 @@ struct consumer {
 static void consumer_open(struct consumer *self, struct fixture *fixture);
 static void consumer_listen(struct consumer *self, int64_t poll_ns, int64_t poll_min_ns);
 static void consumer_close(struct consumer *self);
-static int64_t now_ms(void);
-static int count_files(void);
 
 /* ---- hearing ----------------------------------------------------------------------- */
 
@@ -325,21 +322,4 @@ static void consumer_close(struct consumer *self)
     other_process_move_out(&self->other_process);
     (void)unlink(self->path);
     check(rmdir(self->folder) == 0);
-}
-
-static int64_t now_ms(void)
-{
-    return fixture_deadline() - 60000;
-}
-
-static int count_files(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    int count = 0;
-
-    check(folder != NULL);
-    while (readdir(folder) != NULL)
-        count++;
-    (void)closedir(folder);
-    return count;
 }

@@ -17,6 +17,7 @@
 #ifndef WEIR_TEST_WAKE_FIXTURE_H
 #define WEIR_TEST_WAKE_FIXTURE_H
 
+#include <dirent.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,13 +30,7 @@
 #include "contract/db/child.h"
 #include "db/db.h"
 #include "db/wake.h"
-#include "kit/db/engines.h"
-
-static const struct weir_sql SQL_COUNT = {
-    .name = "count",
-    .text = "SELECT count(*) FROM {p}_item",
-    .parameters = "",
-};
+#include "kit/db/items.h"
 
 /* ---- the other process ------------------------------------------------------------- */
 
@@ -255,6 +250,26 @@ static inline void wake_fixture_take_down(struct wake_fixture *self)
     weir_ward_destroy(self->ward);
     weir_notifier_destroy(self->notifier);
     weir_executor_destroy(self->executor);
+}
+
+/* ---- measures ---------------------------------------------------------------------- */
+
+static inline int64_t now_ms(void)
+{
+    return fixture_deadline() - 60000;
+}
+
+/* That this process has open. */
+static inline int count_files(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    int count = 0;
+
+    check(folder != NULL);
+    while (readdir(folder) != NULL)
+        count++;
+    (void)closedir(folder);
+    return count;
 }
 
 #endif

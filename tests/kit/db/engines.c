@@ -80,6 +80,21 @@ struct weir_db *fixture_open(struct fixture *fixture,
     return db;
 }
 
+enum weir_status fixture_try_url(struct fixture *fixture, const char *url)
+{
+    struct weir_db_options options = fixture_options(fixture);
+    struct weir_connection *connection;
+    enum weir_status status;
+    struct weir_db *db;
+
+    options.url = url;
+    db = fixture_open(fixture, &options);
+    status = weir_db_acquire(db, &connection, &fixture->error);
+    weir_db_release(db, connection);
+    weir_db_destroy(db);
+    return status;
+}
+
 struct weir_connection *fixture_take(struct fixture *fixture)
 {
     struct weir_connection *connection;

@@ -104,6 +104,9 @@ struct weir_db_options fixture_options(struct fixture *self);
 /* Another weir_db on the same database. Owes one weir_db_destroy(). */
 struct weir_db *fixture_open(struct fixture *self, const struct weir_db_options *options);
 
+/* Another weir_db at this URL gives a connection, which is given back. */
+enum weir_status fixture_try_url(struct fixture *self, const char *url);
+
 /* A connection of fixture->db. Owes one give. */
 struct weir_connection *fixture_take(struct fixture *self);
 void fixture_give(struct fixture *self, struct weir_connection *connection);
