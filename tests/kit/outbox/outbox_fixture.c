@@ -423,6 +423,16 @@ struct weir_draft outbox_fixture_draft(int32_t partition, const char *payload)
         .payload_size = strlen(payload)};
 }
 
+void outbox_fixture_deliver(struct fixture *fixture, int32_t partitions, delivery_fn body)
+{
+    struct recorder *recorder = recorder_new();
+    struct weir_outbox *outbox =
+        outbox_fixture_open(fixture, "anna", "orders", partitions, recorder);
+
+    body(fixture, outbox, recorder);
+    outbox_fixture_close(outbox);
+}
+
 void outbox_fixture_send(struct fixture *fixture, struct weir_outbox *outbox,
                          const char *queue, int32_t partition, size_t count)
 {

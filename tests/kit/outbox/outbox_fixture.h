@@ -140,6 +140,30 @@ struct weir_outbox *outbox_fixture_open(struct fixture *fixture, const char *nam
                                         const char *queue, int32_t partitions,
                                         struct recorder *recorder);
 
+/*
+ * A test of one running outbox "anna", whose queue "orders" has so many partitions and a
+ * handler that records. The body has `fixture`, `outbox` and `recorder`; then the outbox
+ * is closed.
+ */
+typedef void (*delivery_fn)(struct fixture *fixture, struct weir_outbox *outbox,
+                            struct recorder *recorder);
+void outbox_fixture_deliver(struct fixture *fixture, int32_t partitions,
+                            delivery_fn body);
+
+#define DELIVERY_BODY(subject, claim)                                                    \
+    static void subject##__##claim##_delivery(                                           \
+        __attribute__((unused)) struct fixture *fixture,                                 \
+        __attribute__((unused)) struct weir_outbox *outbox,                              \
+        __attribute__((unused)) struct recorder *recorder)
+
+#define DELIVERY_TEST(subject, claim, partitions)                                        \
+    DELIVERY_BODY(subject, claim);                                                       \
+    OUTBOX_TEST(subject, claim)                                                          \
+    {                                                                                    \
+        outbox_fixture_deliver(fixture, (partitions), subject##__##claim##_delivery);    \
+    }                                                                                    \
+    DELIVERY_BODY(subject, claim)
+
 /* `count` messages in one call, with payloads "1", "2", ... */
 void outbox_fixture_send(struct fixture *fixture, struct weir_outbox *outbox,
                          const char *queue, int32_t partition, size_t count);

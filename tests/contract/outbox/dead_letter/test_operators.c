@@ -41,12 +41,8 @@ OUTBOX_TEST(pause, holds_all_subscriptions_while_enqueueing_goes_on)
     outbox_fixture_close(outbox);
 }
 
-OUTBOX_TEST(pause, ends_when_it_is_resumed)
+DELIVERY_TEST(pause, ends_when_it_is_resumed, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
-
     check_db(weir_outbox_pause_queue(outbox, "orders", &fixture->error), WEIR_OK);
     outbox_fixture_send(fixture, outbox, "orders", 0, 10);
 
@@ -55,15 +51,11 @@ OUTBOX_TEST(pause, ends_when_it_is_resumed)
     wait_until(look(fixture, outbox).seq == 10);
     check(!outbox_fixture_queue_view(fixture, outbox, "orders").paused);
     check(recorder_in_order(recorder, 0, 10));
-    outbox_fixture_close(outbox);
 }
 
 /* Within seconds, without being told. */
-OUTBOX_TEST(pause, reaches_other_processes)
+DELIVERY_TEST(pause, reaches_other_processes, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
     struct weir_outbox *client = outbox_fixture_outbox(fixture, "clerk");
     size_t before = 0;
     bool quiet = false;
@@ -81,7 +73,6 @@ OUTBOX_TEST(pause, reaches_other_processes)
     check_db(weir_outbox_resume_queue(client, "orders", &fixture->error), WEIR_OK);
     wait_until(look(fixture, client).waiting == 0);
     weir_outbox_destroy(client);
-    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(pause, is_kept_over_a_restart)
@@ -162,12 +153,8 @@ OUTBOX_TEST(remove, is_refused_while_a_message_waits)
     weir_outbox_destroy(outbox);
 }
 
-OUTBOX_TEST(remove, is_refused_while_a_dead_letter_waits)
+DELIVERY_TEST(remove, is_refused_while_a_dead_letter_waits, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
-
     recorder_answer(recorder, 1, ALWAYS, ANSWER_REJECT);
     outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     wait_until(look(fixture, outbox).seq == 1);
@@ -176,7 +163,6 @@ OUTBOX_TEST(remove, is_refused_while_a_dead_letter_waits)
              WEIR_BUSY);
 
     check(strstr(fixture->error.text, "1 dead letter") != NULL);
-    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(remove, by_force_takes_everything_along)
@@ -196,19 +182,14 @@ OUTBOX_TEST(remove, by_force_takes_everything_along)
     weir_outbox_destroy(outbox);
 }
 
-OUTBOX_TEST(remove, of_a_queue_that_is_done_works)
+DELIVERY_TEST(remove, of_a_queue_that_is_done_works, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
-
     outbox_fixture_send(fixture, outbox, "orders", 0, 10);
     wait_until(look(fixture, outbox).seq == 10);
 
     check_db(weir_outbox_remove_queue(outbox, "orders", false, &fixture->error), WEIR_OK);
 
     check(!outbox_fixture_queue_view(fixture, outbox, "orders").found);
-    outbox_fixture_close(outbox);
 }
 
 /* Same name, new queue: nothing of the old one comes back, and the numbers begin anew. */

@@ -12,40 +12,27 @@
 
 /* ---- numbers and order ------------------------------------------------------------- */
 
-OUTBOX_TEST(delivery, calls_the_handler_in_order)
+DELIVERY_TEST(delivery, calls_the_handler_in_order, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
-
     for (int i = 0; i < 100; i++)
         outbox_fixture_send_text(fixture, outbox, "orders", 0, "hello");
     wait_until(recorder_count(recorder) == 100);
 
     check(recorder_in_order(recorder, 0, 100));
-    outbox_fixture_close(outbox);
 }
 
-OUTBOX_TEST(delivery, numbers_messages_from_1_without_gaps)
+DELIVERY_TEST(delivery, numbers_messages_from_1_without_gaps, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
-
     outbox_fixture_send(fixture, outbox, "orders", 0, 3);
 
     wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 3);
     check_int(recorder_count(recorder), 3);
     for (size_t i = 0; i < 3; i++)
         check_int(recorder_delivery(recorder, i).seq, i + 1);
-    outbox_fixture_close(outbox);
 }
 
-OUTBOX_TEST(delivery, is_first_in_first_out)
+DELIVERY_TEST(delivery, is_first_in_first_out, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
     static const char *const words[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
 
     for (size_t i = 0; i < 8; i++)
@@ -54,15 +41,10 @@ OUTBOX_TEST(delivery, is_first_in_first_out)
     wait_until(recorder_count(recorder) == 8);
     for (size_t i = 0; i < 8; i++)
         check_str(recorder_delivery(recorder, i).payload, words[i]);
-    outbox_fixture_close(outbox);
 }
 
-OUTBOX_TEST(delivery, numbers_each_partition_by_itself)
+DELIVERY_TEST(delivery, numbers_each_partition_by_itself, 2)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 2, recorder);
-
     outbox_fixture_send(fixture, outbox, "orders", 0, 2);
     outbox_fixture_send(fixture, outbox, "orders", 1, 3);
 
@@ -70,15 +52,10 @@ OUTBOX_TEST(delivery, numbers_each_partition_by_itself)
     wait_until(outbox_fixture_seq(fixture, outbox, "orders", 1) == 3);
     check(recorder_in_order(recorder, 0, 2));
     check(recorder_in_order(recorder, 1, 3));
-    outbox_fixture_close(outbox);
 }
 
-OUTBOX_TEST(delivery, goes_on_with_the_next_number)
+DELIVERY_TEST(delivery, goes_on_with_the_next_number, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
-
     outbox_fixture_send(fixture, outbox, "orders", 0, 2);
     wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 2);
     outbox_fixture_send(fixture, outbox, "orders", 0, 2);
@@ -86,7 +63,6 @@ OUTBOX_TEST(delivery, goes_on_with_the_next_number)
     wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 4);
     check_int(recorder_count(recorder), 4);
     check(recorder_in_order(recorder, 0, 4));
-    outbox_fixture_close(outbox);
 }
 
 /* Pages of two, two pages a turn: a backlog of 301 needs many of both. */
@@ -117,12 +93,8 @@ OUTBOX_TEST(delivery, of_more_than_fits_into_a_turn_goes_on)
     outbox_fixture_close(outbox);
 }
 
-OUTBOX_TEST(delivery, leaves_partitions_without_messages_alone)
+DELIVERY_TEST(delivery, leaves_partitions_without_messages_alone, 4)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 4, recorder);
-
     outbox_fixture_send(fixture, outbox, "orders", 0, 1);
     outbox_fixture_send(fixture, outbox, "orders", 2, 1);
 
@@ -131,7 +103,6 @@ OUTBOX_TEST(delivery, leaves_partitions_without_messages_alone)
     check_int(recorder_count_of(recorder, 2), 1);
     check_int(outbox_fixture_seq(fixture, outbox, "orders", 1), 0);
     check_int(outbox_fixture_seq(fixture, outbox, "orders", 3), 0);
-    outbox_fixture_close(outbox);
 }
 
 /* A queue without messages next to one that is busy. */
@@ -156,11 +127,8 @@ OUTBOX_TEST(delivery, of_nothing_calls_nobody_and_counts_no_attempt)
     outbox_fixture_close(outbox);
 }
 
-OUTBOX_TEST(delivery, serves_every_partition_of_64)
+DELIVERY_TEST(delivery, serves_every_partition_of_64, 64)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 64, recorder);
     struct weir_draft drafts[192];
 
     for (int i = 0; i < 192; i++)
@@ -172,15 +140,10 @@ OUTBOX_TEST(delivery, serves_every_partition_of_64)
     wait_until(recorder_count(recorder) == 192);
     for (int32_t i = 0; i < 64; i++)
         check(recorder_in_order(recorder, i, 3));
-    outbox_fixture_close(outbox);
 }
 
-OUTBOX_TEST(delivery, of_one_message_happens_once)
+DELIVERY_TEST(delivery, of_one_message_happens_once, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
-
     outbox_fixture_send_text(fixture, outbox, "orders", 0, "once");
     wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
     for (size_t i = 2; i <= 20; i++) {
@@ -190,7 +153,6 @@ OUTBOX_TEST(delivery, of_one_message_happens_once)
 
     check_int(recorder_times(recorder, 0, 1), 1);
     check_int(recorder_count(recorder), 20);
-    outbox_fixture_close(outbox);
 }
 
 /* ---- while others write ------------------------------------------------------------ */
@@ -278,11 +240,8 @@ OUTBOX_SERVER_TEST(delivery, skips_nothing_that_commits_late)
 }
 
 /* The application commits by itself and tells nobody. */
-OUTBOX_TEST(delivery, finds_what_nobody_told_it_of)
+DELIVERY_TEST(delivery, finds_what_nobody_told_it_of, 4)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 4, recorder);
     struct application application = application_start(fixture);
     struct weir_connection *connection;
 
@@ -300,7 +259,6 @@ OUTBOX_TEST(delivery, finds_what_nobody_told_it_of)
 
     wait_until(recorder_count(recorder) == 3);
     application_stop(&application);
-    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(delivery, begins_with_what_was_there_before_the_start)
@@ -323,26 +281,17 @@ OUTBOX_TEST(delivery, begins_with_what_was_there_before_the_start)
 
 /* ---- side by side ------------------------------------------------------------------ */
 
-OUTBOX_TEST(delivery, gives_a_partition_to_one_call_at_a_time)
+DELIVERY_TEST(delivery, gives_a_partition_to_one_call_at_a_time, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
-
     for (int i = 0; i < 10; i++)
         outbox_fixture_send(fixture, outbox, "orders", 0, 20);
 
     wait_until(recorder_count(recorder) == 200);
     check_int(recorder_most(recorder), 1);
-    outbox_fixture_close(outbox);
 }
 
-OUTBOX_TEST(delivery, runs_partitions_side_by_side)
+DELIVERY_TEST(delivery, runs_partitions_side_by_side, 4)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 4, recorder);
-
     recorder_answer(recorder, 0, ALWAYS, ANSWER_BLOCK);
     for (int32_t i = 0; i < 4; i++)
         outbox_fixture_send(fixture, outbox, "orders", i, 1);
@@ -350,7 +299,6 @@ OUTBOX_TEST(delivery, runs_partitions_side_by_side)
     wait_until(recorder_count(recorder) == 4);
     check_int(recorder_most(recorder), 4);
     recorder_release(recorder);
-    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(delivery, runs_no_more_calls_than_the_process_may)

@@ -84,12 +84,8 @@ OUTBOX_TEST(leased, retry_keeps_the_position_and_the_reason)
     weir_outbox_destroy(consumer.outbox);
 }
 
-OUTBOX_TEST(leased, reject_moves_on_and_leaves_a_dead_letter)
+DELIVERY_TEST(leased, reject_moves_on_and_leaves_a_dead_letter, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
-
     recorder_answer(recorder, 1, ALWAYS, ANSWER_REJECT);
     outbox_fixture_send(fixture, outbox, "orders", 0, 1);
 
@@ -97,7 +93,6 @@ OUTBOX_TEST(leased, reject_moves_on_and_leaves_a_dead_letter)
     check_int(outbox_fixture_queue_view(fixture, outbox, "orders").dead_letters, 1);
     check_int(look(fixture, outbox).attempts, 0);
     check_int(recorder_count(recorder), 1);
-    outbox_fixture_close(outbox);
 }
 
 /* Of `count` messages, one batch, number `bad` is rejected. */
@@ -151,17 +146,12 @@ OUTBOX_TEST(leased, retry_in_the_middle_keeps_what_was_done)
     outbox_fixture_close(consumer.outbox);
 }
 
-OUTBOX_TEST(leased, calls_a_message_handler_once_per_message)
+DELIVERY_TEST(leased, calls_a_message_handler_once_per_message, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
-
     outbox_fixture_send(fixture, outbox, "orders", 0, 3);
 
     wait_until(look(fixture, outbox).seq == 3);
     check_int(recorder_count(recorder), 3);
-    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(leased, gives_a_batch_handler_all_that_wait)
@@ -180,19 +170,14 @@ OUTBOX_TEST(leased, gives_a_batch_handler_all_that_wait)
     outbox_fixture_close(consumer.outbox);
 }
 
-OUTBOX_TEST(leased, panic_is_a_retry)
+DELIVERY_TEST(leased, panic_is_a_retry, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
-
     recorder_answer(recorder, 1, 2, ANSWER_PANIC);
     outbox_fixture_send(fixture, outbox, "orders", 0, 2);
 
     wait_until(look(fixture, outbox).seq == 2);
     check_int(recorder_times(recorder, 0, 1), 3);
     check_int(recorder_delivery(recorder, 2).attempts, 2);
-    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(leased, panic_is_shown_as_the_last_error)
@@ -633,17 +618,12 @@ OUTBOX_TEST(crash, is_counted_when_the_message_was_called_alone)
         outbox_fixture_close(consumers[i].outbox);
 }
 
-OUTBOX_TEST(crash, is_not_what_a_retry_is)
+DELIVERY_TEST(crash, is_not_what_a_retry_is, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
-
     recorder_answer(recorder, 1, 1, ANSWER_RETRY);
     outbox_fixture_send(fixture, outbox, "orders", 0, 1);
 
     wait_until(look(fixture, outbox).seq == 1);
     check_int(recorder_delivery(recorder, 1).attempts, 1);
     check_int(look(fixture, outbox).crashes, 0);
-    outbox_fixture_close(outbox);
 }

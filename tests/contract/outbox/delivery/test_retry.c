@@ -29,12 +29,8 @@ static struct weir_outbox *retrying(struct fixture *fixture, const char *name,
     return outbox;
 }
 
-OUTBOX_TEST(retry, counts_attempts_until_it_is_done)
+DELIVERY_TEST(retry, counts_attempts_until_it_is_done, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
-
     recorder_answer(recorder, 1, 2, ANSWER_RETRY);
     outbox_fixture_send(fixture, outbox, "orders", 0, 1);
 
@@ -44,14 +40,10 @@ OUTBOX_TEST(retry, counts_attempts_until_it_is_done)
         check_int(recorder_delivery(recorder, i).attempts, i);
     check_int(look(fixture, outbox).attempts, 0);
     check_str(look(fixture, outbox).last_error, "");
-    outbox_fixture_close(outbox);
 }
 
-OUTBOX_TEST(retry, has_the_same_number_and_uid_each_time)
+DELIVERY_TEST(retry, has_the_same_number_and_uid_each_time, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
     char first[WEIR_UID_TEXT_SIZE];
     char second[WEIR_UID_TEXT_SIZE];
 
@@ -62,7 +54,6 @@ OUTBOX_TEST(retry, has_the_same_number_and_uid_each_time)
     check_int(recorder_delivery(recorder, 1).seq, 1);
     check_str(weir_uid_format(recorder_delivery(recorder, 0).uid, first),
               weir_uid_format(recorder_delivery(recorder, 1).uid, second));
-    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(retry, keeps_its_state_over_a_restart)

@@ -92,12 +92,8 @@ OUTBOX_TEST(stop, lets_enqueueing_go_on)
     weir_outbox_destroy(outbox);
 }
 
-OUTBOX_TEST(stop, may_be_followed_by_another_start)
+DELIVERY_TEST(stop, may_be_followed_by_another_start, 2)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 2, recorder);
-
     for (int64_t round = 1; round <= 3; round++) {
         outbox_fixture_send(fixture, outbox, "orders", 0, 5);
         wait_until(seq(fixture, outbox) == 5 * round);
@@ -107,7 +103,6 @@ OUTBOX_TEST(stop, may_be_followed_by_another_start)
 
     check(recorder_in_order(recorder, 0, 15));
     check_int(recorder_count(recorder), 15);
-    outbox_fixture_close(outbox);
 }
 
 /* destroy() alone is a stop without grace. */

@@ -209,25 +209,16 @@ static enum weir_status enqueue_two(struct weir_outbox *outbox,
     return status;
 }
 
-OUTBOX_TEST(enqueue, in_the_transaction_helper_is_delivered)
+DELIVERY_TEST(enqueue, in_the_transaction_helper_is_delivered, 4)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 4, recorder);
-
     check_db(weir_outbox_transact(outbox, enqueue_two, NULL, &fixture->error), WEIR_OK);
 
     wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 2);
     check_int(recorder_count(recorder), 2);
-    outbox_fixture_close(outbox);
 }
 
-OUTBOX_TEST(enqueue, in_a_transaction_helper_that_fails_is_not_delivered)
+DELIVERY_TEST(enqueue, in_a_transaction_helper_that_fails_is_not_delivered, 4)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 4, recorder);
-
     check_db(weir_outbox_transact(outbox, enqueue_two, fixture, &fixture->error),
              WEIR_INVALID);
 
@@ -235,18 +226,14 @@ OUTBOX_TEST(enqueue, in_a_transaction_helper_that_fails_is_not_delivered)
     wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == 1);
     check_str(recorder_delivery(recorder, 0).payload, "afterwards");
     check_int(recorder_count(recorder), 1);
-    outbox_fixture_close(outbox);
 }
 
 /*
  * The reader looks by itself once a second. Twenty messages, each sent when the one
  * before it has come, would need that long each if nobody told it.
  */
-OUTBOX_TEST(enqueue, wakes_whoever_delivers)
+DELIVERY_TEST(enqueue, wakes_whoever_delivers, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
     int64_t begun_ns = weir_clock_now_ns();
 
     for (size_t i = 1; i <= 20; i++) {
@@ -255,7 +242,6 @@ OUTBOX_TEST(enqueue, wakes_whoever_delivers)
     }
 
     check(weir_clock_now_ns() - begun_ns < WEIR_SECONDS(8));
-    outbox_fixture_close(outbox);
 }
 
 /* The same, when the producer is another process. */
@@ -372,11 +358,8 @@ OUTBOX_TEST(flush, before_the_start_and_after_the_stop_is_harmless)
     outbox_fixture_close(outbox);
 }
 
-OUTBOX_TEST(enqueue, keeps_each_payload_with_its_partition)
+DELIVERY_TEST(enqueue, keeps_each_payload_with_its_partition, 8)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 8, recorder);
     static char texts[400][16];
     struct weir_draft drafts[400];
     struct weir_receipt receipts[400];
@@ -398,7 +381,6 @@ OUTBOX_TEST(enqueue, keeps_each_payload_with_its_partition)
         check_int(delivery.partition, partition);
         check(memcmp(delivery.uid, receipts[number].uid, WEIR_UID_SIZE) == 0);
     }
-    outbox_fixture_close(outbox);
 }
 
 OUTBOX_TEST(enqueue, lets_the_key_choose_the_partition)

@@ -44,11 +44,8 @@ static void send(struct fixture *fixture, struct weir_connection *connection,
              WEIR_OK);
 }
 
-OUTBOX_TEST(producers, are_followed_by_a_process_that_runs)
+DELIVERY_TEST(producers, are_followed_by_a_process_that_runs, 1)
 {
-    struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
     struct weir_connection *connection = fixture_take(fixture);
 
     check(sql_producer_prepare(connection));
@@ -59,7 +56,6 @@ OUTBOX_TEST(producers, are_followed_by_a_process_that_runs)
 
     check(recorder_in_order(recorder, 0, 20));
     fixture_give(fixture, connection);
-    outbox_fixture_close(outbox);
 }
 
 /* ---- who is told, on PostgreSQL ---------------------------------------------------- */
