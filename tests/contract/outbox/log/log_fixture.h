@@ -66,6 +66,39 @@ static inline void log_fixture_close(struct log_fixture *self)
     fixture_give(self->fixture, self->connection);
 }
 
+/*
+ * A test whose body has `fixture` and `log_fixture`, which is open, on the engines of
+ * OUTBOX_TEST and its relatives.
+ */
+typedef void (*log_fixture_fn)(struct fixture *fixture, struct log_fixture *log_fixture);
+
+static inline void log_fixture_run(struct fixture *fixture, log_fixture_fn body)
+{
+    struct log_fixture log_fixture = log_fixture_open(fixture);
+
+    body(fixture, &log_fixture);
+    log_fixture_close(&log_fixture);
+}
+
+#define LOG_BODY(subject, claim)                                                         \
+    static void subject##__##claim##_log(                                                \
+        __attribute__((unused)) struct fixture *fixture,                                 \
+        __attribute__((unused)) struct log_fixture *log_fixture)
+
+#define LOG_CASE(kind, subject, claim)                                                   \
+    LOG_BODY(subject, claim);                                                            \
+    kind(subject, claim)                                                                 \
+    {                                                                                    \
+        log_fixture_run(fixture, subject##__##claim##_log);                              \
+    }                                                                                    \
+    LOG_BODY(subject, claim)
+
+#define LOG_TEST(subject, claim) LOG_CASE(OUTBOX_TEST, subject, claim)
+#define LOG_SQLITE_TEST(subject, claim) LOG_CASE(OUTBOX_SQLITE_TEST, subject, claim)
+#define LOG_POSTGRESQL_TEST(subject, claim)                                              \
+    LOG_CASE(OUTBOX_POSTGRESQL_TEST, subject, claim)
+#define LOG_MARIADB_TEST(subject, claim) LOG_CASE(OUTBOX_MARIADB_TEST, subject, claim)
+
 /* ---- queues, subscriptions, positions ---- */
 
 __attribute__((format(printf, 2, 3))) static inline void

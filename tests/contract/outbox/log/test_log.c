@@ -15,53 +15,43 @@ enum { QUEUE = 1, OTHER_QUEUE = 2, SUBSCRIPTION = 1, OTHER_SUBSCRIPTION = 2 };
 
 /* ---- opening ----------------------------------------------------------------------- */
 
-OUTBOX_TEST(log, opens_with_the_table_of_its_engine)
+LOG_TEST(log, opens_with_the_table_of_its_engine)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
-
-    check(log_fixture.log.ops == weir_outbox_engine_for(fixture->db)->log);
-    log_fixture_close(&log_fixture);
+    check(log_fixture->log.ops == weir_outbox_engine_for(fixture->db)->log);
 }
 
-OUTBOX_POSTGRESQL_TEST(log, knows_the_size_of_its_segments)
+LOG_POSTGRESQL_TEST(log, knows_the_size_of_its_segments)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
-
-    check_int(log_fixture.log.segment_bits, LOG_FIXTURE_SEGMENT_BITS);
-    log_fixture_close(&log_fixture);
+    check_int(log_fixture->log.segment_bits, LOG_FIXTURE_SEGMENT_BITS);
 }
 
-OUTBOX_POSTGRESQL_TEST(log, refuses_a_database_from_another_cluster_and_names_the_remedy)
+LOG_POSTGRESQL_TEST(log, refuses_a_database_from_another_cluster_and_names_the_remedy)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
-
-    log_fixture_execute(&log_fixture,
+    log_fixture_execute(log_fixture,
                         "UPDATE {p}_meta SET value = '1/2' WHERE name = 'identity'");
     check_db(
-        weir_outbox_log_open(&log_fixture.log, log_fixture.connection, &fixture->error),
+        weir_outbox_log_open(&log_fixture->log, log_fixture->connection, &fixture->error),
         WEIR_SCHEMA);
 
     check(strstr(fixture->error.text, "restored from another cluster") != NULL);
     check(strstr(fixture->error.text, "weir migrate --restored --yes") != NULL);
-    log_fixture_close(&log_fixture);
 }
 
 /* ---- appending --------------------------------------------------------------------- */
 
-OUTBOX_TEST(append, gives_ascending_ids_and_is_read_in_order)
+LOG_TEST(append, gives_ascending_ids_and_is_read_in_order)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
-    struct weir_log_entry *entries = log_fixture_draft(&log_fixture, 10, QUEUE, 4);
+    struct weir_log_entry *entries = log_fixture_draft(log_fixture, 10, QUEUE, 4);
     struct seen *seen;
 
-    check_db(log_fixture_try_append(&log_fixture, log_fixture.connection, entries, 3),
+    check_db(log_fixture_try_append(log_fixture, log_fixture->connection, entries, 3),
              WEIR_OK);
-    check_db(log_fixture_try_append(&log_fixture, log_fixture.connection, entries + 3, 1),
+    check_db(log_fixture_try_append(log_fixture, log_fixture->connection, entries + 3, 1),
              WEIR_OK);
-    check_db(log_fixture_try_append(&log_fixture, log_fixture.connection, entries + 4, 6),
+    check_db(log_fixture_try_append(log_fixture, log_fixture->connection, entries + 4, 6),
              WEIR_OK);
-    log_fixture_advance(&log_fixture);
-    seen = log_fixture_read(&log_fixture, BEGINNING, NULL);
+    log_fixture_advance(log_fixture);
+    seen = log_fixture_read(log_fixture, BEGINNING, NULL);
 
     check_int(seen->count, 10);
     for (size_t i = 0; i < 10; i++) {
@@ -72,34 +62,30 @@ OUTBOX_TEST(append, gives_ascending_ids_and_is_read_in_order)
     }
     free(seen);
     log_fixture_forget(entries);
-    log_fixture_close(&log_fixture);
 }
 
 /* SQLite has no clock of its own. */
-OUTBOX_SQLITE_TEST(append, keeps_the_time_it_was_given)
+LOG_SQLITE_TEST(append, keeps_the_time_it_was_given)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct seen *seen;
 
-    log_fixture_append(&log_fixture, 2, QUEUE, 1);
-    seen = log_fixture_read(&log_fixture, BEGINNING, NULL);
+    log_fixture_append(log_fixture, 2, QUEUE, 1);
+    seen = log_fixture_read(log_fixture, BEGINNING, NULL);
 
     check_int(seen->rows[0].created_us, LOG_FIXTURE_CREATED_US);
     check_int(seen->rows[1].created_us, LOG_FIXTURE_CREATED_US + 1);
     free(seen);
-    log_fixture_close(&log_fixture);
 }
 
-OUTBOX_TEST(append, of_many_rows_gives_each_its_own_id)
+LOG_TEST(append, of_many_rows_gives_each_its_own_id)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
-    struct weir_log_entry *entries = log_fixture_draft(&log_fixture, 1000, QUEUE, 4);
+    struct weir_log_entry *entries = log_fixture_draft(log_fixture, 1000, QUEUE, 4);
     struct seen *seen;
 
-    check_db(log_fixture_try_append(&log_fixture, log_fixture.connection, entries, 1000),
+    check_db(log_fixture_try_append(log_fixture, log_fixture->connection, entries, 1000),
              WEIR_OK);
-    log_fixture_advance(&log_fixture);
-    seen = log_fixture_read(&log_fixture, BEGINNING, NULL);
+    log_fixture_advance(log_fixture);
+    seen = log_fixture_read(log_fixture, BEGINNING, NULL);
 
     check_int(seen->count, 1000);
     for (size_t i = 0; i < 1000; i++) {
@@ -108,7 +94,6 @@ OUTBOX_TEST(append, of_many_rows_gives_each_its_own_id)
     }
     free(seen);
     log_fixture_forget(entries);
-    log_fixture_close(&log_fixture);
 }
 
 /* A row that is refused is found only when those before it are there. */
@@ -137,64 +122,59 @@ OUTBOX_TEST(append, of_many_rows_without_a_transaction_is_atomic)
     check_atomic(fixture, 1000);
 }
 
-OUTBOX_TEST(append, that_fails_leaves_the_transaction_as_it_was)
+LOG_TEST(append, that_fails_leaves_the_transaction_as_it_was)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
-    struct weir_log_entry *entries = log_fixture_draft(&log_fixture, 1000, QUEUE, 4);
+    struct weir_log_entry *entries = log_fixture_draft(log_fixture, 1000, QUEUE, 4);
 
-    check_db(weir_connection_begin(log_fixture.connection, &fixture->error), WEIR_OK);
-    check_db(log_fixture_try_append(&log_fixture, log_fixture.connection, entries, 2),
+    check_db(weir_connection_begin(log_fixture->connection, &fixture->error), WEIR_OK);
+    check_db(log_fixture_try_append(log_fixture, log_fixture->connection, entries, 2),
              WEIR_OK);
     entries[999].type = (struct weir_str){"\xff", 1};
     check_db(
-        log_fixture_try_append(&log_fixture, log_fixture.connection, entries + 2, 998),
+        log_fixture_try_append(log_fixture, log_fixture->connection, entries + 2, 998),
         WEIR_INVALID);
-    check_db(weir_connection_commit(log_fixture.connection, &fixture->error), WEIR_OK);
+    check_db(weir_connection_commit(log_fixture->connection, &fixture->error), WEIR_OK);
 
-    check_int(log_fixture_stored(&log_fixture), 2);
+    check_int(log_fixture_stored(log_fixture), 2);
     log_fixture_forget(entries);
-    log_fixture_close(&log_fixture);
 }
 
-OUTBOX_TEST(append, that_is_rolled_back_leaves_nothing)
+LOG_TEST(append, that_is_rolled_back_leaves_nothing)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
-    struct weir_log_entry *entries = log_fixture_draft(&log_fixture, 200, QUEUE, 4);
+    struct weir_log_entry *entries = log_fixture_draft(log_fixture, 200, QUEUE, 4);
     struct seen *seen;
 
-    check_db(weir_connection_begin(log_fixture.connection, &fixture->error), WEIR_OK);
-    check_db(log_fixture_try_append(&log_fixture, log_fixture.connection, entries, 1),
+    check_db(weir_connection_begin(log_fixture->connection, &fixture->error), WEIR_OK);
+    check_db(log_fixture_try_append(log_fixture, log_fixture->connection, entries, 1),
              WEIR_OK);
     check_db(
-        log_fixture_try_append(&log_fixture, log_fixture.connection, entries + 1, 199),
+        log_fixture_try_append(log_fixture, log_fixture->connection, entries + 1, 199),
         WEIR_OK);
-    weir_connection_rollback(log_fixture.connection);
-    log_fixture_append(&log_fixture, 1, QUEUE, 1);
-    log_fixture_advance(&log_fixture);
-    seen = log_fixture_read(&log_fixture, BEGINNING, NULL);
+    weir_connection_rollback(log_fixture->connection);
+    log_fixture_append(log_fixture, 1, QUEUE, 1);
+    log_fixture_advance(log_fixture);
+    seen = log_fixture_read(log_fixture, BEGINNING, NULL);
 
     check_int(seen->count, 1);
     check_int(seen->rows[0].number, 201);
     free(seen);
     log_fixture_forget(entries);
-    log_fixture_close(&log_fixture);
 }
 
-OUTBOX_TEST(append, is_seen_by_nobody_before_the_commit)
+LOG_TEST(append, is_seen_by_nobody_before_the_commit)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct weir_connection *producer = fixture_take(fixture);
-    struct weir_log_entry *entries = log_fixture_draft(&log_fixture, 3, QUEUE, 1);
+    struct weir_log_entry *entries = log_fixture_draft(log_fixture, 3, QUEUE, 1);
     struct seen *before;
     struct seen *after;
 
     check_db(weir_connection_begin(producer, &fixture->error), WEIR_OK);
-    check_db(log_fixture_try_append(&log_fixture, producer, entries, 3), WEIR_OK);
-    log_fixture_advance(&log_fixture);
-    before = log_fixture_read(&log_fixture, BEGINNING, NULL);
+    check_db(log_fixture_try_append(log_fixture, producer, entries, 3), WEIR_OK);
+    log_fixture_advance(log_fixture);
+    before = log_fixture_read(log_fixture, BEGINNING, NULL);
     check_db(weir_connection_commit(producer, &fixture->error), WEIR_OK);
-    log_fixture_advance(&log_fixture);
-    after = log_fixture_read(&log_fixture, before->end, NULL);
+    log_fixture_advance(log_fixture);
+    after = log_fixture_read(log_fixture, before->end, NULL);
 
     check_int(before->count, 0);
     check_int(after->count, 3);
@@ -202,7 +182,6 @@ OUTBOX_TEST(append, is_seen_by_nobody_before_the_commit)
     free(after);
     log_fixture_forget(entries);
     fixture_give(fixture, producer);
-    log_fixture_close(&log_fixture);
 }
 
 /* One row with everything in it, and one with as little as can be. */
@@ -226,9 +205,8 @@ static enum weir_status check_full_and_bare(void *state, const struct weir_log_r
     return WEIR_OK;
 }
 
-OUTBOX_TEST(append, keeps_every_byte_and_every_null)
+LOG_TEST(append, keeps_every_byte_and_every_null)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct weir_log_entry entries[2] = {
         {.pid = 64,
          .created_us = 1234567890123456,
@@ -243,15 +221,14 @@ OUTBOX_TEST(append, keeps_every_byte_and_every_null)
         .row_max = 10, .payload_max = 100, .visit = check_full_and_bare, .state = &count};
 
     memcpy(entries[0].uid, "0123456789abcdef", 16);
-    check_db(log_fixture_try_append(&log_fixture, log_fixture.connection, entries, 2),
+    check_db(log_fixture_try_append(log_fixture, log_fixture->connection, entries, 2),
              WEIR_OK);
-    log_fixture_advance(&log_fixture);
-    check_db(log_fixture.log.ops->read(&log_fixture.log, log_fixture.connection, &page,
-                                       &fixture->error),
+    log_fixture_advance(log_fixture);
+    check_db(log_fixture->log.ops->read(&log_fixture->log, log_fixture->connection, &page,
+                                        &fixture->error),
              WEIR_OK);
 
     check_int(count, 2);
-    log_fixture_close(&log_fixture);
 }
 
 /* ---- the application's connection -------------------------------------------------- */
@@ -287,67 +264,60 @@ OUTBOX_TEST(append, in_the_applications_transaction_rolls_back_with_it)
     check_adopted(fixture, "ROLLBACK", 0);
 }
 
-OUTBOX_TEST(append, on_the_applications_connection_without_a_transaction_is_atomic)
+LOG_TEST(append, on_the_applications_connection_without_a_transaction_is_atomic)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct application application = application_start(fixture);
-    struct weir_log_entry *entries = log_fixture_draft(&log_fixture, 1000, QUEUE, 4);
+    struct weir_log_entry *entries = log_fixture_draft(log_fixture, 1000, QUEUE, 4);
     struct weir_connection *connection = application_adopt(fixture, &application);
 
     entries[199].type = (struct weir_str){"\xff", 1};
-    check_db(log_fixture_try_append(&log_fixture, connection, entries, 200),
-             WEIR_INVALID);
-    check_int(log_fixture_stored(&log_fixture), 0);
-    check_db(log_fixture_try_append(&log_fixture, connection, entries + 200, 800),
+    check_db(log_fixture_try_append(log_fixture, connection, entries, 200), WEIR_INVALID);
+    check_int(log_fixture_stored(log_fixture), 0);
+    check_db(log_fixture_try_append(log_fixture, connection, entries + 200, 800),
              WEIR_OK);
 
-    check_int(log_fixture_stored(&log_fixture), 800);
+    check_int(log_fixture_stored(log_fixture), 800);
     weir_connection_disown(connection);
     application_stop(&application);
     log_fixture_forget(entries);
-    log_fixture_close(&log_fixture);
 }
 
-OUTBOX_SQLITE_TEST(append, does_not_change_what_the_application_inserted_last)
+LOG_SQLITE_TEST(append, does_not_change_what_the_application_inserted_last)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct application application = application_start(fixture);
-    struct weir_log_entry *entries = log_fixture_draft(&log_fixture, 5, QUEUE, 4);
+    struct weir_log_entry *entries = log_fixture_draft(log_fixture, 5, QUEUE, 4);
     struct weir_connection *connection;
 
     application_run(&application, "CREATE TABLE thing (id INTEGER PRIMARY KEY)");
     application_run(&application, "INSERT INTO thing VALUES (4711)");
     connection = application_adopt(fixture, &application);
-    check_db(log_fixture_try_append(&log_fixture, connection, entries, 5), WEIR_OK);
+    check_db(log_fixture_try_append(log_fixture, connection, entries, 5), WEIR_OK);
 
     check_int(sqlite3_last_insert_rowid(application.sqlite), 4711);
     weir_connection_disown(connection);
     application_stop(&application);
     log_fixture_forget(entries);
-    log_fixture_close(&log_fixture);
 }
 
 /* ---- advancing --------------------------------------------------------------------- */
 
-OUTBOX_TEST(advance, moves_the_head_only_when_something_was_committed)
+LOG_TEST(advance, moves_the_head_only_when_something_was_committed)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
-    struct weir_log_position first = log_fixture_advance(&log_fixture);
+    struct weir_log_position first = log_fixture_advance(log_fixture);
     struct weir_log_position second;
     struct weir_log_position third = {0, 0};
     bool moved = true;
 
-    log_fixture_append(&log_fixture, 3, QUEUE, 1);
-    second = log_fixture_advance(&log_fixture);
-    check_db(log_fixture.log.ops->advance(&log_fixture.log, log_fixture.connection,
-                                          second, true, NULL, &third, &moved,
-                                          &fixture->error),
+    log_fixture_append(log_fixture, 3, QUEUE, 1);
+    second = log_fixture_advance(log_fixture);
+    check_db(log_fixture->log.ops->advance(&log_fixture->log, log_fixture->connection,
+                                           second, true, NULL, &third, &moved,
+                                           &fixture->error),
              WEIR_OK);
 
     check(weir_log_position_before(first, second));
     check(weir_log_position_equal(second, third));
     check(!moved);
-    log_fixture_close(&log_fixture);
 }
 
 /* ---- reading ----------------------------------------------------------------------- */
@@ -361,70 +331,63 @@ static void append_in_groups(struct log_fixture *log_fixture, int groups, size_t
     }
 }
 
-OUTBOX_TEST(read, gives_the_same_rows_with_every_page_size)
+LOG_TEST(read, gives_the_same_rows_with_every_page_size)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct seen *all;
 
-    append_in_groups(&log_fixture, 5, 7);
-    all = log_fixture_read(&log_fixture, BEGINNING, NULL);
+    append_in_groups(log_fixture, 5, 7);
+    all = log_fixture_read(log_fixture, BEGINNING, NULL);
     check_int(all->count, 35);
 
     for (uint32_t size = 1; size <= 36; size++) {
         struct seen *seen = log_fixture_read(
-            &log_fixture, BEGINNING, &(struct log_fixture_limits){.row_max = size});
+            log_fixture, BEGINNING, &(struct log_fixture_limits){.row_max = size});
 
         check_same_rows(seen, 0, all, 0);
         free(seen);
     }
     free(all);
-    log_fixture_close(&log_fixture);
 }
 
-OUTBOX_TEST(read, from_any_place_gives_exactly_the_rest)
+LOG_TEST(read, from_any_place_gives_exactly_the_rest)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct seen *all;
 
-    append_in_groups(&log_fixture, 5, 7);
-    all = log_fixture_read(&log_fixture, BEGINNING, NULL);
+    append_in_groups(log_fixture, 5, 7);
+    all = log_fixture_read(log_fixture, BEGINNING, NULL);
 
     for (size_t i = 0; i < all->count; i++) {
-        struct seen *rest = log_fixture_read(&log_fixture, all->rows[i].log_position,
+        struct seen *rest = log_fixture_read(log_fixture, all->rows[i].log_position,
                                              &(struct log_fixture_limits){.row_max = 3});
 
         check_same_rows(rest, 0, all, i + 1);
         free(rest);
     }
     free(all);
-    log_fixture_close(&log_fixture);
 }
 
-OUTBOX_TEST(read, gives_places_in_ascending_order)
+LOG_TEST(read, gives_places_in_ascending_order)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct seen *all;
 
-    append_in_groups(&log_fixture, 5, 7);
-    all = log_fixture_read(&log_fixture, BEGINNING, NULL);
+    append_in_groups(log_fixture, 5, 7);
+    all = log_fixture_read(log_fixture, BEGINNING, NULL);
 
     for (size_t i = 1; i < all->count; i++)
         check(weir_log_position_before(all->rows[i - 1].log_position,
                                        all->rows[i].log_position));
     check(!weir_log_position_before(all->end, all->rows[all->count - 1].log_position));
     free(all);
-    log_fixture_close(&log_fixture);
 }
 
-OUTBOX_TEST(read, gives_only_the_partitions_asked_for)
+LOG_TEST(read, gives_only_the_partitions_asked_for)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     const int64_t pids[] = {weir_pid(QUEUE, 1), weir_pid(QUEUE, 3), weir_pid(7, 0)};
 
-    append_in_groups(&log_fixture, 5, 8);
+    append_in_groups(log_fixture, 5, 8);
     for (uint32_t size = 1; size <= 21; size++) {
         struct seen *some = log_fixture_read(
-            &log_fixture, BEGINNING,
+            log_fixture, BEGINNING,
             &(struct log_fixture_limits){.row_max = size, .pids = pids, .pid_count = 3});
 
         check_int(some->count, 20);
@@ -432,119 +395,106 @@ OUTBOX_TEST(read, gives_only_the_partitions_asked_for)
             check_int(some->rows[i].number, 2 + 2 * (int64_t)i);
         free(some);
     }
-    log_fixture_close(&log_fixture);
 }
 
 /* Partitions whose numbers look alike to a table of remainders. */
-OUTBOX_TEST(read, tells_partitions_of_distant_queues_apart)
+LOG_TEST(read, tells_partitions_of_distant_queues_apart)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     const int64_t pids[] = {weir_pid(17, 0)};
     struct seen *some;
 
-    log_fixture_append(&log_fixture, 3, 1, 1);
-    log_fixture_append(&log_fixture, 3, 17, 1);
-    log_fixture_append(&log_fixture, 3, 33, 1);
-    log_fixture_advance(&log_fixture);
-    some = log_fixture_read(&log_fixture, BEGINNING,
+    log_fixture_append(log_fixture, 3, 1, 1);
+    log_fixture_append(log_fixture, 3, 17, 1);
+    log_fixture_append(log_fixture, 3, 33, 1);
+    log_fixture_advance(log_fixture);
+    some = log_fixture_read(log_fixture, BEGINNING,
                             &(struct log_fixture_limits){.pids = pids, .pid_count = 1});
 
     check_int(some->count, 3);
     check_int(some->rows[0].number, 4);
     free(some);
-    log_fixture_close(&log_fixture);
 }
 
-OUTBOX_TEST(read, ends_a_page_before_its_bytes_are_exceeded)
+LOG_TEST(read, ends_a_page_before_its_bytes_are_exceeded)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct seen *seen = calloc(1, sizeof *seen);
     struct weir_page page;
 
-    log_fixture_append(&log_fixture, 9, QUEUE, 1); /* of one byte each */
-    log_fixture_advance(&log_fixture);
+    log_fixture_append(log_fixture, 9, QUEUE, 1); /* of one byte each */
+    log_fixture_advance(log_fixture);
     page =
         log_fixture_page(seen, BEGINNING, &(struct log_fixture_limits){.payload_max = 4});
-    check_db(log_fixture.log.ops->read(&log_fixture.log, log_fixture.connection, &page,
-                                       &fixture->error),
+    check_db(log_fixture->log.ops->read(&log_fixture->log, log_fixture->connection, &page,
+                                        &fixture->error),
              WEIR_OK);
 
     check_int(page.rows, 4);
     check(!page.at_head);
     check(weir_log_position_equal(page.end, seen->rows[3].log_position));
     free(seen);
-    log_fixture_close(&log_fixture);
 }
 
-OUTBOX_TEST(read, gives_a_first_row_that_is_larger_than_the_limit)
+LOG_TEST(read, gives_a_first_row_that_is_larger_than_the_limit)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct seen *seen;
 
-    log_fixture.numbers = 1000000;
-    log_fixture_append(&log_fixture, 5, QUEUE, 1); /* of seven bytes each */
-    log_fixture_advance(&log_fixture);
-    seen = log_fixture_read(&log_fixture, BEGINNING,
+    log_fixture->numbers = 1000000;
+    log_fixture_append(log_fixture, 5, QUEUE, 1); /* of seven bytes each */
+    log_fixture_advance(log_fixture);
+    seen = log_fixture_read(log_fixture, BEGINNING,
                             &(struct log_fixture_limits){.payload_max = 3});
 
     check_int(seen->count, 5);
     check(seen->pages >= 5);
     free(seen);
-    log_fixture_close(&log_fixture);
 }
 
-OUTBOX_TEST(read, of_an_empty_log_is_at_the_head)
+LOG_TEST(read, of_an_empty_log_is_at_the_head)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct seen *seen;
 
-    log_fixture_advance(&log_fixture);
-    seen = log_fixture_read(&log_fixture, BEGINNING, NULL);
+    log_fixture_advance(log_fixture);
+    seen = log_fixture_read(log_fixture, BEGINNING, NULL);
 
     check_int(seen->count, 0);
     check_int(seen->pages, 1);
     free(seen);
-    log_fixture_close(&log_fixture);
 }
 
-OUTBOX_TEST(read, at_the_head_goes_on_with_what_comes_later)
+LOG_TEST(read, at_the_head_goes_on_with_what_comes_later)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct seen *first;
     struct seen *second;
 
-    append_in_groups(&log_fixture, 2, 5);
-    first = log_fixture_read(&log_fixture, BEGINNING, NULL);
-    append_in_groups(&log_fixture, 2, 5);
-    second = log_fixture_read(&log_fixture, first->end, NULL);
+    append_in_groups(log_fixture, 2, 5);
+    first = log_fixture_read(log_fixture, BEGINNING, NULL);
+    append_in_groups(log_fixture, 2, 5);
+    second = log_fixture_read(log_fixture, first->end, NULL);
 
     check_int(first->count, 10);
     check_int(second->count, 10);
     check_int(second->rows[0].number, 11);
     free(first);
     free(second);
-    log_fixture_close(&log_fixture);
 }
 
 /* More rows of others than one page may look at. */
-OUTBOX_TEST(read, moves_its_end_when_nothing_matches)
+LOG_TEST(read, moves_its_end_when_nothing_matches)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     const int64_t pids[] = {weir_pid(OTHER_QUEUE, 0)};
     const struct log_fixture_limits limits = {.pids = pids, .pid_count = 1};
     struct seen *seen;
 
     for (int i = 0; i < 25; i++)
-        log_fixture_append(&log_fixture, 1000, QUEUE, 4);
-    log_fixture_append(&log_fixture, 1, OTHER_QUEUE, 1);
-    log_fixture_advance(&log_fixture);
-    seen = log_fixture_read(&log_fixture, BEGINNING, &limits);
+        log_fixture_append(log_fixture, 1000, QUEUE, 4);
+    log_fixture_append(log_fixture, 1, OTHER_QUEUE, 1);
+    log_fixture_advance(log_fixture);
+    seen = log_fixture_read(log_fixture, BEGINNING, &limits);
 
     check_int(seen->count, 1);
     check_int(seen->rows[0].number, 25001);
     check(fixture->engine != WEIR_SQLITE || seen->pages == 2);
     free(seen);
-    log_fixture_close(&log_fixture);
 }
 
 /* As after many rollbacks, or a sequence that was moved. */
@@ -561,22 +511,20 @@ static void leave_gap(struct log_fixture *log_fixture)
     log_fixture_execute(log_fixture, "%s", SQL[log_fixture->fixture->engine]);
 }
 
-OUTBOX_TEST(read, behind_a_gap_of_a_billion_ids_takes_one_page)
+LOG_TEST(read, behind_a_gap_of_a_billion_ids_takes_one_page)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct seen *seen;
 
-    log_fixture_append(&log_fixture, 1, QUEUE, 1);
-    leave_gap(&log_fixture);
-    log_fixture_append(&log_fixture, 1, QUEUE, 1);
-    log_fixture_advance(&log_fixture);
-    seen = log_fixture_read(&log_fixture, BEGINNING, NULL);
+    log_fixture_append(log_fixture, 1, QUEUE, 1);
+    leave_gap(log_fixture);
+    log_fixture_append(log_fixture, 1, QUEUE, 1);
+    log_fixture_advance(log_fixture);
+    seen = log_fixture_read(log_fixture, BEGINNING, NULL);
 
     check_int(seen->count, 2);
     check(seen->rows[1].id > seen->rows[0].id + 1000000000);
     check_int(seen->pages, 1);
     free(seen);
-    log_fixture_close(&log_fixture);
 }
 
 static enum weir_status refuse_third(void *state, const struct weir_log_row *row,
@@ -589,49 +537,47 @@ static enum weir_status refuse_third(void *state, const struct weir_log_row *row
     return log_fixture_note(state, row, error);
 }
 
-OUTBOX_TEST(read, ends_with_the_visitors_status_behind_the_last_row_it_took)
+LOG_TEST(read, ends_with_the_visitors_status_behind_the_last_row_it_took)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct seen *seen = calloc(1, sizeof *seen);
     struct weir_page page;
 
-    log_fixture_append(&log_fixture, 5, QUEUE, 1);
-    log_fixture_advance(&log_fixture);
+    log_fixture_append(log_fixture, 5, QUEUE, 1);
+    log_fixture_advance(log_fixture);
     page = log_fixture_page(seen, BEGINNING, &(struct log_fixture_limits){0});
     page.visit = refuse_third;
-    check_db(log_fixture.log.ops->read(&log_fixture.log, log_fixture.connection, &page,
-                                       &fixture->error),
+    check_db(log_fixture->log.ops->read(&log_fixture->log, log_fixture->connection, &page,
+                                        &fixture->error),
              WEIR_TOO_LARGE);
 
     check_str(fixture->error.text, "the third");
     check_int(page.rows, 2);
     check(weir_log_position_equal(page.end, seen->rows[1].log_position));
-    check_int(weir_connection_transaction(log_fixture.connection), WEIR_TRANSACTION_NONE);
+    check_int(weir_connection_transaction(log_fixture->connection),
+              WEIR_TRANSACTION_NONE);
     free(seen);
-    log_fixture_close(&log_fixture);
 }
 
 /* ---- lag --------------------------------------------------------------------------- */
 
-OUTBOX_TEST(lag, is_exact_for_each_subscription_and_partition)
+LOG_TEST(lag, is_exact_for_each_subscription_and_partition)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct seen_lags lags;
     struct seen *all;
 
-    log_fixture_add_queue(&log_fixture, QUEUE, 0);
-    log_fixture_add_subscription(&log_fixture, SUBSCRIPTION, QUEUE);
-    log_fixture_add_subscription(&log_fixture, OTHER_SUBSCRIPTION, QUEUE);
-    append_in_groups(&log_fixture, 3, 8); /* six in each of four partitions */
-    log_fixture_append(&log_fixture, 100, OTHER_QUEUE, 4);
-    log_fixture_advance(&log_fixture);
-    all = log_fixture_read(&log_fixture, BEGINNING, NULL);
-    log_fixture_set_positions(&log_fixture, SUBSCRIPTION, QUEUE, 4, BEGINNING);
-    log_fixture_set_positions(&log_fixture, OTHER_SUBSCRIPTION, QUEUE, 4,
+    log_fixture_add_queue(log_fixture, QUEUE, 0);
+    log_fixture_add_subscription(log_fixture, SUBSCRIPTION, QUEUE);
+    log_fixture_add_subscription(log_fixture, OTHER_SUBSCRIPTION, QUEUE);
+    append_in_groups(log_fixture, 3, 8); /* six in each of four partitions */
+    log_fixture_append(log_fixture, 100, OTHER_QUEUE, 4);
+    log_fixture_advance(log_fixture);
+    all = log_fixture_read(log_fixture, BEGINNING, NULL);
+    log_fixture_set_positions(log_fixture, SUBSCRIPTION, QUEUE, 4, BEGINNING);
+    log_fixture_set_positions(log_fixture, OTHER_SUBSCRIPTION, QUEUE, 4,
                               all->rows[23].log_position);
-    log_fixture_set_position(&log_fixture, OTHER_SUBSCRIPTION, weir_pid(QUEUE, 2),
+    log_fixture_set_position(log_fixture, OTHER_SUBSCRIPTION, weir_pid(QUEUE, 2),
                              all->rows[10].log_position);
-    lags = log_fixture_lag(&log_fixture, QUEUE);
+    lags = log_fixture_lag(log_fixture, QUEUE);
 
     check_int(lags.count, 5);
     for (int32_t i = 0; i < 4; i++) {
@@ -646,62 +592,54 @@ OUTBOX_TEST(lag, is_exact_for_each_subscription_and_partition)
     check_int(log_fixture_lag_of(&lags, OTHER_SUBSCRIPTION, weir_pid(QUEUE, 2)).oldest_us,
               all->rows[14].created_us);
     free(all);
-    log_fixture_close(&log_fixture);
 }
 
-OUTBOX_TEST(lag, counts_what_is_committed_before_anybody_advances)
+LOG_TEST(lag, counts_what_is_committed_before_anybody_advances)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct weir_connection *producer = fixture_take(fixture);
-    struct weir_log_entry *entries = log_fixture_draft(&log_fixture, 3, QUEUE, 1);
+    struct weir_log_entry *entries = log_fixture_draft(log_fixture, 3, QUEUE, 1);
     struct seen_lags lags;
 
-    log_fixture_add_queue(&log_fixture, QUEUE, 0);
-    log_fixture_add_subscription(&log_fixture, SUBSCRIPTION, QUEUE);
-    log_fixture_set_position(&log_fixture, SUBSCRIPTION, weir_pid(QUEUE, 0), BEGINNING);
-    log_fixture_append(&log_fixture, 2, QUEUE, 1);
+    log_fixture_add_queue(log_fixture, QUEUE, 0);
+    log_fixture_add_subscription(log_fixture, SUBSCRIPTION, QUEUE);
+    log_fixture_set_position(log_fixture, SUBSCRIPTION, weir_pid(QUEUE, 0), BEGINNING);
+    log_fixture_append(log_fixture, 2, QUEUE, 1);
     check_db(weir_connection_begin(producer, &fixture->error), WEIR_OK);
-    check_db(log_fixture_try_append(&log_fixture, producer, entries, 3), WEIR_OK);
-    lags = log_fixture_lag(&log_fixture, QUEUE);
+    check_db(log_fixture_try_append(log_fixture, producer, entries, 3), WEIR_OK);
+    lags = log_fixture_lag(log_fixture, QUEUE);
 
     check_int(lags.count, 1);
     check_int(lags.lags[0].waiting, 2);
     weir_connection_rollback(producer);
     log_fixture_forget(entries);
     fixture_give(fixture, producer);
-    log_fixture_close(&log_fixture);
 }
 
-OUTBOX_TEST(lag, of_a_queue_that_nobody_waits_for_is_nothing)
+LOG_TEST(lag, of_a_queue_that_nobody_waits_for_is_nothing)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
-
-    log_fixture_add_queue(&log_fixture, QUEUE, 0);
-    log_fixture_append(&log_fixture, 5, QUEUE, 1);
-    log_fixture_add_queue(&log_fixture, OTHER_QUEUE, 0);
-    log_fixture_add_subscription(&log_fixture, SUBSCRIPTION, OTHER_QUEUE);
-    log_fixture_set_position(&log_fixture, SUBSCRIPTION, weir_pid(OTHER_QUEUE, 0),
+    log_fixture_add_queue(log_fixture, QUEUE, 0);
+    log_fixture_append(log_fixture, 5, QUEUE, 1);
+    log_fixture_add_queue(log_fixture, OTHER_QUEUE, 0);
+    log_fixture_add_subscription(log_fixture, SUBSCRIPTION, OTHER_QUEUE);
+    log_fixture_set_position(log_fixture, SUBSCRIPTION, weir_pid(OTHER_QUEUE, 0),
                              BEGINNING);
 
-    check_int(log_fixture_lag(&log_fixture, QUEUE).count, 0);
-    check_int(log_fixture_lag(&log_fixture, OTHER_QUEUE).count, 0);
-    log_fixture_close(&log_fixture);
+    check_int(log_fixture_lag(log_fixture, QUEUE).count, 0);
+    check_int(log_fixture_lag(log_fixture, OTHER_QUEUE).count, 0);
 }
 
-OUTBOX_TEST(lag, works_inside_a_transaction)
+LOG_TEST(lag, works_inside_a_transaction)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
+    log_fixture_add_queue(log_fixture, QUEUE, 0);
+    log_fixture_add_subscription(log_fixture, SUBSCRIPTION, QUEUE);
+    log_fixture_set_position(log_fixture, SUBSCRIPTION, weir_pid(QUEUE, 0), BEGINNING);
+    log_fixture_append(log_fixture, 5, QUEUE, 1);
+    check_db(weir_connection_begin(log_fixture->connection, &fixture->error), WEIR_OK);
 
-    log_fixture_add_queue(&log_fixture, QUEUE, 0);
-    log_fixture_add_subscription(&log_fixture, SUBSCRIPTION, QUEUE);
-    log_fixture_set_position(&log_fixture, SUBSCRIPTION, weir_pid(QUEUE, 0), BEGINNING);
-    log_fixture_append(&log_fixture, 5, QUEUE, 1);
-    check_db(weir_connection_begin(log_fixture.connection, &fixture->error), WEIR_OK);
-
-    check_int(log_fixture_lag(&log_fixture, QUEUE).lags[0].waiting, 5);
-    check_int(weir_connection_transaction(log_fixture.connection), WEIR_TRANSACTION_OPEN);
-    weir_connection_rollback(log_fixture.connection);
-    log_fixture_close(&log_fixture);
+    check_int(log_fixture_lag(log_fixture, QUEUE).lags[0].waiting, 5);
+    check_int(weir_connection_transaction(log_fixture->connection),
+              WEIR_TRANSACTION_OPEN);
+    weir_connection_rollback(log_fixture->connection);
 }
 
 OUTBOX_TEST(lag, of_many_messages_is_an_estimate)
@@ -953,74 +891,59 @@ OUTBOX_PLAIN_TEST(sweep, leaves_alone_what_is_behind_all_positions)
     log_fixture_close(&log_fixture);
 }
 
-OUTBOX_TEST(sweep, keeps_everything_of_a_queue_without_subscriptions)
+LOG_TEST(sweep, keeps_everything_of_a_queue_without_subscriptions)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
+    log_fixture_add_queue(log_fixture, QUEUE, 0);
+    log_fixture_append(log_fixture, 3000, QUEUE, 16);
+    log_fixture_advance(log_fixture);
+    log_fixture_sweep(log_fixture);
 
-    log_fixture_add_queue(&log_fixture, QUEUE, 0);
-    log_fixture_append(&log_fixture, 3000, QUEUE, 16);
-    log_fixture_advance(&log_fixture);
-    log_fixture_sweep(&log_fixture);
-
-    check_int(log_fixture_stored(&log_fixture), 3000);
-    log_fixture_close(&log_fixture);
+    check_int(log_fixture_stored(log_fixture), 3000);
 }
 
-OUTBOX_TEST(sweep, drops_what_is_unread_if_the_queue_says_so)
+LOG_TEST(sweep, drops_what_is_unread_if_the_queue_says_so)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
+    log_fixture_add_queue(log_fixture, QUEUE, 1);
+    log_fixture_append(log_fixture, 3000, QUEUE, 16);
+    log_fixture_advance(log_fixture);
+    log_fixture_sweep(log_fixture);
 
-    log_fixture_add_queue(&log_fixture, QUEUE, 1);
-    log_fixture_append(&log_fixture, 3000, QUEUE, 16);
-    log_fixture_advance(&log_fixture);
-    log_fixture_sweep(&log_fixture);
-
-    check_int(log_fixture_stored(&log_fixture), 0);
-    log_fixture_close(&log_fixture);
+    check_int(log_fixture_stored(log_fixture), 0);
 }
 
-OUTBOX_TEST(sweep, keeps_for_a_subscription_of_a_queue_that_drops)
+LOG_TEST(sweep, keeps_for_a_subscription_of_a_queue_that_drops)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
+    log_fixture_add_queue(log_fixture, QUEUE, 1);
+    log_fixture_add_subscription(log_fixture, SUBSCRIPTION, QUEUE);
+    log_fixture_set_positions(log_fixture, SUBSCRIPTION, QUEUE, 16, BEGINNING);
+    log_fixture_append(log_fixture, 3000, QUEUE, 16);
+    log_fixture_advance(log_fixture);
+    log_fixture_sweep(log_fixture);
 
-    log_fixture_add_queue(&log_fixture, QUEUE, 1);
-    log_fixture_add_subscription(&log_fixture, SUBSCRIPTION, QUEUE);
-    log_fixture_set_positions(&log_fixture, SUBSCRIPTION, QUEUE, 16, BEGINNING);
-    log_fixture_append(&log_fixture, 3000, QUEUE, 16);
-    log_fixture_advance(&log_fixture);
-    log_fixture_sweep(&log_fixture);
-
-    check_int(log_fixture_stored(&log_fixture), 3000);
-    log_fixture_close(&log_fixture);
+    check_int(log_fixture_stored(log_fixture), 3000);
 }
 
-OUTBOX_TEST(sweep, removes_what_is_left_of_a_removed_queue)
+LOG_TEST(sweep, removes_what_is_left_of_a_removed_queue)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
+    log_fixture_append(log_fixture, 3000, QUEUE, 16);
+    log_fixture_advance(log_fixture);
+    log_fixture_sweep(log_fixture);
 
-    log_fixture_append(&log_fixture, 3000, QUEUE, 16);
-    log_fixture_advance(&log_fixture);
-    log_fixture_sweep(&log_fixture);
-
-    check_int(log_fixture_stored(&log_fixture), 0);
-    log_fixture_close(&log_fixture);
+    check_int(log_fixture_stored(log_fixture), 0);
 }
 
 /* Never a start at 0, and so never a loss. */
-OUTBOX_TEST(sweep, keeps_everything_when_a_position_is_missing)
+LOG_TEST(sweep, keeps_everything_when_a_position_is_missing)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
+    log_fixture_add_queue(log_fixture, QUEUE, 0);
+    log_fixture_add_subscription(log_fixture, SUBSCRIPTION, QUEUE);
+    log_fixture_add_subscription(log_fixture, OTHER_SUBSCRIPTION, QUEUE);
+    log_fixture_append(log_fixture, 3000, QUEUE, 1);
+    log_fixture_set_position(log_fixture, SUBSCRIPTION, weir_pid(QUEUE, 0),
+                             log_fixture_advance(log_fixture));
+    log_fixture_sweep(log_fixture);
 
-    log_fixture_add_queue(&log_fixture, QUEUE, 0);
-    log_fixture_add_subscription(&log_fixture, SUBSCRIPTION, QUEUE);
-    log_fixture_add_subscription(&log_fixture, OTHER_SUBSCRIPTION, QUEUE);
-    log_fixture_append(&log_fixture, 3000, QUEUE, 1);
-    log_fixture_set_position(&log_fixture, SUBSCRIPTION, weir_pid(QUEUE, 0),
-                             log_fixture_advance(&log_fixture));
-    log_fixture_sweep(&log_fixture);
-
-    check_int(log_fixture_stored(&log_fixture), 3000);
-    log_fixture_close(&log_fixture);
+    check_int(log_fixture_stored(log_fixture), 3000);
 }
 
 OUTBOX_SQLITE_TEST(sweep, never_gives_an_id_again_after_it_emptied_the_log)
@@ -1112,19 +1035,17 @@ static struct weir_log_position start_of(struct log_fixture *log_fixture, bool n
     return log_position;
 }
 
-OUTBOX_TEST(start, at_the_beginning_gives_everything_of_a_whole_queue)
+LOG_TEST(start, at_the_beginning_gives_everything_of_a_whole_queue)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct seen *seen;
 
-    log_fixture_add_queue(&log_fixture, QUEUE, 0);
-    log_fixture_append(&log_fixture, 30, QUEUE, 4);
-    log_fixture_advance(&log_fixture);
-    seen = log_fixture_read(&log_fixture, start_of(&log_fixture, false), NULL);
+    log_fixture_add_queue(log_fixture, QUEUE, 0);
+    log_fixture_append(log_fixture, 30, QUEUE, 4);
+    log_fixture_advance(log_fixture);
+    seen = log_fixture_read(log_fixture, start_of(log_fixture, false), NULL);
 
     check_int(seen->count, 30);
     free(seen);
-    log_fixture_close(&log_fixture);
 }
 
 /* Of what is set aside for a slow one a new subscription gets nothing, rather than
@@ -1151,24 +1072,22 @@ OUTBOX_TEST(start, at_the_beginning_is_behind_everything_that_was_removed)
     log_fixture_close(&log_fixture);
 }
 
-OUTBOX_TEST(start, at_now_gives_only_what_comes_later)
+LOG_TEST(start, at_now_gives_only_what_comes_later)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct weir_log_position start;
     struct seen *seen;
 
-    log_fixture_add_queue(&log_fixture, QUEUE, 0);
-    log_fixture_append(&log_fixture, 30, QUEUE, 4);
-    log_fixture_advance(&log_fixture);
-    start = start_of(&log_fixture, true);
-    log_fixture_append(&log_fixture, 5, QUEUE, 4);
-    log_fixture_advance(&log_fixture);
-    seen = log_fixture_read(&log_fixture, start, NULL);
+    log_fixture_add_queue(log_fixture, QUEUE, 0);
+    log_fixture_append(log_fixture, 30, QUEUE, 4);
+    log_fixture_advance(log_fixture);
+    start = start_of(log_fixture, true);
+    log_fixture_append(log_fixture, 5, QUEUE, 4);
+    log_fixture_advance(log_fixture);
+    seen = log_fixture_read(log_fixture, start, NULL);
 
     check_int(seen->count, 5);
     check_int(seen->rows[0].number, 31);
     free(seen);
-    log_fixture_close(&log_fixture);
 }
 
 /* ---- free pages of SQLite ---- */
@@ -1192,34 +1111,30 @@ static int64_t ask_pages(struct log_fixture *log_fixture, const char *pragma)
     return fixture_ask(log_fixture->fixture, text);
 }
 
-OUTBOX_SQLITE_TEST(sweep, gives_free_pages_back_where_the_file_can)
+LOG_SQLITE_TEST(sweep, gives_free_pages_back_where_the_file_can)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct weir_sweep_report sum = {0};
     int64_t before;
 
-    log_fixture_execute(&log_fixture, "PRAGMA auto_vacuum = INCREMENTAL");
-    log_fixture_execute(&log_fixture, "VACUUM");
-    free_pages(&log_fixture);
-    before = ask_pages(&log_fixture, "page_count");
-    check_in_range(ask_pages(&log_fixture, "freelist_count"), 6000, 6500);
-    log_fixture_sweep_once(&log_fixture, &sum);
+    log_fixture_execute(log_fixture, "PRAGMA auto_vacuum = INCREMENTAL");
+    log_fixture_execute(log_fixture, "VACUUM");
+    free_pages(log_fixture);
+    before = ask_pages(log_fixture, "page_count");
+    check_in_range(ask_pages(log_fixture, "freelist_count"), 6000, 6500);
+    log_fixture_sweep_once(log_fixture, &sum);
 
-    check_in_range(ask_pages(&log_fixture, "freelist_count"), 3000, 4096);
-    check(ask_pages(&log_fixture, "page_count") <= before - 1900);
-    log_fixture_close(&log_fixture);
+    check_in_range(ask_pages(log_fixture, "freelist_count"), 3000, 4096);
+    check(ask_pages(log_fixture, "page_count") <= before - 1900);
 }
 
-OUTBOX_SQLITE_TEST(sweep, leaves_free_pages_where_the_file_cannot)
+LOG_SQLITE_TEST(sweep, leaves_free_pages_where_the_file_cannot)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct weir_sweep_report sum = {0};
     int64_t before;
 
-    free_pages(&log_fixture);
-    before = ask_pages(&log_fixture, "freelist_count");
-    log_fixture_sweep_once(&log_fixture, &sum);
+    free_pages(log_fixture);
+    before = ask_pages(log_fixture, "freelist_count");
+    log_fixture_sweep_once(log_fixture, &sum);
 
-    check_int(ask_pages(&log_fixture, "freelist_count"), before);
-    log_fixture_close(&log_fixture);
+    check_int(ask_pages(log_fixture, "freelist_count"), before);
 }

@@ -60,47 +60,41 @@ static void check_reads(struct log_fixture *log_fixture, const int64_t *numbers)
 
 /* ---- moving ------------------------------------------------------------------------ */
 
-OUTBOX_MARIADB_TEST(move, gives_a_message_that_commits_late_a_later_place)
+LOG_MARIADB_TEST(move, gives_a_message_that_commits_late_a_later_place)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct weir_connection *slow = begin(fixture);
 
-    append_in(&log_fixture, slow, 1);
-    log_fixture_append(&log_fixture, 1, QUEUE, 1);
-    check_reads(&log_fixture, NUMBERS(2));
+    append_in(log_fixture, slow, 1);
+    log_fixture_append(log_fixture, 1, QUEUE, 1);
+    check_reads(log_fixture, NUMBERS(2));
     commit(fixture, slow);
 
-    check_reads(&log_fixture, NUMBERS(2, 1));
-    log_fixture_close(&log_fixture);
+    check_reads(log_fixture, NUMBERS(2, 1));
 }
 
-OUTBOX_MARIADB_TEST(move, keeps_the_order_in_which_messages_were_enqueued)
+LOG_MARIADB_TEST(move, keeps_the_order_in_which_messages_were_enqueued)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct weir_connection *slow = begin(fixture);
 
-    append_in(&log_fixture, slow, 1);
-    log_fixture_append(&log_fixture, 1, QUEUE, 1);
-    append_in(&log_fixture, slow, 1);
+    append_in(log_fixture, slow, 1);
+    log_fixture_append(log_fixture, 1, QUEUE, 1);
+    append_in(log_fixture, slow, 1);
     commit(fixture, slow);
 
-    check_reads(&log_fixture, NUMBERS(1, 2, 3));
-    log_fixture_close(&log_fixture);
+    check_reads(log_fixture, NUMBERS(1, 2, 3));
 }
 
-OUTBOX_MARIADB_TEST(move, leaves_nothing_of_what_was_rolled_back)
+LOG_MARIADB_TEST(move, leaves_nothing_of_what_was_rolled_back)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct weir_connection *connection = begin(fixture);
 
-    append_in(&log_fixture, connection, 20);
-    log_fixture_append(&log_fixture, 1, QUEUE, 1);
+    append_in(log_fixture, connection, 20);
+    log_fixture_append(log_fixture, 1, QUEUE, 1);
     weir_connection_rollback(connection);
     fixture_give(fixture, connection);
-    log_fixture_append(&log_fixture, 1, QUEUE, 1);
+    log_fixture_append(log_fixture, 1, QUEUE, 1);
 
-    check_reads(&log_fixture, NUMBERS(21, 22));
-    log_fixture_close(&log_fixture);
+    check_reads(log_fixture, NUMBERS(21, 22));
 }
 
 /* Ranges and lists, in one move. */
@@ -125,36 +119,32 @@ OUTBOX_MARIADB_TEST(move, takes_long_and_short_runs_in_their_order)
     log_fixture_close(&log_fixture);
 }
 
-OUTBOX_MARIADB_TEST(move, of_more_than_one_step_loses_nothing)
+LOG_MARIADB_TEST(move, of_more_than_one_step_loses_nothing)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct seen *seen;
 
-    log_fixture_append(&log_fixture, 9001, QUEUE, 4);
-    log_fixture_advance(&log_fixture);
-    seen = log_fixture_read(&log_fixture, BEGINNING, NULL);
+    log_fixture_append(log_fixture, 9001, QUEUE, 4);
+    log_fixture_advance(log_fixture);
+    seen = log_fixture_read(log_fixture, BEGINNING, NULL);
 
     check_int(seen->count, 9001);
     check_int(seen->rows[9000].number, 9001);
     free(seen);
-    log_fixture_close(&log_fixture);
 }
 
-OUTBOX_MARIADB_TEST(move, is_not_made_by_those_who_may_not)
+LOG_MARIADB_TEST(move, is_not_made_by_those_who_may_not)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct weir_log_position head = {0, 7};
     bool moved = true;
 
-    log_fixture_append(&log_fixture, 1, QUEUE, 1);
-    check_db(log_fixture.log.ops->advance(&log_fixture.log, log_fixture.connection,
-                                          BEGINNING, false, NULL, &head, &moved,
-                                          &fixture->error),
+    log_fixture_append(log_fixture, 1, QUEUE, 1);
+    check_db(log_fixture->log.ops->advance(&log_fixture->log, log_fixture->connection,
+                                           BEGINNING, false, NULL, &head, &moved,
+                                           &fixture->error),
              WEIR_OK);
 
     check_int(head.id, 0);
     check(!moved);
-    log_fixture_close(&log_fixture);
 }
 
 /* Neither behind what it moves nor before it, by range or by list. */
@@ -207,25 +197,23 @@ static void append_beside(void *argument)
     commit(log_fixture->fixture, connection);
 }
 
-OUTBOX_MARIADB_TEST(move, leaves_what_came_since_it_began_to_the_next)
+LOG_MARIADB_TEST(move, leaves_what_came_since_it_began_to_the_next)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct weir_fault_points points;
     struct weir_log_position head;
     bool moved;
 
     weir_fault_points_init(&points);
-    weir_fault_points_arm_call(&points, "move.pick", 1, append_beside, &log_fixture);
-    log_fixture.log.points = &points;
-    log_fixture_append(&log_fixture, 3, QUEUE, 1);
-    check_db(log_fixture.log.ops->advance(&log_fixture.log, log_fixture.connection,
-                                          BEGINNING, true, NULL, &head, &moved,
-                                          &fixture->error),
+    weir_fault_points_arm_call(&points, "move.pick", 1, append_beside, log_fixture);
+    log_fixture->log.points = &points;
+    log_fixture_append(log_fixture, 3, QUEUE, 1);
+    check_db(log_fixture->log.ops->advance(&log_fixture->log, log_fixture->connection,
+                                           BEGINNING, true, NULL, &head, &moved,
+                                           &fixture->error),
              WEIR_OK);
 
     check_int(head.id, 3);
-    check_reads(&log_fixture, NUMBERS(1, 2, 3, 4));
-    log_fixture_close(&log_fixture);
+    check_reads(log_fixture, NUMBERS(1, 2, 3, 4));
 }
 
 static void move_beside(void *argument)
@@ -238,42 +226,38 @@ static void move_beside(void *argument)
     log_fixture_close(&other);
 }
 
-OUTBOX_MARIADB_TEST(page, ends_at_the_head_from_before_it_was_read)
+LOG_MARIADB_TEST(page, ends_at_the_head_from_before_it_was_read)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct weir_fault_points points;
     struct seen *seen;
 
-    log_fixture_append(&log_fixture, 3, QUEUE, 1);
-    log_fixture_advance(&log_fixture);
+    log_fixture_append(log_fixture, 3, QUEUE, 1);
+    log_fixture_advance(log_fixture);
     weir_fault_points_init(&points);
-    weir_fault_points_arm_call(&points, "read.lay_out", 1, move_beside, &log_fixture);
-    log_fixture.log.points = &points;
-    seen = log_fixture_read(&log_fixture, BEGINNING, NULL);
+    weir_fault_points_arm_call(&points, "read.lay_out", 1, move_beside, log_fixture);
+    log_fixture->log.points = &points;
+    seen = log_fixture_read(log_fixture, BEGINNING, NULL);
 
     check_int(seen->count, 3);
     free(seen);
-    check_reads(&log_fixture, NUMBERS(1, 2, 3, 4));
-    log_fixture_close(&log_fixture);
+    check_reads(log_fixture, NUMBERS(1, 2, 3, 4));
 }
 
 /* ---- on disk ----------------------------------------------------------------------- */
 
 /* Others see a commit before it is flushed, and a server may die in between. */
-OUTBOX_MARIADB_TEST(page, has_nothing_that_was_not_published)
+LOG_MARIADB_TEST(page, has_nothing_that_was_not_published)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct seen *seen;
 
-    log_fixture_append(&log_fixture, 3, QUEUE, 1);
-    log_fixture_advance(&log_fixture);
+    log_fixture_append(log_fixture, 3, QUEUE, 1);
+    log_fixture_advance(log_fixture);
     fixture_prepare(fixture, "UPDATE {p}_counter SET value = 2 WHERE name = 'published'");
-    seen = log_fixture_read(&log_fixture, BEGINNING, NULL);
+    seen = log_fixture_read(log_fixture, BEGINNING, NULL);
 
     check_int(seen->count, 2);
     check_int(seen->end.id, 2);
     free(seen);
-    log_fixture_close(&log_fixture);
 }
 
 static void look_beside(void *argument)
@@ -287,47 +271,43 @@ static void look_beside(void *argument)
     log_fixture_close(&other);
 }
 
-OUTBOX_MARIADB_TEST(move, is_published_when_its_commit_has_returned)
+LOG_MARIADB_TEST(move, is_published_when_its_commit_has_returned)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct weir_fault_points points;
 
     weir_fault_points_init(&points);
-    weir_fault_points_arm_call(&points, "move.moved", 1, look_beside, &log_fixture);
-    log_fixture.log.points = &points;
-    log_fixture_append(&log_fixture, 3, QUEUE, 1);
+    weir_fault_points_arm_call(&points, "move.moved", 1, look_beside, log_fixture);
+    log_fixture->log.points = &points;
+    log_fixture_append(log_fixture, 3, QUEUE, 1);
 
-    check_reads(&log_fixture, NUMBERS(1, 2, 3));
-    log_fixture_close(&log_fixture);
+    check_reads(log_fixture, NUMBERS(1, 2, 3));
 }
 
 /* Who moved it has died. */
-OUTBOX_MARIADB_TEST(move, that_nobody_published_is_published_by_the_next_who_looks)
+LOG_MARIADB_TEST(move, that_nobody_published_is_published_by_the_next_who_looks)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct weir_log_position head;
     bool moved = false;
 
-    log_fixture_append(&log_fixture, 3, QUEUE, 1);
-    log_fixture_advance(&log_fixture);
+    log_fixture_append(log_fixture, 3, QUEUE, 1);
+    log_fixture_advance(log_fixture);
     fixture_prepare(fixture, "UPDATE {p}_counter SET value = 0 WHERE name = 'published'");
-    check_db(log_fixture.log.ops->advance(&log_fixture.log, log_fixture.connection,
-                                          BEGINNING, false, NULL, &head, &moved,
-                                          &fixture->error),
+    check_db(log_fixture->log.ops->advance(&log_fixture->log, log_fixture->connection,
+                                           BEGINNING, false, NULL, &head, &moved,
+                                           &fixture->error),
              WEIR_OK);
     check_int(head.id, 0);
     check(!moved);
-    check_db(log_fixture.log.ops->advance(&log_fixture.log, log_fixture.connection,
-                                          BEGINNING, true, NULL, &head, &moved,
-                                          &fixture->error),
+    check_db(log_fixture->log.ops->advance(&log_fixture->log, log_fixture->connection,
+                                           BEGINNING, true, NULL, &head, &moved,
+                                           &fixture->error),
              WEIR_OK);
 
     check_int(head.id, 3);
     check(moved);
     check_int(
         fixture_ask(fixture, "SELECT value FROM weir_counter WHERE name = 'flushed'"), 1);
-    check_reads(&log_fixture, NUMBERS(1, 2, 3));
-    log_fixture_close(&log_fixture);
+    check_reads(log_fixture, NUMBERS(1, 2, 3));
 }
 
 /* ---- eras -------------------------------------------------------------------------- */
@@ -460,20 +440,18 @@ static long long ask(struct application *application, const char *sql)
 }
 
 /* The setting belongs to the application, also behind an append. */
-OUTBOX_MARIADB_TEST(append, leaves_snapshot_isolation_of_the_application_on)
+LOG_MARIADB_TEST(append, leaves_snapshot_isolation_of_the_application_on)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct application application = application_start(fixture);
     struct weir_connection *connection;
 
     application_run(&application, "SET SESSION innodb_snapshot_isolation = ON");
     connection = application_adopt(fixture, &application);
-    append_in(&log_fixture, connection, 1);
+    append_in(log_fixture, connection, 1);
     weir_connection_disown(connection);
 
     check_int(ask(&application, "SELECT @@innodb_snapshot_isolation"), 1);
     application_stop(&application);
-    log_fixture_close(&log_fixture);
 }
 
 static void turn_once(void *argument)
@@ -510,9 +488,8 @@ OUTBOX_MARIADB_TEST(append, that_comes_too_late_for_its_era_takes_another)
 /* ---- the application's session ----------------------------------------------------- */
 
 /* What it sees is as of its own first read, not of the time when it enqueued. */
-OUTBOX_MARIADB_TEST(append, takes_no_snapshot_in_the_applications_transaction)
+LOG_MARIADB_TEST(append, takes_no_snapshot_in_the_applications_transaction)
 {
-    struct log_fixture log_fixture = log_fixture_open(fixture);
     struct application application = application_start(fixture);
     struct weir_connection *connection;
 
@@ -521,7 +498,7 @@ OUTBOX_MARIADB_TEST(append, takes_no_snapshot_in_the_applications_transaction)
                     "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ");
     application_run(&application, "BEGIN");
     connection = application_adopt(fixture, &application);
-    append_in(&log_fixture, connection, 1);
+    append_in(log_fixture, connection, 1);
     weir_connection_disown(connection);
     fixture_prepare(fixture, "INSERT INTO t VALUES (1)");
     application_run(&application,
@@ -532,7 +509,6 @@ OUTBOX_MARIADB_TEST(append, takes_no_snapshot_in_the_applications_transaction)
 
     check_int(fixture_ask(fixture, "SELECT count(*) FROM t"), 2);
     application_stop(&application);
-    log_fixture_close(&log_fixture);
 }
 
 static void check_refused(struct fixture *fixture, const char *setting, const char *word)
