@@ -36,9 +36,9 @@ struct mariadb_fixture {
     struct weir_error error; /* of the last call that failed */
 };
 
-/* What a test says about a call, and what it was told when that is not true. */
-#define check_mariadb_fixture(expr, want)                                                \
-    mariadb_fixture_check(&mariadb_fixture, __LINE__, #expr, (expr), (want))
+/* The call ended with this status; prints the error of the fixture if it did not. */
+#define check_mariadb_fixture(mariadb_fixture, expr, want)                               \
+    mariadb_fixture_check((mariadb_fixture), __LINE__, #expr, (expr), (want))
 
 static inline void mariadb_fixture_check(const struct mariadb_fixture *self, int line,
                                          const char *text, enum weir_status got,
@@ -191,5 +191,34 @@ static inline MYSQL *mariadb_fixture_handle(struct mariadb_fixture *self,
         weir_test_fail("jetty", 0, "connect: %s", mysql_error(mysql));
     return mysql;
 }
+
+/* A test whose body has `mariadb_fixture`, which is open, and one `link`. */
+typedef void (*mariadb_fixture_link_fn)(struct mariadb_fixture *mariadb_fixture,
+                                        struct weir_link *link);
+
+static inline void mariadb_fixture_run_link(mariadb_fixture_link_fn body)
+{
+    struct mariadb_fixture mariadb_fixture;
+    struct weir_link *link;
+
+    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
+    link = mariadb_fixture_link(&mariadb_fixture);
+    body(&mariadb_fixture, link);
+    mariadb_fixture_unlink(link);
+    mariadb_fixture_close(&mariadb_fixture);
+}
+
+#define MARIADB_LINK_BODY(subject, claim)                                                \
+    static void subject##__##claim##_body(                                               \
+        __attribute__((unused)) struct mariadb_fixture *mariadb_fixture,                 \
+        __attribute__((unused)) struct weir_link *link)
+
+#define MARIADB_LINK_TEST(subject, claim)                                                \
+    MARIADB_LINK_BODY(subject, claim);                                                   \
+    WEIR_TEST(subject, claim)                                                            \
+    {                                                                                    \
+        mariadb_fixture_run_link(subject##__##claim##_body);                             \
+    }                                                                                    \
+    MARIADB_LINK_BODY(subject, claim)
 
 #endif

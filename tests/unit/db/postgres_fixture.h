@@ -245,4 +245,33 @@ static inline int64_t postgres_fixture_peek(const struct postgres_fixture *self,
     return server_query(self->server, self->database, text);
 }
 
+/* A test whose body has `postgres_fixture`, which is open, and one `link`. */
+typedef void (*postgres_fixture_link_fn)(struct postgres_fixture *postgres_fixture,
+                                         struct weir_link *link);
+
+static inline void postgres_fixture_run_link(postgres_fixture_link_fn body)
+{
+    struct postgres_fixture postgres_fixture;
+    struct weir_link *link;
+
+    postgres_fixture_open(&postgres_fixture);
+    link = postgres_fixture_link(&postgres_fixture);
+    body(&postgres_fixture, link);
+    postgres_fixture_unlink(link);
+    postgres_fixture_close(&postgres_fixture);
+}
+
+#define POSTGRES_LINK_BODY(subject, claim)                                               \
+    static void subject##__##claim##_body(                                               \
+        __attribute__((unused)) struct postgres_fixture *postgres_fixture,               \
+        __attribute__((unused)) struct weir_link *link)
+
+#define POSTGRES_LINK_TEST(subject, claim)                                               \
+    POSTGRES_LINK_BODY(subject, claim);                                                  \
+    WEIR_TEST(subject, claim)                                                            \
+    {                                                                                    \
+        postgres_fixture_run_link(subject##__##claim##_body);                            \
+    }                                                                                    \
+    POSTGRES_LINK_BODY(subject, claim)
+
 #endif

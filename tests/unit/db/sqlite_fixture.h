@@ -185,4 +185,33 @@ static inline int64_t sqlite_fixture_file_size(const struct sqlite_fixture *self
     return stat(name, &about) == 0 ? (int64_t)about.st_size : -1;
 }
 
+/* A test whose body has `sqlite_fixture`, which is open, and one `link`. */
+typedef void (*sqlite_fixture_link_fn)(struct sqlite_fixture *sqlite_fixture,
+                                       struct weir_link *link);
+
+static inline void sqlite_fixture_run_link(sqlite_fixture_link_fn body)
+{
+    struct sqlite_fixture sqlite_fixture;
+    struct weir_link *link;
+
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    link = sqlite_fixture_link(&sqlite_fixture);
+    body(&sqlite_fixture, link);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
+}
+
+#define SQLITE_LINK_BODY(subject, claim)                                                 \
+    static void subject##__##claim##_body(                                               \
+        __attribute__((unused)) struct sqlite_fixture *sqlite_fixture,                   \
+        __attribute__((unused)) struct weir_link *link)
+
+#define SQLITE_LINK_TEST(subject, claim)                                                 \
+    SQLITE_LINK_BODY(subject, claim);                                                    \
+    WEIR_TEST(subject, claim)                                                            \
+    {                                                                                    \
+        sqlite_fixture_run_link(subject##__##claim##_body);                              \
+    }                                                                                    \
+    SQLITE_LINK_BODY(subject, claim)
+
 #endif

@@ -157,31 +157,28 @@ WEIR_TEST(maria, waits_without_end_when_there_is_no_timeout)
 }
 
 /* Data that does not fit is an error, not a warning. */
-WEIR_TEST(maria, is_strict)
+MARIADB_LINK_TEST(maria, is_strict)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
-
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-    mariadb_fixture_exec(&mariadb_fixture, link,
+    mariadb_fixture_exec(mariadb_fixture, link,
                          "CREATE TABLE t (a TINYINT, b VARCHAR(2), c DATETIME(6))");
 
     check_mariadb_fixture(
-        mariadb_fixture_try(&mariadb_fixture, link, "INSERT INTO t (a) VALUES (1000)"),
+        mariadb_fixture,
+        mariadb_fixture_try(mariadb_fixture, link, "INSERT INTO t (a) VALUES (1000)"),
         WEIR_INVALID);
     check_mariadb_fixture(
-        mariadb_fixture_try(&mariadb_fixture, link, "INSERT INTO t (b) VALUES ('abc')"),
+        mariadb_fixture,
+        mariadb_fixture_try(mariadb_fixture, link, "INSERT INTO t (b) VALUES ('abc')"),
         WEIR_INVALID);
-    check_mariadb_fixture(mariadb_fixture_try(&mariadb_fixture, link,
+    check_mariadb_fixture(mariadb_fixture,
+                          mariadb_fixture_try(mariadb_fixture, link,
                                               "INSERT INTO t (c) VALUES ('0000-00-00')"),
                           WEIR_INVALID);
-    check_mariadb_fixture(mariadb_fixture_try(&mariadb_fixture, link,
+    check_mariadb_fixture(mariadb_fixture,
+                          mariadb_fixture_try(mariadb_fixture, link,
                                               "CREATE TABLE u (a INT) ENGINE=nosuch"),
                           WEIR_SCHEMA);
-    check_int(mariadb_fixture_ask(&mariadb_fixture, link, "SELECT count(*) FROM t"), 0);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
+    check_int(mariadb_fixture_ask(mariadb_fixture, link, "SELECT count(*) FROM t"), 0);
 }
 
 /* "localhost" means the socket to the client library; a port in the URL means that
@@ -211,27 +208,22 @@ WEIR_TEST(maria, connects_by_port_and_by_socket)
     mariadb_fixture_close(&mariadb_fixture);
 }
 
-WEIR_TEST(maria, tells_the_database_clock)
+MARIADB_LINK_TEST(maria, tells_the_database_clock)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
     int64_t before;
     int64_t clock_us;
     int64_t after;
 
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-    mariadb_fixture_exec(&mariadb_fixture, link,
+    mariadb_fixture_exec(mariadb_fixture, link,
                          "SET time_zone = '-07:30'"); /* must not matter */
 
-    before = server_query(mariadb_fixture.server, NULL, "SELECT UNIX_TIMESTAMP()");
-    check_mariadb_fixture(DRIVER->clock(link, &clock_us, &mariadb_fixture.error),
+    before = server_query(mariadb_fixture->server, NULL, "SELECT UNIX_TIMESTAMP()");
+    check_mariadb_fixture(mariadb_fixture,
+                          DRIVER->clock(link, &clock_us, &mariadb_fixture->error),
                           WEIR_OK);
-    after = server_query(mariadb_fixture.server, NULL, "SELECT UNIX_TIMESTAMP() + 1");
+    after = server_query(mariadb_fixture->server, NULL, "SELECT UNIX_TIMESTAMP() + 1");
 
     check_in_range(clock_us, before * 1000000, after * 1000000);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
 /* ---- transactions ------------------------------------------------------------------ */
@@ -269,6 +261,7 @@ WEIR_TEST(maria, has_no_transaction_after_a_deadlock)
     cross(&mariadb_fixture, victim, winner, &runner);
 
     check_mariadb_fixture(
+        &mariadb_fixture,
         mariadb_fixture_try(&mariadb_fixture, victim, "UPDATE t SET a = 1 WHERE id = 2"),
         WEIR_CONFLICT);
     check_int(mariadb_fixture.error.native_code, 1213);
@@ -277,11 +270,14 @@ WEIR_TEST(maria, has_no_transaction_after_a_deadlock)
 
     check_int(DRIVER->transaction(victim), WEIR_TRANSACTION_FAILED);
     check_mariadb_fixture(
+        &mariadb_fixture,
         mariadb_fixture_try(&mariadb_fixture, victim, "UPDATE t SET a = 9"),
         WEIR_CONFLICT);
-    check_mariadb_fixture(DRIVER->commit(victim, &mariadb_fixture.error), WEIR_CONFLICT);
+    check_mariadb_fixture(&mariadb_fixture,
+                          DRIVER->commit(victim, &mariadb_fixture.error), WEIR_CONFLICT);
     check_int(DRIVER->transaction(victim), WEIR_TRANSACTION_NONE);
-    check_mariadb_fixture(DRIVER->commit(winner, &mariadb_fixture.error), WEIR_OK);
+    check_mariadb_fixture(&mariadb_fixture,
+                          DRIVER->commit(winner, &mariadb_fixture.error), WEIR_OK);
     check_int(mariadb_fixture_ask(&mariadb_fixture, victim,
                                   "SELECT count(*) FROM t WHERE a = 2"),
               4);
@@ -303,18 +299,21 @@ WEIR_TEST(maria, says_that_an_adopted_transaction_is_gone_after_a_deadlock)
     helper = mariadb_fixture_link(&mariadb_fixture);
     winner = mariadb_fixture_link(&mariadb_fixture);
     cross(&mariadb_fixture, helper, winner, &runner);
-    check_mariadb_fixture(DRIVER->adopt(&mariadb_fixture.config, DRIVER->native(helper),
+    check_mariadb_fixture(&mariadb_fixture,
+                          DRIVER->adopt(&mariadb_fixture.config, DRIVER->native(helper),
                                         &adopted, &mariadb_fixture.error),
                           WEIR_OK);
     check_int(DRIVER->transaction(adopted), WEIR_TRANSACTION_OPEN);
 
     check_mariadb_fixture(
+        &mariadb_fixture,
         mariadb_fixture_try(&mariadb_fixture, adopted, "UPDATE t SET a = 1 WHERE id = 2"),
         WEIR_CONFLICT);
     check_status(runner_end(&runner), WEIR_OK);
 
     check_int(DRIVER->transaction(adopted), WEIR_TRANSACTION_NONE);
-    check_mariadb_fixture(DRIVER->commit(winner, &mariadb_fixture.error), WEIR_OK);
+    check_mariadb_fixture(&mariadb_fixture,
+                          DRIVER->commit(winner, &mariadb_fixture.error), WEIR_OK);
     mariadb_fixture_unlink(adopted);
     mariadb_fixture_unlink(helper);
     mariadb_fixture_unlink(winner);
@@ -343,16 +342,19 @@ WEIR_TEST(maria, keeps_the_transaction_when_a_lock_was_not_to_be_had)
     holder = mariadb_fixture_link(&mariadb_fixture);
     link = mariadb_fixture_link(&mariadb_fixture);
     hold(&mariadb_fixture, holder);
-    check_mariadb_fixture(DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture.error),
+    check_mariadb_fixture(&mariadb_fixture,
+                          DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture.error),
                           WEIR_OK);
     mariadb_fixture_exec(&mariadb_fixture, link, "UPDATE t SET a = 2 WHERE id = 2");
 
     check_mariadb_fixture(
+        &mariadb_fixture,
         mariadb_fixture_try(&mariadb_fixture, link, "UPDATE t SET a = 2 WHERE id = 1"),
         WEIR_LOCKED);
 
     check_int(DRIVER->transaction(link), WEIR_TRANSACTION_OPEN);
-    check_mariadb_fixture(DRIVER->commit(link, &mariadb_fixture.error), WEIR_OK);
+    check_mariadb_fixture(&mariadb_fixture, DRIVER->commit(link, &mariadb_fixture.error),
+                          WEIR_OK);
     DRIVER->rollback(holder);
     check_int(
         mariadb_fixture_ask(&mariadb_fixture, link, "SELECT sum(a) + 0e0 = 2 FROM t"), 1);
@@ -373,16 +375,19 @@ WEIR_TEST(maria, notices_when_the_server_rolls_back_on_a_lock_timeout)
     holder = mariadb_fixture_link(&mariadb_fixture);
     link = mariadb_fixture_link(&mariadb_fixture);
     hold(&mariadb_fixture, holder);
-    check_mariadb_fixture(DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture.error),
+    check_mariadb_fixture(&mariadb_fixture,
+                          DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture.error),
                           WEIR_OK);
     mariadb_fixture_exec(&mariadb_fixture, link, "UPDATE t SET a = 2 WHERE id = 2");
 
     check_mariadb_fixture(
+        &mariadb_fixture,
         mariadb_fixture_try(&mariadb_fixture, link, "UPDATE t SET a = 2 WHERE id = 1"),
         WEIR_LOCKED);
 
     check_int(DRIVER->transaction(link), WEIR_TRANSACTION_FAILED);
     check_mariadb_fixture(
+        &mariadb_fixture,
         mariadb_fixture_try(&mariadb_fixture, link, "UPDATE t SET a = 3 WHERE id = 2"),
         WEIR_LOCKED);
     DRIVER->rollback(link);
@@ -396,155 +401,121 @@ WEIR_TEST(maria, notices_when_the_server_rolls_back_on_a_lock_timeout)
 }
 
 /* MariaDB commits before it changes a table, also when it then cannot. */
-WEIR_TEST(maria, knows_what_ddl_does_to_a_transaction)
+MARIADB_LINK_TEST(maria, knows_what_ddl_does_to_a_transaction)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
-
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-    check_mariadb_fixture(DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture.error),
+    check_mariadb_fixture(mariadb_fixture,
+                          DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture->error),
                           WEIR_OK);
-    mariadb_fixture_exec(&mariadb_fixture, link, "CREATE TABLE t (a BIGINT)");
+    mariadb_fixture_exec(mariadb_fixture, link, "CREATE TABLE t (a BIGINT)");
     check_int(DRIVER->transaction(link), WEIR_TRANSACTION_NONE);
-    check_mariadb_fixture(DRIVER->commit(link, &mariadb_fixture.error), WEIR_OK);
+    check_mariadb_fixture(mariadb_fixture, DRIVER->commit(link, &mariadb_fixture->error),
+                          WEIR_OK);
 
-    check_mariadb_fixture(DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture.error),
+    check_mariadb_fixture(mariadb_fixture,
+                          DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture->error),
                           WEIR_OK);
     check_mariadb_fixture(
-        mariadb_fixture_try(&mariadb_fixture, link, "CREATE TABLE t (a BIGINT)"),
+        mariadb_fixture,
+        mariadb_fixture_try(mariadb_fixture, link, "CREATE TABLE t (a BIGINT)"),
         WEIR_SCHEMA);
     check_int(DRIVER->transaction(link), WEIR_TRANSACTION_FAILED);
     DRIVER->rollback(link);
     check_int(DRIVER->transaction(link), WEIR_TRANSACTION_NONE);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
 /* The server would commit the one that is open. */
-WEIR_TEST(maria, refuses_to_begin_twice)
+MARIADB_LINK_TEST(maria, refuses_to_begin_twice)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
-
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-    mariadb_fixture_exec(&mariadb_fixture, link, "CREATE TABLE t (a BIGINT)");
-    check_mariadb_fixture(DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture.error),
+    mariadb_fixture_exec(mariadb_fixture, link, "CREATE TABLE t (a BIGINT)");
+    check_mariadb_fixture(mariadb_fixture,
+                          DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture->error),
                           WEIR_OK);
-    mariadb_fixture_exec(&mariadb_fixture, link, "INSERT INTO t VALUES (1)");
+    mariadb_fixture_exec(mariadb_fixture, link, "INSERT INTO t VALUES (1)");
 
-    check_mariadb_fixture(DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture.error),
+    check_mariadb_fixture(mariadb_fixture,
+                          DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture->error),
                           WEIR_INVALID);
 
     DRIVER->rollback(link);
-    check_int(mariadb_fixture_ask(&mariadb_fixture, link, "SELECT count(*) FROM t"), 0);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
+    check_int(mariadb_fixture_ask(mariadb_fixture, link, "SELECT count(*) FROM t"), 0);
 }
 
-WEIR_TEST(maria, refuses_to_write_in_a_transaction_for_reading)
+MARIADB_LINK_TEST(maria, refuses_to_write_in_a_transaction_for_reading)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
-
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-    mariadb_fixture_exec(&mariadb_fixture, link, "CREATE TABLE t (a BIGINT)");
-    check_mariadb_fixture(DRIVER->begin(link, WEIR_READ_ONLY, &mariadb_fixture.error),
+    mariadb_fixture_exec(mariadb_fixture, link, "CREATE TABLE t (a BIGINT)");
+    check_mariadb_fixture(mariadb_fixture,
+                          DRIVER->begin(link, WEIR_READ_ONLY, &mariadb_fixture->error),
                           WEIR_OK);
 
     check_mariadb_fixture(
-        mariadb_fixture_try(&mariadb_fixture, link, "INSERT INTO t VALUES (1)"),
+        mariadb_fixture,
+        mariadb_fixture_try(mariadb_fixture, link, "INSERT INTO t VALUES (1)"),
         WEIR_INVALID);
 
     check_int(DRIVER->transaction(link), WEIR_TRANSACTION_OPEN);
-    check_mariadb_fixture(DRIVER->commit(link, &mariadb_fixture.error), WEIR_OK);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
+    check_mariadb_fixture(mariadb_fixture, DRIVER->commit(link, &mariadb_fixture->error),
+                          WEIR_OK);
 }
 
 /* ---- losing the connection --------------------------------------------------------- */
 
-WEIR_TEST(maria, is_lost_when_somebody_kills_the_connection)
+MARIADB_LINK_TEST(maria, is_lost_when_somebody_kills_the_connection)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
     struct weir_cursor cursor;
     void *prepared;
 
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-    prepared = mariadb_fixture_prepare(&mariadb_fixture, link, "SELECT 1", "");
-    kill_connection(&mariadb_fixture, link, "CONNECTION");
+    prepared = mariadb_fixture_prepare(mariadb_fixture, link, "SELECT 1", "");
+    kill_connection(mariadb_fixture, link, "CONNECTION");
 
     check_mariadb_fixture(
-        DRIVER->run(link, prepared, NULL, &cursor, &mariadb_fixture.error), WEIR_LOST);
+        mariadb_fixture,
+        DRIVER->run(link, prepared, NULL, &cursor, &mariadb_fixture->error), WEIR_LOST);
 
     check(link->lost);
     DRIVER->unprepare(link, prepared);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
-WEIR_TEST(maria, notices_without_asking_that_an_idle_connection_was_killed)
+MARIADB_LINK_TEST(maria, notices_without_asking_that_an_idle_connection_was_killed)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
-
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-    mariadb_fixture_exec(&mariadb_fixture, link, "SELECT 1");
+    mariadb_fixture_exec(mariadb_fixture, link, "SELECT 1");
     check(DRIVER->alive(link));
-    kill_connection(&mariadb_fixture, link, "CONNECTION");
+    kill_connection(mariadb_fixture, link, "CONNECTION");
 
     wait_until(!DRIVER->alive(link));
 
     check(link->lost);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
-WEIR_TEST(maria, is_lost_when_its_statement_is_killed_with_the_connection)
+MARIADB_LINK_TEST(maria, is_lost_when_its_statement_is_killed_with_the_connection)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
     struct runner runner;
 
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
     runner_start(&runner, link, "SELECT SLEEP(100)");
-    wait_until(is_in_state(&mariadb_fixture, link, "User sleep"));
-    kill_connection(&mariadb_fixture, link, "CONNECTION");
+    wait_until(is_in_state(mariadb_fixture, link, "User sleep"));
+    kill_connection(mariadb_fixture, link, "CONNECTION");
 
     check_status(runner_end(&runner), WEIR_LOST);
 
     check(link->lost);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
 /* Its farewell is here: the commit is not even sent. */
-WEIR_TEST(maria, is_lost_and_not_in_doubt_when_the_session_ended_before_the_commit)
+MARIADB_LINK_TEST(maria,
+                  is_lost_and_not_in_doubt_when_the_session_ended_before_the_commit)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
-
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-    mariadb_fixture_exec(&mariadb_fixture, link, "CREATE TABLE t (a BIGINT)");
-    check_mariadb_fixture(DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture.error),
+    mariadb_fixture_exec(mariadb_fixture, link, "CREATE TABLE t (a BIGINT)");
+    check_mariadb_fixture(mariadb_fixture,
+                          DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture->error),
                           WEIR_OK);
-    mariadb_fixture_exec(&mariadb_fixture, link, "INSERT INTO t VALUES (1)");
-    kill_connection(&mariadb_fixture, link, "CONNECTION");
+    mariadb_fixture_exec(mariadb_fixture, link, "INSERT INTO t VALUES (1)");
+    kill_connection(mariadb_fixture, link, "CONNECTION");
     server_await_hangup(mysql_get_socket(DRIVER->native(link)));
 
-    check_mariadb_fixture(DRIVER->commit(link, &mariadb_fixture.error), WEIR_LOST);
+    check_mariadb_fixture(mariadb_fixture, DRIVER->commit(link, &mariadb_fixture->error),
+                          WEIR_LOST);
 
-    check_status(mariadb_fixture.error.status, WEIR_LOST);
+    check_status(mariadb_fixture->error.status, WEIR_LOST);
     check(link->lost);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
 /* The server learns of it at once, and so do those who wait for our locks. */
@@ -561,7 +532,8 @@ WEIR_TEST(maria, leaves_no_transaction_behind_when_it_is_lost)
     hold(&mariadb_fixture, link);
 
     weir_fault_points_arm(&mariadb_fixture.points, "db.lose", 1);
-    check_mariadb_fixture(mariadb_fixture_try(&mariadb_fixture, link, "SELECT 1"),
+    check_mariadb_fixture(&mariadb_fixture,
+                          mariadb_fixture_try(&mariadb_fixture, link, "SELECT 1"),
                           WEIR_LOST);
     weir_fault_points_init(&mariadb_fixture.points);
 
@@ -573,45 +545,33 @@ WEIR_TEST(maria, leaves_no_transaction_behind_when_it_is_lost)
 
 /* ---- cancel ------------------------------------------------------------------------ */
 
-WEIR_TEST(maria, ends_a_statement_that_is_cancelled)
+MARIADB_LINK_TEST(maria, ends_a_statement_that_is_cancelled)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
     struct runner runner;
 
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
     for (int i = 0; i < 5; i++) {
         runner_start(&runner, link, "SELECT SLEEP(100)");
-        wait_until(is_in_state(&mariadb_fixture, link, "User sleep"));
+        wait_until(is_in_state(mariadb_fixture, link, "User sleep"));
         DRIVER->cancel(link);
         check_status(runner_end(&runner), WEIR_CANCELLED);
         check_int(runner.error.native_code, 1317);
-        check_int(mariadb_fixture_ask(&mariadb_fixture, link, "SELECT 1"), 1);
+        check_int(mariadb_fixture_ask(mariadb_fixture, link, "SELECT 1"), 1);
     }
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
 /* Somebody else's KILL QUERY is no cancel(): our worker need not stop for it. */
-WEIR_TEST(maria, tells_a_cancel_from_a_kill)
+MARIADB_LINK_TEST(maria, tells_a_cancel_from_a_kill)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
     struct runner runner;
 
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
     DRIVER->cancel(link); /* nothing runs: forgotten by the next statement */
     runner_start(&runner, link, "SELECT SLEEP(100)");
-    wait_until(is_in_state(&mariadb_fixture, link, "User sleep"));
-    kill_connection(&mariadb_fixture, link, "QUERY");
+    wait_until(is_in_state(mariadb_fixture, link, "User sleep"));
+    kill_connection(mariadb_fixture, link, "QUERY");
 
     check_status(runner_end(&runner), WEIR_FAILED);
 
     check(!link->lost);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
 struct steps_runner {
@@ -670,6 +630,7 @@ WEIR_TEST(maria, gives_up_a_statement_that_takes_too_long)
     link = mariadb_fixture_link(&mariadb_fixture);
 
     check_mariadb_fixture(
+        &mariadb_fixture,
         mariadb_fixture_try(&mariadb_fixture, link, "SELECT SLEEP(100)"), WEIR_TIMEOUT);
 
     check_int(mariadb_fixture.error.native_code, 1969);
@@ -696,24 +657,29 @@ WEIR_TEST(maria, refuses_handles_that_it_could_not_use)
     result = mysql_use_result(busy);
 
     check_mariadb_fixture(
+        &mariadb_fixture,
         DRIVER->adopt(&mariadb_fixture.config, NULL, &link, &mariadb_fixture.error),
         WEIR_INVALID);
     check(link == NULL);
-    check_mariadb_fixture(DRIVER->adopt(&mariadb_fixture.config, unconnected, &link,
+    check_mariadb_fixture(&mariadb_fixture,
+                          DRIVER->adopt(&mariadb_fixture.config, unconnected, &link,
                                         &mariadb_fixture.error),
                           WEIR_INVALID);
     check_mariadb_fixture(
+        &mariadb_fixture,
         DRIVER->adopt(&mariadb_fixture.config, busy, &link, &mariadb_fixture.error),
         WEIR_INVALID);
     check(strstr(mariadb_fixture.error.text, "busy") != NULL);
     /* Texts would be taken for latin1, and wrong in the table. */
     check_mariadb_fixture(
+        &mariadb_fixture,
         DRIVER->adopt(&mariadb_fixture.config, latin, &link, &mariadb_fixture.error),
         WEIR_INVALID);
     check(strstr(mariadb_fixture.error.text, "utf8mb4") != NULL);
 
     mysql_free_result(result);
     check_mariadb_fixture(
+        &mariadb_fixture,
         DRIVER->adopt(&mariadb_fixture.config, busy, &link, &mariadb_fixture.error),
         WEIR_OK);
     mariadb_fixture_unlink(link);
@@ -748,11 +714,13 @@ WEIR_TEST(maria, leaves_an_adopted_session_as_it_was)
     check_int(mysql_stmt_prepare(theirs, "INSERT INTO t VALUES (9)", 24), 0);
 
     check_mariadb_fixture(
+        &mariadb_fixture,
         DRIVER->adopt(&mariadb_fixture.config, handle, &link, &mariadb_fixture.error),
         WEIR_OK);
     prepared =
         mariadb_fixture_prepare(&mariadb_fixture, link, "INSERT INTO t VALUES (?)", "i");
-    check_mariadb_fixture(DRIVER->run(link, prepared,
+    check_mariadb_fixture(&mariadb_fixture,
+                          DRIVER->run(link, prepared,
                                       (const struct weir_value[]){weir_integer(1)},
                                       &cursor, &mariadb_fixture.error),
                           WEIR_OK);
@@ -793,9 +761,11 @@ WEIR_TEST(maria, writes_times_in_utc_whatever_the_zone_of_the_session)
     mariadb_fixture_peek(handle, "SET time_zone = '+05:00'");
     mariadb_fixture_peek(handle, "CREATE TABLE t (at DATETIME(6))");
     check_mariadb_fixture(
+        &mariadb_fixture,
         DRIVER->adopt(&mariadb_fixture.config, handle, &link, &mariadb_fixture.error),
         WEIR_OK);
-    check_mariadb_fixture(mariadb_fixture_run(&mariadb_fixture, link,
+    check_mariadb_fixture(&mariadb_fixture,
+                          mariadb_fixture_run(&mariadb_fixture, link,
                                               "INSERT INTO t VALUES (?)", "m", &value,
                                               NULL),
                           WEIR_OK);
@@ -805,8 +775,10 @@ WEIR_TEST(maria, writes_times_in_utc_whatever_the_zone_of_the_session)
     prepared = mariadb_fixture_prepare(&mariadb_fixture, link,
                                        "SELECT at FROM t WHERE at = ?", "m");
     check_mariadb_fixture(
+        &mariadb_fixture,
         DRIVER->run(link, prepared, &value, &cursor, &mariadb_fixture.error), WEIR_OK);
-    check_mariadb_fixture(DRIVER->next(link, &cursor, &mariadb_fixture.error), WEIR_OK);
+    check_mariadb_fixture(&mariadb_fixture,
+                          DRIVER->next(link, &cursor, &mariadb_fixture.error), WEIR_OK);
     DRIVER->read(&cursor, 0, WEIR_TYPE_TIME, &value, &fits);
     check(fits);
     check_int(value.as.time_us, TIME_US);
@@ -833,15 +805,18 @@ WEIR_TEST(maria, commits_nothing_of_an_application_without_autocommit)
     mariadb_fixture_peek(handle, "CREATE TABLE t (a BIGINT)");
     mariadb_fixture_peek(handle, "SET autocommit = 0");
     check_mariadb_fixture(
+        &mariadb_fixture,
         DRIVER->adopt(&mariadb_fixture.config, handle, &link, &mariadb_fixture.error),
         WEIR_OK);
     check_int(DRIVER->transaction(link), WEIR_TRANSACTION_OPEN);
-    check_mariadb_fixture(DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture.error),
+    check_mariadb_fixture(&mariadb_fixture,
+                          DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture.error),
                           WEIR_INVALID);
 
     prepared = mariadb_fixture_prepare(&mariadb_fixture, link,
                                        "INSERT INTO t SELECT ? FROM DUAL", "i");
     check_mariadb_fixture(
+        &mariadb_fixture,
         DRIVER->run_many(link, prepared, rows, 3, 1, &changed, &mariadb_fixture.error),
         WEIR_OK);
     DRIVER->unprepare(link, prepared);

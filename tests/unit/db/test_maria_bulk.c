@@ -74,6 +74,7 @@ WEIR_TEST(maria_bulk, writes_ten_thousand_rows_with_nulls)
     link = mariadb_fixture_link(&mariadb_fixture);
     mariadb_fixture_exec(&mariadb_fixture, link, SQL_CREATE);
     check_mariadb_fixture(
+        &mariadb_fixture,
         run_many(&mariadb_fixture, link, SQL_INSERT, LETTERS, rows, COUNT, &changed),
         WEIR_OK);
 
@@ -113,6 +114,7 @@ WEIR_TEST(maria_bulk, cuts_large_batches_into_packets)
     link = mariadb_fixture_link(&mariadb_fixture);
     mariadb_fixture_exec(&mariadb_fixture, link, SQL_CREATE);
     check_mariadb_fixture(
+        &mariadb_fixture,
         run_many(&mariadb_fixture, link, SQL_INSERT, LETTERS, rows, COUNT, &changed),
         WEIR_OK);
 
@@ -146,6 +148,7 @@ WEIR_TEST(maria_bulk, writes_all_rows_or_none)
     mariadb_fixture_exec(&mariadb_fixture, link, SQL_CREATE);
 
     check_mariadb_fixture(
+        &mariadb_fixture,
         run_many(&mariadb_fixture, link, SQL_INSERT, LETTERS, rows, COUNT, &changed),
         WEIR_CONSTRAINT);
     check_int(changed, 0);
@@ -154,16 +157,19 @@ WEIR_TEST(maria_bulk, writes_all_rows_or_none)
     check_int(DRIVER->transaction(link), WEIR_TRANSACTION_NONE);
 
     /* Inside a transaction what was there before stays. */
-    check_mariadb_fixture(DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture.error),
+    check_mariadb_fixture(&mariadb_fixture,
+                          DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture.error),
                           WEIR_OK);
     mariadb_fixture_exec(&mariadb_fixture, link,
                          "INSERT INTO t VALUES (1000, NULL, NULL, NULL)");
     check_mariadb_fixture(
+        &mariadb_fixture,
         run_many(&mariadb_fixture, link, SQL_INSERT, LETTERS, rows, COUNT, &changed),
         WEIR_CONSTRAINT);
     check_int(DRIVER->transaction(link), WEIR_TRANSACTION_OPEN);
     check_int(count_rows(&mariadb_fixture, link), 1);
-    check_mariadb_fixture(DRIVER->commit(link, &mariadb_fixture.error), WEIR_OK);
+    check_mariadb_fixture(&mariadb_fixture, DRIVER->commit(link, &mariadb_fixture.error),
+                          WEIR_OK);
 
     check_int(count_rows(&mariadb_fixture, link), 1);
     mariadb_fixture_unlink(link);
@@ -189,16 +195,19 @@ WEIR_TEST(maria_bulk, needs_no_savepoint_for_one_packet_of_inserts)
     mariadb_fixture_exec(&mariadb_fixture, link, SQL_CREATE);
     sent = statements_sent(&mariadb_fixture, link);
     check_mariadb_fixture(
+        &mariadb_fixture,
         run_many(&mariadb_fixture, link, SQL_INSERT, LETTERS, rows, COUNT, &changed),
         WEIR_CONSTRAINT);
     check_int(count_rows(&mariadb_fixture, link), 0);
     check_int(statements_sent(&mariadb_fixture, link), sent);
 
-    check_mariadb_fixture(DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture.error),
+    check_mariadb_fixture(&mariadb_fixture,
+                          DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture.error),
                           WEIR_OK);
     mariadb_fixture_exec(&mariadb_fixture, link,
                          "INSERT INTO t VALUES (2000, NULL, NULL, NULL)");
     check_mariadb_fixture(
+        &mariadb_fixture,
         run_many(&mariadb_fixture, link, SQL_INSERT, LETTERS, rows, COUNT, &changed),
         WEIR_CONSTRAINT);
     check_int(count_rows(&mariadb_fixture, link), 1);
@@ -210,10 +219,8 @@ WEIR_TEST(maria_bulk, needs_no_savepoint_for_one_packet_of_inserts)
 }
 
 /* The server runs these one after the other, each for itself. */
-WEIR_TEST(maria_bulk, updates_all_rows_or_none)
+MARIADB_LINK_TEST(maria_bulk, updates_all_rows_or_none)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
     const struct weir_value good[] = {weir_integer(10), weir_integer(1),
                                       weir_integer(20), weir_integer(2),
                                       weir_integer(30), weir_integer(9)};
@@ -221,94 +228,88 @@ WEIR_TEST(maria_bulk, updates_all_rows_or_none)
                                      weir_integer(2)};
     int64_t changed = -1;
 
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-    mariadb_fixture_exec(&mariadb_fixture, link,
+    mariadb_fixture_exec(mariadb_fixture, link,
                          "CREATE TABLE t (id BIGINT PRIMARY KEY, a BIGINT NOT NULL)");
-    mariadb_fixture_exec(&mariadb_fixture, link,
+    mariadb_fixture_exec(mariadb_fixture, link,
                          "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)");
 
-    check_mariadb_fixture(run_many(&mariadb_fixture, link,
+    check_mariadb_fixture(mariadb_fixture,
+                          run_many(mariadb_fixture, link,
                                    "UPDATE t SET a = ? WHERE id = ?", "ii", good, 3,
                                    &changed),
                           WEIR_OK);
     check_int(changed, 2);
-    check_int(mariadb_fixture_ask(&mariadb_fixture, link, "SELECT a FROM t WHERE id = 2"),
+    check_int(mariadb_fixture_ask(mariadb_fixture, link, "SELECT a FROM t WHERE id = 2"),
               20);
 
-    check_mariadb_fixture(run_many(&mariadb_fixture, link,
+    check_mariadb_fixture(mariadb_fixture,
+                          run_many(mariadb_fixture, link,
                                    "UPDATE t SET a = ? WHERE id = ?", "ii", bad, 2,
                                    &changed),
                           WEIR_CONSTRAINT);
-    check_int(mariadb_fixture_ask(&mariadb_fixture, link, "SELECT a FROM t WHERE id = 1"),
+    check_int(mariadb_fixture_ask(mariadb_fixture, link, "SELECT a FROM t WHERE id = 1"),
               10);
 
     check_mariadb_fixture(
-        run_many(&mariadb_fixture, link, "DELETE FROM t WHERE id <= ?", "i",
+        mariadb_fixture,
+        run_many(mariadb_fixture, link, "DELETE FROM t WHERE id <= ?", "i",
                  (const struct weir_value[]){weir_integer(1), weir_integer(3)}, 2,
                  &changed),
         WEIR_OK);
     check_int(changed, 3);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
-WEIR_TEST(maria_bulk, takes_values_by_number)
+MARIADB_LINK_TEST(maria_bulk, takes_values_by_number)
 {
     const struct weir_value rows[] = {weir_integer(1), weir_integer(10), weir_integer(2),
                                       weir_integer(20)};
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
     int64_t changed = -1;
 
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-    mariadb_fixture_exec(&mariadb_fixture, link,
+    mariadb_fixture_exec(mariadb_fixture, link,
                          "CREATE TABLE t (id BIGINT PRIMARY KEY, a BIGINT, b BIGINT)");
-    check_mariadb_fixture(run_many(&mariadb_fixture, link,
+    check_mariadb_fixture(mariadb_fixture,
+                          run_many(mariadb_fixture, link,
                                    "INSERT INTO t (a, id, b) VALUES (?2, ?1, ?2)", "ii",
                                    rows, 2, &changed),
                           WEIR_OK);
     check_int(changed, 2);
-    check_int(mariadb_fixture_ask(&mariadb_fixture, link,
+    check_int(mariadb_fixture_ask(mariadb_fixture, link,
                                   "SELECT CAST(sum(id * 100 + a + b) AS SIGNED) FROM t"),
               360);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
 /* INSERT ... SELECT is not taken in bulk; the caller does not notice. */
-WEIR_TEST(maria_bulk, runs_row_by_row_what_the_server_does_not_take)
+MARIADB_LINK_TEST(maria_bulk, runs_row_by_row_what_the_server_does_not_take)
 {
     static const char SQL[] = "INSERT INTO t SELECT ?, 'x', NULL, NULL FROM DUAL";
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
     const struct weir_value good[] = {weir_integer(1), weir_integer(2), weir_integer(3)};
     const struct weir_value bad[] = {weir_integer(4), weir_integer(5), weir_integer(1)};
     int64_t changed = -1;
 
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-    mariadb_fixture_exec(&mariadb_fixture, link, SQL_CREATE);
+    mariadb_fixture_exec(mariadb_fixture, link, SQL_CREATE);
 
-    check_mariadb_fixture(run_many(&mariadb_fixture, link, SQL, "i", good, 3, &changed),
+    check_mariadb_fixture(mariadb_fixture,
+                          run_many(mariadb_fixture, link, SQL, "i", good, 3, &changed),
                           WEIR_OK);
     check_int(changed, 3);
-    check_mariadb_fixture(run_many(&mariadb_fixture, link, SQL, "i", bad, 3, &changed),
+    check_mariadb_fixture(mariadb_fixture,
+                          run_many(mariadb_fixture, link, SQL, "i", bad, 3, &changed),
                           WEIR_CONSTRAINT);
-    check_int(count_rows(&mariadb_fixture, link), 3);
+    check_int(count_rows(mariadb_fixture, link), 3);
 
-    check_mariadb_fixture(DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture.error),
+    check_mariadb_fixture(mariadb_fixture,
+                          DRIVER->begin(link, WEIR_READ_WRITE, &mariadb_fixture->error),
                           WEIR_OK);
-    check_mariadb_fixture(run_many(&mariadb_fixture, link, SQL, "i", bad, 3, &changed),
+    check_mariadb_fixture(mariadb_fixture,
+                          run_many(mariadb_fixture, link, SQL, "i", bad, 3, &changed),
                           WEIR_CONSTRAINT);
     check_int(DRIVER->transaction(link), WEIR_TRANSACTION_OPEN);
-    check_mariadb_fixture(run_many(&mariadb_fixture, link, SQL, "i", bad, 2, &changed),
+    check_mariadb_fixture(mariadb_fixture,
+                          run_many(mariadb_fixture, link, SQL, "i", bad, 2, &changed),
                           WEIR_OK);
-    check_mariadb_fixture(DRIVER->commit(link, &mariadb_fixture.error), WEIR_OK);
-    check_int(count_rows(&mariadb_fixture, link), 5);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
+    check_mariadb_fixture(mariadb_fixture, DRIVER->commit(link, &mariadb_fixture->error),
+                          WEIR_OK);
+    check_int(count_rows(mariadb_fixture, link), 5);
 }
 
 WEIR_TEST(maria_bulk, counts_what_a_returning_gives)
@@ -321,7 +322,8 @@ WEIR_TEST(maria_bulk, counts_what_a_returning_gives)
     mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
     link = mariadb_fixture_link(&mariadb_fixture);
     mariadb_fixture_exec(&mariadb_fixture, link, SQL_CREATE);
-    check_mariadb_fixture(run_many(&mariadb_fixture, link,
+    check_mariadb_fixture(&mariadb_fixture,
+                          run_many(&mariadb_fixture, link,
                                    "INSERT INTO t VALUES (?, ?, ?, ?) RETURNING id",
                                    LETTERS, rows, 10, &changed),
                           WEIR_OK);
@@ -351,10 +353,12 @@ WEIR_TEST(maria_bulk, leaves_the_statement_as_it_was)
         const struct weir_value *first = rows + i * WIDTH;
 
         check_mariadb_fixture(
+            &mariadb_fixture,
             DRIVER->run(link, prepared, first, &cursor, &mariadb_fixture.error), WEIR_OK);
         check_int(cursor.changed, 1);
         DRIVER->finish(link, &cursor);
-        check_mariadb_fixture(DRIVER->run_many(link, prepared, first + WIDTH, 9, WIDTH,
+        check_mariadb_fixture(&mariadb_fixture,
+                              DRIVER->run_many(link, prepared, first + WIDTH, 9, WIDTH,
                                                &changed, &mariadb_fixture.error),
                               WEIR_OK);
         check_int(changed, 9);
@@ -379,6 +383,7 @@ WEIR_TEST(maria_bulk, refuses_a_bad_value_in_any_row_before_sending)
     link = mariadb_fixture_link(&mariadb_fixture);
     mariadb_fixture_exec(&mariadb_fixture, link, SQL_CREATE);
     check_mariadb_fixture(
+        &mariadb_fixture,
         run_many(&mariadb_fixture, link, SQL_INSERT, LETTERS, rows, 100, &changed),
         WEIR_INVALID);
 

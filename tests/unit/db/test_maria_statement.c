@@ -49,7 +49,7 @@ static char *many_bytes(size_t size)
 /* ---- rows -------------------------------------------------------------------------- */
 
 /* All in one row, so that each column is also found behind all others. */
-WEIR_TEST(maria_statement, reads_every_type_of_column)
+MARIADB_LINK_TEST(maria_statement, reads_every_type_of_column)
 {
     static const struct {
         const char *sql;
@@ -89,16 +89,12 @@ WEIR_TEST(maria_statement, reads_every_type_of_column)
         {"(SELECT SUM(normal) FROM t)", WEIR_TYPE_INTEGER, 0, NULL, false},
         {"COUNT(*) OVER ()", WEIR_TYPE_INTEGER, 1, NULL, true},
     };
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
     struct weir_cursor cursor;
     char sql[2048] = "SELECT ";
     void *prepared;
 
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
     mariadb_fixture_exec(
-        &mariadb_fixture, link,
+        mariadb_fixture, link,
         "CREATE TABLE t (tiny TINYINT, small SMALLINT UNSIGNED, medium MEDIUMINT, "
         "normal INT, born YEAR, flags BIT(12), yes TINYINT(1), flag BIT(1), "
         "price DECIMAL(20,2), name VARCHAR(20) CHARACTER SET utf8mb4, "
@@ -106,7 +102,7 @@ WEIR_TEST(maria_statement, reads_every_type_of_column)
         "facts JSON, payload VARBINARY(10), empty TEXT, nothing TEXT, "
         "at DATETIME(6), stamp TIMESTAMP(6), day DATE)");
     mariadb_fixture_exec(
-        &mariadb_fixture, link,
+        mariadb_fixture, link,
         "INSERT INTO t VALUES (-128, 65535, -8388608, -2147483648, 2024, 5, 1, 0, "
         "7.25, 'Zo\xc3\xab \xf0\x9f\x8c\x8a', 'Zo\xc3\xab', 'blue', '{\"a\":1}', "
         "x'0102', '', NULL, '2024-02-29 00:00:00.123456', '2024-02-29', "
@@ -117,12 +113,14 @@ WEIR_TEST(maria_statement, reads_every_type_of_column)
     }
     strcat(sql, " FROM t");
 
-    prepared = mariadb_fixture_prepare(&mariadb_fixture, link, sql, "");
+    prepared = mariadb_fixture_prepare(mariadb_fixture, link, sql, "");
     check_mariadb_fixture(
-        DRIVER->run(link, prepared, NULL, &cursor, &mariadb_fixture.error), WEIR_OK);
+        mariadb_fixture,
+        DRIVER->run(link, prepared, NULL, &cursor, &mariadb_fixture->error), WEIR_OK);
     check_int(cursor.column_count, sizeof COLUMNS / sizeof COLUMNS[0]);
     check_int(cursor.changed, 0);
-    check_mariadb_fixture(DRIVER->next(link, &cursor, &mariadb_fixture.error), WEIR_OK);
+    check_mariadb_fixture(mariadb_fixture,
+                          DRIVER->next(link, &cursor, &mariadb_fixture->error), WEIR_OK);
     for (size_t i = 0; i < sizeof COLUMNS / sizeof COLUMNS[0]; i++) {
         struct weir_value value;
         bool fits;
@@ -143,96 +141,84 @@ WEIR_TEST(maria_statement, reads_every_type_of_column)
             check_int(value.as.integer, COLUMNS[i].integer);
         }
     }
-    check_mariadb_fixture(DRIVER->next(link, &cursor, &mariadb_fixture.error),
+    check_mariadb_fixture(mariadb_fixture,
+                          DRIVER->next(link, &cursor, &mariadb_fixture->error),
                           WEIR_NO_ROW);
-    check_mariadb_fixture(DRIVER->next(link, &cursor, &mariadb_fixture.error),
+    check_mariadb_fixture(mariadb_fixture,
+                          DRIVER->next(link, &cursor, &mariadb_fixture->error),
                           WEIR_NO_ROW);
 
     DRIVER->finish(link, &cursor);
     DRIVER->unprepare(link, prepared);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
 /* The server knows only ?. */
-WEIR_TEST(maria_statement, takes_its_values_by_number_in_any_order_and_often)
+MARIADB_LINK_TEST(maria_statement, takes_its_values_by_number_in_any_order_and_often)
 {
     static const char *const BAD[] = {"SELECT ?3, ?1", "SELECT ?1", "SELECT ?0, ?1, ?2"};
     const struct weir_value values[] = {weir_integer(7), weir_text(weir_str("seven"))};
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
     void *prepared;
 
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-
-    mariadb_fixture_exec(&mariadb_fixture, link,
+    mariadb_fixture_exec(mariadb_fixture, link,
                          "CREATE TABLE t (a BIGINT, b TEXT, c BIGINT)");
     check_mariadb_fixture(
-        mariadb_fixture_run(&mariadb_fixture, link,
+        mariadb_fixture,
+        mariadb_fixture_run(mariadb_fixture, link,
                             "INSERT INTO t (b, a, c) VALUES (?2, ?1, ?1 + ?1)", "it",
                             values, NULL),
         WEIR_OK);
 
     check_int(mariadb_fixture_ask(
-                  &mariadb_fixture, link,
+                  mariadb_fixture, link,
                   "SELECT count(*) FROM t WHERE a = 7 AND b = 'seven' AND c = 14"),
               1);
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         check_mariadb_fixture(
-            DRIVER->prepare(link, BAD[i], "it", &prepared, &mariadb_fixture.error),
+            mariadb_fixture,
+            DRIVER->prepare(link, BAD[i], "it", &prepared, &mariadb_fixture->error),
             WEIR_INVALID);
-        check(strstr(mariadb_fixture.error.text, "not those of 2 values") != NULL);
+        check(strstr(mariadb_fixture->error.text, "not those of 2 values") != NULL);
     }
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
 /* Also when rows were left unread, and when there were none. */
-WEIR_TEST(maria_statement, can_be_run_again_whatever_was_read)
+MARIADB_LINK_TEST(maria_statement, can_be_run_again_whatever_was_read)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
     void *prepared;
 
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-    prepared = mariadb_fixture_prepare(&mariadb_fixture, link,
+    prepared = mariadb_fixture_prepare(mariadb_fixture, link,
                                        "SELECT seq FROM seq_1_to_10 WHERE seq <= ?", "i");
     for (int64_t i = 0; i < 40; i++) {
         struct weir_value limit = weir_integer(i % 4);
         struct weir_cursor cursor;
 
         check_mariadb_fixture(
-            DRIVER->run(link, prepared, &limit, &cursor, &mariadb_fixture.error),
+            mariadb_fixture,
+            DRIVER->run(link, prepared, &limit, &cursor, &mariadb_fixture->error),
             WEIR_OK);
         check_int(cursor.row_count, i % 4);
         for (int64_t row = 0; row < i % 4 && row < i / 4; row++)
-            check_mariadb_fixture(DRIVER->next(link, &cursor, &mariadb_fixture.error),
+            check_mariadb_fixture(mariadb_fixture,
+                                  DRIVER->next(link, &cursor, &mariadb_fixture->error),
                                   WEIR_OK);
         DRIVER->finish(link, &cursor);
     }
     DRIVER->unprepare(link, prepared);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
-WEIR_TEST(maria_statement, leaves_the_connection_free_while_its_rows_are_read)
+MARIADB_LINK_TEST(maria_statement, leaves_the_connection_free_while_its_rows_are_read)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
     struct weir_cursor cursor;
     void *prepared;
     int rows = 0;
 
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-    prepared = mariadb_fixture_prepare(&mariadb_fixture, link,
+    prepared = mariadb_fixture_prepare(mariadb_fixture, link,
                                        "SELECT seq FROM seq_1_to_1000", "");
     check_mariadb_fixture(
-        DRIVER->run(link, prepared, NULL, &cursor, &mariadb_fixture.error), WEIR_OK);
+        mariadb_fixture,
+        DRIVER->run(link, prepared, NULL, &cursor, &mariadb_fixture->error), WEIR_OK);
 
-    while (DRIVER->next(link, &cursor, &mariadb_fixture.error) == WEIR_OK) {
+    while (DRIVER->next(link, &cursor, &mariadb_fixture->error) == WEIR_OK) {
         if (rows++ % 100 == 0)
             check_str(mariadb_fixture_peek(DRIVER->native(link), "SELECT 'free'"),
                       "free");
@@ -241,62 +227,51 @@ WEIR_TEST(maria_statement, leaves_the_connection_free_while_its_rows_are_read)
     check_int(rows, 1000);
     DRIVER->finish(link, &cursor);
     DRIVER->unprepare(link, prepared);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
 /* A procedure's answer has one result more than it selects. */
-WEIR_TEST(maria_statement, may_be_a_call)
+MARIADB_LINK_TEST(maria_statement, may_be_a_call)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
-
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-    mariadb_fixture_exec(&mariadb_fixture, link,
+    mariadb_fixture_exec(mariadb_fixture, link,
                          "CREATE PROCEDURE two() BEGIN SELECT 1; SELECT 2; END");
-    mariadb_fixture_exec(&mariadb_fixture, link, "CREATE PROCEDURE none() BEGIN END");
+    mariadb_fixture_exec(mariadb_fixture, link, "CREATE PROCEDURE none() BEGIN END");
 
     for (int i = 0; i < 3; i++) {
         check_mariadb_fixture(
-            mariadb_fixture_run(&mariadb_fixture, link, "CALL two()", "", NULL, NULL),
+            mariadb_fixture,
+            mariadb_fixture_run(mariadb_fixture, link, "CALL two()", "", NULL, NULL),
             WEIR_OK);
         check_mariadb_fixture(
-            mariadb_fixture_run(&mariadb_fixture, link, "CALL none()", "", NULL, NULL),
+            mariadb_fixture,
+            mariadb_fixture_run(mariadb_fixture, link, "CALL none()", "", NULL, NULL),
             WEIR_OK);
-        mariadb_fixture_exec(&mariadb_fixture, link, "CALL two()");
+        mariadb_fixture_exec(mariadb_fixture, link, "CALL two()");
     }
 
-    check_int(mariadb_fixture_ask(&mariadb_fixture, link, "SELECT 3"), 3);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
+    check_int(mariadb_fixture_ask(mariadb_fixture, link, "SELECT 3"), 3);
 }
 
-WEIR_TEST(maria_statement, survives_a_table_that_is_altered)
+MARIADB_LINK_TEST(maria_statement, survives_a_table_that_is_altered)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
     struct weir_cursor cursor;
     void *prepared;
 
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-    mariadb_fixture_exec(&mariadb_fixture, link, "CREATE TABLE t (a BIGINT)");
-    mariadb_fixture_exec(&mariadb_fixture, link, "INSERT INTO t VALUES (1), (2)");
-    prepared = mariadb_fixture_prepare(&mariadb_fixture, link, "SELECT * FROM t", "");
+    mariadb_fixture_exec(mariadb_fixture, link, "CREATE TABLE t (a BIGINT)");
+    mariadb_fixture_exec(mariadb_fixture, link, "INSERT INTO t VALUES (1), (2)");
+    prepared = mariadb_fixture_prepare(mariadb_fixture, link, "SELECT * FROM t", "");
     check_mariadb_fixture(
-        DRIVER->run(link, prepared, NULL, &cursor, &mariadb_fixture.error), WEIR_OK);
+        mariadb_fixture,
+        DRIVER->run(link, prepared, NULL, &cursor, &mariadb_fixture->error), WEIR_OK);
     DRIVER->finish(link, &cursor);
 
-    mariadb_fixture_exec(&mariadb_fixture, link, "ALTER TABLE t ADD b BIGINT");
+    mariadb_fixture_exec(mariadb_fixture, link, "ALTER TABLE t ADD b BIGINT");
 
     check_mariadb_fixture(
-        DRIVER->run(link, prepared, NULL, &cursor, &mariadb_fixture.error), WEIR_SCHEMA);
+        mariadb_fixture,
+        DRIVER->run(link, prepared, NULL, &cursor, &mariadb_fixture->error), WEIR_SCHEMA);
     check(!link->lost);
-    check_int(mariadb_fixture_ask(&mariadb_fixture, link, "SELECT count(*) FROM t"), 2);
+    check_int(mariadb_fixture_ask(mariadb_fixture, link, "SELECT count(*) FROM t"), 2);
     DRIVER->unprepare(link, prepared);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
 /* The server announces the rows and then breaks off. */
@@ -317,6 +292,7 @@ WEIR_TEST(maria_statement, can_be_run_again_after_its_rows_ended_in_an_error)
         const struct weir_value none = weir_integer(9);
 
         check_mariadb_fixture(
+            &mariadb_fixture,
             DRIVER->run(link, prepared, &none, &cursor, &mariadb_fixture.error),
             WEIR_TIMEOUT);
         check(!link->lost);
@@ -330,50 +306,49 @@ WEIR_TEST(maria_statement, can_be_run_again_after_its_rows_ended_in_an_error)
 /* ---- rows changed ------------------------------------------------------------------ */
 
 /* As on the other engines: what an UPDATE found counts, also when it was so already. */
-WEIR_TEST(maria_statement, counts_rows_that_it_matched)
+MARIADB_LINK_TEST(maria_statement, counts_rows_that_it_matched)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
     int64_t changed = -1;
 
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
-    mariadb_fixture_exec(&mariadb_fixture, link,
+    mariadb_fixture_exec(mariadb_fixture, link,
                          "CREATE TABLE t (id BIGINT PRIMARY KEY, a BIGINT)");
-    mariadb_fixture_exec(&mariadb_fixture, link, "INSERT INTO t VALUES (1, 7), (2, 8)");
+    mariadb_fixture_exec(mariadb_fixture, link, "INSERT INTO t VALUES (1, 7), (2, 8)");
 
-    check_mariadb_fixture(mariadb_fixture_run(&mariadb_fixture, link,
-                                              "UPDATE t SET a = 7", "", NULL, &changed),
+    check_mariadb_fixture(mariadb_fixture,
+                          mariadb_fixture_run(mariadb_fixture, link, "UPDATE t SET a = 7",
+                                              "", NULL, &changed),
                           WEIR_OK);
     check_int(changed, 2);
-    check_mariadb_fixture(mariadb_fixture_run(&mariadb_fixture, link,
+    check_mariadb_fixture(mariadb_fixture,
+                          mariadb_fixture_run(mariadb_fixture, link,
                                               "UPDATE t SET a = 7 WHERE id = 9", "", NULL,
                                               &changed),
                           WEIR_OK);
     check_int(changed, 0);
     check_mariadb_fixture(
-        mariadb_fixture_run(&mariadb_fixture, link,
+        mariadb_fixture,
+        mariadb_fixture_run(mariadb_fixture, link,
                             "INSERT INTO t VALUES (3, 3), (4, 4) RETURNING id", "", NULL,
                             &changed),
         WEIR_OK);
     check_int(changed, 2);
-    check_mariadb_fixture(mariadb_fixture_run(&mariadb_fixture, link, "SELECT * FROM t",
-                                              "", NULL, &changed),
-                          WEIR_OK);
+    check_mariadb_fixture(
+        mariadb_fixture,
+        mariadb_fixture_run(mariadb_fixture, link, "SELECT * FROM t", "", NULL, &changed),
+        WEIR_OK);
     check_int(changed, 0);
     check_mariadb_fixture(
-        mariadb_fixture_run(&mariadb_fixture, link,
+        mariadb_fixture,
+        mariadb_fixture_run(mariadb_fixture, link,
                             "\n  delete FROM t WHERE id > 1 RETURNING a", "", NULL,
                             &changed),
         WEIR_OK);
     check_int(changed, 3);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
 /* ---- parameters -------------------------------------------------------------------- */
 
-WEIR_TEST(maria_statement, refuses_values_that_no_column_holds_before_sending)
+MARIADB_LINK_TEST(maria_statement, refuses_values_that_no_column_holds_before_sending)
 {
     static const struct {
         const char *letter;
@@ -386,48 +361,38 @@ WEIR_TEST(maria_statement, refuses_values_that_no_column_holds_before_sending)
         {"m", {.type = WEIR_TYPE_TIME, .as.time_us = INT64_MIN}},
         {"I", {.type = WEIR_TYPE_ARRAY, .element_type = WEIR_TYPE_INTEGER}},
     };
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
     int64_t sent;
 
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         sent =
-            mariadb_fixture_ask(&mariadb_fixture, link,
+            mariadb_fixture_ask(mariadb_fixture, link,
                                 "SELECT CAST(VARIABLE_VALUE AS SIGNED) FROM "
                                 "information_schema.SESSION_STATUS WHERE VARIABLE_NAME = "
                                 "'COM_STMT_EXECUTE'");
-        check_mariadb_fixture(mariadb_fixture_run(&mariadb_fixture, link, "SELECT ?",
+        check_mariadb_fixture(mariadb_fixture,
+                              mariadb_fixture_run(mariadb_fixture, link, "SELECT ?",
                                                   BAD[i].letter, &BAD[i].value, NULL),
                               WEIR_INVALID);
-        check(strstr(mariadb_fixture.error.text, "parameter 1") != NULL);
+        check(strstr(mariadb_fixture->error.text, "parameter 1") != NULL);
         check_int(
-            mariadb_fixture_ask(&mariadb_fixture, link,
+            mariadb_fixture_ask(mariadb_fixture, link,
                                 "SELECT CAST(VARIABLE_VALUE AS SIGNED) FROM "
                                 "information_schema.SESSION_STATUS WHERE VARIABLE_NAME = "
                                 "'COM_STMT_EXECUTE'"),
             sent + 1);
     }
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
 }
 
-WEIR_TEST(maria_statement, refuses_a_wrong_number_of_letters)
+MARIADB_LINK_TEST(maria_statement, refuses_a_wrong_number_of_letters)
 {
-    struct mariadb_fixture mariadb_fixture;
-    struct weir_link *link;
     void *prepared;
 
-    mariadb_fixture_open(&mariadb_fixture, server_shared(WEIR_MARIADB));
-    link = mariadb_fixture_link(&mariadb_fixture);
     check_mariadb_fixture(
-        DRIVER->prepare(link, "SELECT ?, ?", "i", &prepared, &mariadb_fixture.error),
+        mariadb_fixture,
+        DRIVER->prepare(link, "SELECT ?, ?", "i", &prepared, &mariadb_fixture->error),
         WEIR_INVALID);
     check(prepared == NULL);
-    check_int(mariadb_fixture_ask(&mariadb_fixture, link, "SELECT 1"), 1);
-    mariadb_fixture_unlink(link);
-    mariadb_fixture_close(&mariadb_fixture);
+    check_int(mariadb_fixture_ask(mariadb_fixture, link, "SELECT 1"), 1);
 }
 
 /* ---- large values ------------------------------------------------------------------ */
@@ -455,12 +420,14 @@ WEIR_TEST(maria_statement, sends_values_of_16_mib_in_pieces)
     prepared = mariadb_fixture_prepare(&mariadb_fixture, link,
                                        "INSERT INTO t VALUES (?, ?, ?, ?)", "bitb");
     check_mariadb_fixture(
+        &mariadb_fixture,
         DRIVER->run(link, prepared, values, &cursor, &mariadb_fixture.error), WEIR_OK);
     DRIVER->finish(link, &cursor);
     /* The pieces are forgotten: the next run sends small ones as usual. */
     values[0] = weir_bytes("x", 1);
     values[2] = weir_text(weir_str("y"));
     check_mariadb_fixture(
+        &mariadb_fixture,
         DRIVER->run(link, prepared, values, &cursor, &mariadb_fixture.error), WEIR_OK);
     DRIVER->finish(link, &cursor);
     DRIVER->unprepare(link, prepared);
@@ -468,11 +435,14 @@ WEIR_TEST(maria_statement, sends_values_of_16_mib_in_pieces)
     prepared = mariadb_fixture_prepare(&mariadb_fixture, link,
                                        "SELECT b, i, t, n FROM t ORDER BY length(b)", "");
     check_mariadb_fixture(
+        &mariadb_fixture,
         DRIVER->run(link, prepared, NULL, &cursor, &mariadb_fixture.error), WEIR_OK);
-    check_mariadb_fixture(DRIVER->next(link, &cursor, &mariadb_fixture.error), WEIR_OK);
+    check_mariadb_fixture(&mariadb_fixture,
+                          DRIVER->next(link, &cursor, &mariadb_fixture.error), WEIR_OK);
     DRIVER->read(&cursor, 0, WEIR_TYPE_BYTES, &value, &fits);
     check(fits && weir_str_equal(value.as.text, weir_str("x")));
-    check_mariadb_fixture(DRIVER->next(link, &cursor, &mariadb_fixture.error), WEIR_OK);
+    check_mariadb_fixture(&mariadb_fixture,
+                          DRIVER->next(link, &cursor, &mariadb_fixture.error), WEIR_OK);
     DRIVER->read(&cursor, 0, WEIR_TYPE_BYTES, &value, &fits);
     check(fits && value.as.text.size == 16 * MIB &&
           memcmp(value.as.text.data, bytes, 16 * MIB) == 0);
@@ -510,11 +480,13 @@ WEIR_TEST(maria_statement, forgets_the_pieces_of_a_run_that_failed)
         weir_fault_points_init(&mariadb_fixture.points);
         weir_fault_points_arm(&mariadb_fixture.points, "db.fail", n);
         check_mariadb_fixture(
+            &mariadb_fixture,
             DRIVER->run(link, prepared, &value, &cursor, &mariadb_fixture.error),
             WEIR_FAILED);
         weir_fault_points_init(&mariadb_fixture.points);
         value = weir_bytes("short", 5);
         check_mariadb_fixture(
+            &mariadb_fixture,
             DRIVER->run(link, prepared, &value, &cursor, &mariadb_fixture.error),
             WEIR_OK);
         DRIVER->finish(link, &cursor);
@@ -541,14 +513,16 @@ WEIR_TEST(maria_statement, refuses_a_value_that_the_server_does_not_take)
     link = mariadb_fixture_link(&mariadb_fixture);
     mariadb_fixture_exec(&mariadb_fixture, link, "CREATE TABLE t (b LONGBLOB)");
 
-    check_mariadb_fixture(mariadb_fixture_run(&mariadb_fixture, link,
+    check_mariadb_fixture(&mariadb_fixture,
+                          mariadb_fixture_run(&mariadb_fixture, link,
                                               "INSERT INTO t VALUES (?)", "b", &value,
                                               NULL),
                           WEIR_INVALID);
     check(strstr(mariadb_fixture.error.text, "max_allowed_packet") != NULL);
     check(!link->lost);
     value.as.text.size = MIB;
-    check_mariadb_fixture(mariadb_fixture_run(&mariadb_fixture, link,
+    check_mariadb_fixture(&mariadb_fixture,
+                          mariadb_fixture_run(&mariadb_fixture, link,
                                               "INSERT INTO t VALUES (?)", "b", &value,
                                               NULL),
                           WEIR_OK);

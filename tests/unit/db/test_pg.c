@@ -5,146 +5,108 @@
 
 /* ---- transactions ---- */
 
-WEIR_TEST(pg, begins_at_read_committed)
+POSTGRES_LINK_TEST(pg, begins_at_read_committed)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    postgres_fixture_exec(&postgres_fixture, link,
+    postgres_fixture_exec(postgres_fixture, link,
                           "SET default_transaction_isolation = 'serializable'");
 
-    check_postgres_fixture(&postgres_fixture,
-                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture.error),
+    check_postgres_fixture(postgres_fixture,
+                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture->error),
                            WEIR_OK);
-    check_str(
-        postgres_fixture_text(&postgres_fixture, link, "SHOW transaction_isolation"),
-        "read committed");
-    check_str(
-        postgres_fixture_text(&postgres_fixture, link, "SHOW transaction_read_only"),
-        "off");
+    check_str(postgres_fixture_text(postgres_fixture, link, "SHOW transaction_isolation"),
+              "read committed");
+    check_str(postgres_fixture_text(postgres_fixture, link, "SHOW transaction_read_only"),
+              "off");
     check_int(pg->transaction(link), WEIR_TRANSACTION_OPEN);
     pg->rollback(link);
     check_int(pg->transaction(link), WEIR_TRANSACTION_NONE);
 
-    check_postgres_fixture(&postgres_fixture,
-                           pg->begin(link, WEIR_READ_ONLY, &postgres_fixture.error),
+    check_postgres_fixture(postgres_fixture,
+                           pg->begin(link, WEIR_READ_ONLY, &postgres_fixture->error),
                            WEIR_OK);
-    check_str(
-        postgres_fixture_text(&postgres_fixture, link, "SHOW transaction_isolation"),
-        "read committed");
-    check_str(
-        postgres_fixture_text(&postgres_fixture, link, "SHOW transaction_read_only"),
-        "on");
-    check_postgres_fixture(&postgres_fixture, pg->commit(link, &postgres_fixture.error),
+    check_str(postgres_fixture_text(postgres_fixture, link, "SHOW transaction_isolation"),
+              "read committed");
+    check_str(postgres_fixture_text(postgres_fixture, link, "SHOW transaction_read_only"),
+              "on");
+    check_postgres_fixture(postgres_fixture, pg->commit(link, &postgres_fixture->error),
                            WEIR_OK);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 /* The server answers COMMIT with ROLLBACK then, and calls that a success. */
-WEIR_TEST(pg, does_not_call_it_a_commit_when_the_transaction_had_failed)
+POSTGRES_LINK_TEST(pg, does_not_call_it_a_commit_when_the_transaction_had_failed)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    check_postgres_fixture(&postgres_fixture,
-                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture.error),
+    check_postgres_fixture(postgres_fixture,
+                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture->error),
                            WEIR_OK);
-    check_postgres_fixture(&postgres_fixture,
-                           postgres_fixture_try(&postgres_fixture, link, "SELECT 1/0"),
+    check_postgres_fixture(postgres_fixture,
+                           postgres_fixture_try(postgres_fixture, link, "SELECT 1/0"),
                            WEIR_INVALID);
     check_int(pg->transaction(link), WEIR_TRANSACTION_FAILED);
 
-    check_postgres_fixture(&postgres_fixture, pg->commit(link, &postgres_fixture.error),
+    check_postgres_fixture(postgres_fixture, pg->commit(link, &postgres_fixture->error),
                            WEIR_FAILED);
 
-    check_str(postgres_fixture.error.text,
+    check_str(postgres_fixture->error.text,
               "the transaction had failed and was rolled back");
     check_int(pg->transaction(link), WEIR_TRANSACTION_NONE);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
-WEIR_TEST(pg, reports_constraints_that_are_checked_at_commit)
+POSTGRES_LINK_TEST(pg, reports_constraints_that_are_checked_at_commit)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
     postgres_fixture_exec(
-        &postgres_fixture, link,
+        postgres_fixture, link,
         "CREATE TABLE t (a bigint UNIQUE DEFERRABLE INITIALLY DEFERRED)");
-    check_postgres_fixture(&postgres_fixture,
-                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture.error),
+    check_postgres_fixture(postgres_fixture,
+                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture->error),
                            WEIR_OK);
-    postgres_fixture_exec(&postgres_fixture, link, "INSERT INTO t VALUES (1), (1)");
+    postgres_fixture_exec(postgres_fixture, link, "INSERT INTO t VALUES (1), (1)");
 
-    check_postgres_fixture(&postgres_fixture, pg->commit(link, &postgres_fixture.error),
+    check_postgres_fixture(postgres_fixture, pg->commit(link, &postgres_fixture->error),
                            WEIR_CONSTRAINT);
 
     check_int(pg->transaction(link), WEIR_TRANSACTION_NONE);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 /* Its farewell is here: the commit is not even sent. */
-WEIR_TEST(pg, is_lost_and_not_in_doubt_when_the_session_ended_before_the_commit)
+POSTGRES_LINK_TEST(pg, is_lost_and_not_in_doubt_when_the_session_ended_before_the_commit)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     char text[128];
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    check_postgres_fixture(&postgres_fixture,
-                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture.error),
+    check_postgres_fixture(postgres_fixture,
+                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture->error),
                            WEIR_OK);
     snprintf(text, sizeof text, "SELECT count(*) FROM pg_terminate_backend(%d, 10000) x",
              PQbackendPID(pg->native(link)));
-    check_int(postgres_fixture_peek(&postgres_fixture, text), 1);
+    check_int(postgres_fixture_peek(postgres_fixture, text), 1);
 
     server_await_hangup(PQsocket(pg->native(link)));
 
-    check_postgres_fixture(&postgres_fixture, pg->commit(link, &postgres_fixture.error),
+    check_postgres_fixture(postgres_fixture, pg->commit(link, &postgres_fixture->error),
                            WEIR_LOST);
 
-    check_int(postgres_fixture.error.status, WEIR_LOST);
+    check_int(postgres_fixture->error.status, WEIR_LOST);
     check(link->lost);
     check_int(pg->transaction(link), WEIR_TRANSACTION_NONE);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
-WEIR_TEST(pg, has_no_transaction_after_a_commit_that_could_not_be_sent)
+POSTGRES_LINK_TEST(pg, has_no_transaction_after_a_commit_that_could_not_be_sent)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    postgres_fixture_exec(&postgres_fixture, link, "CREATE TABLE t (a bigint)");
-    check_postgres_fixture(&postgres_fixture,
-                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture.error),
+    postgres_fixture_exec(postgres_fixture, link, "CREATE TABLE t (a bigint)");
+    check_postgres_fixture(postgres_fixture,
+                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture->error),
                            WEIR_OK);
-    postgres_fixture_exec(&postgres_fixture, link, "INSERT INTO t VALUES (1)");
-    weir_fault_points_arm(&postgres_fixture.points, "db.fail", 2);
-    weir_fault_points_fires(&postgres_fixture.points,
+    postgres_fixture_exec(postgres_fixture, link, "INSERT INTO t VALUES (1)");
+    weir_fault_points_arm(&postgres_fixture->points, "db.fail", 2);
+    weir_fault_points_fires(&postgres_fixture->points,
                             "db.fail"); /* the next one, and not the rollback */
 
-    check_postgres_fixture(&postgres_fixture, pg->commit(link, &postgres_fixture.error),
+    check_postgres_fixture(postgres_fixture, pg->commit(link, &postgres_fixture->error),
                            WEIR_FAILED);
 
-    weir_fault_points_init(&postgres_fixture.points);
+    weir_fault_points_init(&postgres_fixture->points);
     check(!link->lost);
     check_int(pg->transaction(link), WEIR_TRANSACTION_NONE);
-    check_int(postgres_fixture_ask(&postgres_fixture, link, "SELECT count(*) FROM t"), 0);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
+    check_int(postgres_fixture_ask(postgres_fixture, link, "SELECT count(*) FROM t"), 0);
 }
 
 WEIR_TEST(pg, is_lost_when_it_cannot_roll_back)
@@ -170,28 +132,24 @@ WEIR_TEST(pg, is_lost_when_it_cannot_roll_back)
 
 /* ---- rows ---- */
 
-WEIR_TEST(pg, reads_many_rows_without_copying)
+POSTGRES_LINK_TEST(pg, reads_many_rows_without_copying)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     struct weir_cursor cursor;
     struct weir_value value;
     int64_t sum = 0;
     bool fits;
     void *prepared;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    prepared = postgres_fixture_prepare(&postgres_fixture, link,
+    prepared = postgres_fixture_prepare(postgres_fixture, link,
                                         "SELECT i, repeat('x', i::int % 100) FROM"
                                         " generate_series(1::bigint, 100000) i",
                                         "");
     check_postgres_fixture(
-        &postgres_fixture,
-        pg->run(link, prepared, NULL, &cursor, &postgres_fixture.error), WEIR_OK);
+        postgres_fixture,
+        pg->run(link, prepared, NULL, &cursor, &postgres_fixture->error), WEIR_OK);
     check_int(cursor.column_count, 2);
 
-    while (pg->next(link, &cursor, &postgres_fixture.error) == WEIR_OK) {
+    while (pg->next(link, &cursor, &postgres_fixture->error) == WEIR_OK) {
         int64_t number;
 
         pg->read(&cursor, 0, WEIR_TYPE_INTEGER, &value, &fits);
@@ -202,39 +160,31 @@ WEIR_TEST(pg, reads_many_rows_without_copying)
     }
 
     check_int(sum, INT64_C(5000050000));
-    check_int(pg->next(link, &cursor, &postgres_fixture.error), WEIR_NO_ROW);
+    check_int(pg->next(link, &cursor, &postgres_fixture->error), WEIR_NO_ROW);
     pg->finish(link, &cursor);
     pg->unprepare(link, prepared);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 /* ---- the clock ---- */
 
-WEIR_TEST(pg, tells_the_time_of_the_server_also_inside_a_transaction)
+POSTGRES_LINK_TEST(pg, tells_the_time_of_the_server_also_inside_a_transaction)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     int64_t first_us = 0;
     int64_t second_us = 0;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    check_postgres_fixture(&postgres_fixture,
-                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture.error),
+    check_postgres_fixture(postgres_fixture,
+                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture->error),
                            WEIR_OK);
 
-    check_postgres_fixture(&postgres_fixture,
-                           pg->clock(link, &first_us, &postgres_fixture.error), WEIR_OK);
-    postgres_fixture_exec(&postgres_fixture, link, "SELECT pg_sleep(0.01)");
-    check_postgres_fixture(&postgres_fixture,
-                           pg->clock(link, &second_us, &postgres_fixture.error), WEIR_OK);
+    check_postgres_fixture(postgres_fixture,
+                           pg->clock(link, &first_us, &postgres_fixture->error), WEIR_OK);
+    postgres_fixture_exec(postgres_fixture, link, "SELECT pg_sleep(0.01)");
+    check_postgres_fixture(
+        postgres_fixture, pg->clock(link, &second_us, &postgres_fixture->error), WEIR_OK);
 
     check(second_us >= first_us + 10000);
     check_in_range(first_us - weir_system_wall_us(), -60000000, 60000000);
     pg->rollback(link);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 /* ---- durability ---- */
@@ -265,35 +215,18 @@ static struct findings look(struct postgres_fixture *postgres_fixture,
     return findings;
 }
 
-WEIR_TEST(pg, finds_nothing_wrong_with_a_durable_server)
+POSTGRES_LINK_TEST(pg, finds_nothing_wrong_with_a_durable_server)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-
-    check_str(look(&postgres_fixture, link).text, "");
-    postgres_fixture_exec(&postgres_fixture, link, "SET synchronous_commit = 'local'");
-    check_str(look(&postgres_fixture, link).text, "");
-
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
+    check_str(look(postgres_fixture, link).text, "");
+    postgres_fixture_exec(postgres_fixture, link, "SET synchronous_commit = 'local'");
+    check_str(look(postgres_fixture, link).text, "");
 }
 
-WEIR_TEST(pg, finds_commits_that_do_not_wait)
+POSTGRES_LINK_TEST(pg, finds_commits_that_do_not_wait)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
+    postgres_fixture_exec(postgres_fixture, link, "SET synchronous_commit = off");
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    postgres_fixture_exec(&postgres_fixture, link, "SET synchronous_commit = off");
-
-    check_str(look(&postgres_fixture, link).text, "synchronous_commit=off not on;");
-
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
+    check_str(look(postgres_fixture, link).text, "synchronous_commit=off not on;");
 }
 
 /* Standbys that are never there would stop every commit: only local ones are made

@@ -188,21 +188,13 @@ WEIR_TEST(pg_cancel, under_way_is_waited_for_by_close)
     postgres_fixture_close(&postgres_fixture);
 }
 
-WEIR_TEST(pg_cancel, of_a_lost_link_does_nothing)
+POSTGRES_LINK_TEST(pg_cancel, of_a_lost_link_does_nothing)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
     check_postgres_fixture(
-        &postgres_fixture,
-        postgres_fixture_try(&postgres_fixture, link,
+        postgres_fixture,
+        postgres_fixture_try(postgres_fixture, link,
                              "SELECT pg_terminate_backend(pg_backend_pid())"),
         WEIR_LOST);
 
     pg->cancel(link);
-
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }

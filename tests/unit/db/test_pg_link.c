@@ -26,114 +26,79 @@ static void terminate(struct postgres_fixture *postgres_fixture, struct weir_lin
 
 /* ---- connections that end ---- */
 
-WEIR_TEST(pg_link, is_lost_when_the_server_ends_it)
+POSTGRES_LINK_TEST(pg_link, is_lost_when_the_server_ends_it)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
+    terminate(postgres_fixture, link);
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    terminate(&postgres_fixture, link);
-
-    check_postgres_fixture(&postgres_fixture,
-                           postgres_fixture_try(&postgres_fixture, link, "SELECT 1"),
+    check_postgres_fixture(postgres_fixture,
+                           postgres_fixture_try(postgres_fixture, link, "SELECT 1"),
                            WEIR_LOST);
 
     check(link->lost);
-    check_str(postgres_fixture.error.sqlstate, "57P01");
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
+    check_str(postgres_fixture->error.sqlstate, "57P01");
 }
 
 /* Writing into a connection that is gone raises SIGPIPE, which would end the host. */
-WEIR_TEST(pg_link, does_not_die_of_a_broken_pipe)
+POSTGRES_LINK_TEST(pg_link, does_not_die_of_a_broken_pipe)
 {
     static char bytes[4 * 1024 * 1024];
     const struct weir_value value = weir_bytes(bytes, sizeof bytes);
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     struct sigaction action;
     void *prepared;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    prepared =
-        postgres_fixture_prepare(&postgres_fixture, link, "SELECT length($1)", "b");
-    check_postgres_fixture(
-        &postgres_fixture,
-        postgres_fixture_run(&postgres_fixture, link, prepared, &value), WEIR_OK);
+    prepared = postgres_fixture_prepare(postgres_fixture, link, "SELECT length($1)", "b");
+    check_postgres_fixture(postgres_fixture,
+                           postgres_fixture_run(postgres_fixture, link, prepared, &value),
+                           WEIR_OK);
     check_int(sigaction(SIGPIPE, NULL, &action), 0);
     check(action.sa_handler == SIG_DFL);
-    terminate(&postgres_fixture, link);
+    terminate(postgres_fixture, link);
 
-    check_postgres_fixture(
-        &postgres_fixture,
-        postgres_fixture_run(&postgres_fixture, link, prepared, &value), WEIR_LOST);
+    check_postgres_fixture(postgres_fixture,
+                           postgres_fixture_run(postgres_fixture, link, prepared, &value),
+                           WEIR_LOST);
 
     check(link->lost);
     pg->unprepare(link, prepared);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
-WEIR_TEST(pg_link, is_lost_when_a_statement_ends_it)
+POSTGRES_LINK_TEST(pg_link, is_lost_when_a_statement_ends_it)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-
     check_postgres_fixture(
-        &postgres_fixture,
-        postgres_fixture_try(&postgres_fixture, link,
+        postgres_fixture,
+        postgres_fixture_try(postgres_fixture, link,
                              "SELECT pg_terminate_backend(pg_backend_pid())"),
         WEIR_LOST);
 
     check(link->lost);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 /* Without asking the server. */
-WEIR_TEST(pg_link, can_tell_that_the_server_has_hung_up)
+POSTGRES_LINK_TEST(pg_link, can_tell_that_the_server_has_hung_up)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
     check(weir_pg_is_alive(link));
-    check_int(postgres_fixture_ask(&postgres_fixture, link, "SELECT 7"), 7);
-    terminate(&postgres_fixture, link);
+    check_int(postgres_fixture_ask(postgres_fixture, link, "SELECT 7"), 7);
+    terminate(postgres_fixture, link);
 
     check(!weir_pg_is_alive(link));
 
     check(link->lost);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 /* A notification is no farewell, and is not lost by looking. */
-WEIR_TEST(pg_link, is_alive_when_something_came_in_unasked)
+POSTGRES_LINK_TEST(pg_link, is_alive_when_something_came_in_unasked)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     PGnotify *notification;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    postgres_fixture_exec(&postgres_fixture, link, "LISTEN bell");
-    server_execute(postgres_fixture.server, postgres_fixture.database, "NOTIFY bell");
+    postgres_fixture_exec(postgres_fixture, link, "LISTEN bell");
+    server_execute(postgres_fixture->server, postgres_fixture->database, "NOTIFY bell");
 
     check(weir_pg_is_alive(link));
 
-    check_int(postgres_fixture_ask(&postgres_fixture, link, "SELECT 7"), 7);
+    check_int(postgres_fixture_ask(postgres_fixture, link, "SELECT 7"), 7);
     notification = PQnotifies(pg->native(link));
     check(notification != NULL);
     PQfreemem(notification);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 /* ---- silence ---- */
@@ -197,23 +162,16 @@ WEIR_TEST(pg_link, is_lost_when_the_server_stops_reading)
 }
 
 /* Silence counts from the last sign of life: notices, here. */
-WEIR_TEST(pg_link, waits_for_a_server_that_gives_signs_of_life)
+POSTGRES_LINK_TEST(pg_link, waits_for_a_server_that_gives_signs_of_life)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
     postgres_fixture_inside(link)->silence_ns = WEIR_SECONDS(2);
 
-    postgres_fixture_exec(&postgres_fixture, link,
+    postgres_fixture_exec(postgres_fixture, link,
                           "DO $$BEGIN FOR i IN 1..12 LOOP PERFORM pg_sleep(0.25);"
                           " RAISE NOTICE 'tick'; END LOOP; END$$");
 
-    check_int(captured_log_count(&postgres_fixture.captured_log, WEIR_LOG_DEBUG, "tick"),
+    check_int(captured_log_count(&postgres_fixture->captured_log, WEIR_LOG_DEBUG, "tick"),
               12);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 WEIR_TEST(pg_link, waits_a_while_longer_than_a_statement_may_take)
@@ -260,172 +218,115 @@ WEIR_TEST(pg_link, does_not_copy)
 }
 
 /* A handler that was given the connection did not clean up after itself. */
-WEIR_TEST(pg_link, is_lost_when_somebody_left_it_busy)
+POSTGRES_LINK_TEST(pg_link, is_lost_when_somebody_left_it_busy)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
     check_int(PQsendQuery(pg->native(link), "SELECT pg_sleep(60)"), 1);
 
     check_int(pg->transaction(link), WEIR_TRANSACTION_OPEN);
     pg->rollback(link);
 
     check(link->lost);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
-WEIR_TEST(pg_link, is_lost_when_somebody_left_it_in_pipeline_mode)
+POSTGRES_LINK_TEST(pg_link, is_lost_when_somebody_left_it_in_pipeline_mode)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
     check_int(PQenterPipelineMode(pg->native(link)), 1);
 
-    check_postgres_fixture(&postgres_fixture,
-                           postgres_fixture_try(&postgres_fixture, link, "SELECT 1"),
+    check_postgres_fixture(postgres_fixture,
+                           postgres_fixture_try(postgres_fixture, link, "SELECT 1"),
                            WEIR_LOST);
-
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
-WEIR_TEST(pg_link, runs_several_statements_of_one_text)
+POSTGRES_LINK_TEST(pg_link, runs_several_statements_of_one_text)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-
     postgres_fixture_exec(
-        &postgres_fixture, link,
+        postgres_fixture, link,
         "CREATE TABLE t (a bigint); INSERT INTO t VALUES (1); SELECT 1");
-    postgres_fixture_exec(&postgres_fixture, link, "");
+    postgres_fixture_exec(postgres_fixture, link, "");
     check_postgres_fixture(
-        &postgres_fixture,
-        postgres_fixture_try(&postgres_fixture, link,
+        postgres_fixture,
+        postgres_fixture_try(postgres_fixture, link,
                              "INSERT INTO t VALUES (2); SELECT 1/0; SELECT 1"),
         WEIR_INVALID);
 
-    check_str(postgres_fixture.error.text, "division by zero (22012)");
-    check_int(postgres_fixture_peek(&postgres_fixture, "SELECT count(*) FROM t"), 1);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
+    check_str(postgres_fixture->error.text, "division by zero (22012)");
+    check_int(postgres_fixture_peek(postgres_fixture, "SELECT count(*) FROM t"), 1);
 }
 
 /* ---- errors ---- */
 
-WEIR_TEST(pg_link, fills_in_the_error)
+POSTGRES_LINK_TEST(pg_link, fills_in_the_error)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-
     check_postgres_fixture(
-        &postgres_fixture,
-        postgres_fixture_try(&postgres_fixture, link, "SELECT * FROM nowhere"),
+        postgres_fixture,
+        postgres_fixture_try(postgres_fixture, link, "SELECT * FROM nowhere"),
         WEIR_SCHEMA);
 
-    check_int(postgres_fixture.error.status, WEIR_SCHEMA);
-    check_int(postgres_fixture.error.native_code, 0);
-    check_str(postgres_fixture.error.sqlstate, "42P01");
-    check_str(postgres_fixture.error.text, "relation \"nowhere\" does not exist (42P01)");
+    check_int(postgres_fixture->error.status, WEIR_SCHEMA);
+    check_int(postgres_fixture->error.native_code, 0);
+    check_str(postgres_fixture->error.sqlstate, "42P01");
+    check_str(postgres_fixture->error.text,
+              "relation \"nowhere\" does not exist (42P01)");
     check(!link->lost);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 /* Details hold values of rows: only the message is shown. */
-WEIR_TEST(pg_link, does_not_show_what_is_in_the_rows)
+POSTGRES_LINK_TEST(pg_link, does_not_show_what_is_in_the_rows)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
     postgres_fixture_exec(
-        &postgres_fixture, link,
+        postgres_fixture, link,
         "CREATE TABLE t (a text UNIQUE); INSERT INTO t VALUES ('SECRET')");
 
     check_postgres_fixture(
-        &postgres_fixture,
-        postgres_fixture_try(&postgres_fixture, link, "INSERT INTO t VALUES ('SECRET')"),
+        postgres_fixture,
+        postgres_fixture_try(postgres_fixture, link, "INSERT INTO t VALUES ('SECRET')"),
         WEIR_CONSTRAINT);
 
-    check(strstr(postgres_fixture.error.text, "SECRET") == NULL);
-    check_str(postgres_fixture.error.sqlstate, "23505");
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
+    check(strstr(postgres_fixture->error.text, "SECRET") == NULL);
+    check_str(postgres_fixture->error.sqlstate, "23505");
 }
 
 /* After a failover we may be on a standby, and must look for the primary again. */
-WEIR_TEST(pg_link, is_lost_when_the_server_turns_out_to_be_read_only)
+POSTGRES_LINK_TEST(pg_link, is_lost_when_the_server_turns_out_to_be_read_only)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    postgres_fixture_exec(&postgres_fixture, link,
+    postgres_fixture_exec(postgres_fixture, link,
                           "SET default_transaction_read_only = on");
 
     check_postgres_fixture(
-        &postgres_fixture,
-        postgres_fixture_try(&postgres_fixture, link, "CREATE TABLE t ()"), WEIR_LOST);
+        postgres_fixture,
+        postgres_fixture_try(postgres_fixture, link, "CREATE TABLE t ()"), WEIR_LOST);
 
     check(link->lost);
-    check_str(postgres_fixture.error.sqlstate, "25006");
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
+    check_str(postgres_fixture->error.sqlstate, "25006");
 }
 
-WEIR_TEST(pg_link, is_not_lost_by_writing_in_a_transaction_for_reading)
+POSTGRES_LINK_TEST(pg_link, is_not_lost_by_writing_in_a_transaction_for_reading)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    check_postgres_fixture(&postgres_fixture,
-                           pg->begin(link, WEIR_READ_ONLY, &postgres_fixture.error),
+    check_postgres_fixture(postgres_fixture,
+                           pg->begin(link, WEIR_READ_ONLY, &postgres_fixture->error),
                            WEIR_OK);
 
     check_postgres_fixture(
-        &postgres_fixture,
-        postgres_fixture_try(&postgres_fixture, link, "CREATE TABLE t ()"), WEIR_INVALID);
+        postgres_fixture,
+        postgres_fixture_try(postgres_fixture, link, "CREATE TABLE t ()"), WEIR_INVALID);
 
     check(!link->lost);
     pg->rollback(link);
-    postgres_fixture_exec(&postgres_fixture, link, "CREATE TABLE t ()");
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
+    postgres_fixture_exec(postgres_fixture, link, "CREATE TABLE t ()");
 }
 
 /* Two links that both prepare "weir_1" on one session. */
-WEIR_TEST(pg_link, suspects_a_pooler_when_a_name_is_taken)
+POSTGRES_LINK_TEST(pg_link, suspects_a_pooler_when_a_name_is_taken)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     void *prepared;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    postgres_fixture_exec(&postgres_fixture, link, "PREPARE weir_1 AS SELECT 1");
-    prepared = postgres_fixture_prepare(&postgres_fixture, link, "SELECT 1", "");
+    postgres_fixture_exec(postgres_fixture, link, "PREPARE weir_1 AS SELECT 1");
+    prepared = postgres_fixture_prepare(postgres_fixture, link, "SELECT 1", "");
 
-    check_postgres_fixture(&postgres_fixture,
-                           postgres_fixture_run(&postgres_fixture, link, prepared, NULL),
+    check_postgres_fixture(postgres_fixture,
+                           postgres_fixture_run(postgres_fixture, link, prepared, NULL),
                            WEIR_SCHEMA);
 
-    check(strstr(postgres_fixture.error.text, "pooler=transaction") != NULL);
+    check(strstr(postgres_fixture->error.text, "pooler=transaction") != NULL);
     pg->unprepare(link, prepared);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }

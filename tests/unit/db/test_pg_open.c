@@ -121,40 +121,24 @@ WEIR_TEST(pg_open, leaves_the_application_name_of_the_url)
     postgres_fixture_close(&postgres_fixture);
 }
 
-WEIR_TEST(pg_open, hands_out_a_connection_in_blocking_mode)
+POSTGRES_LINK_TEST(pg_open, hands_out_a_connection_in_blocking_mode)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-
-    check_int(postgres_fixture_ask(&postgres_fixture, link, "SELECT 7"), 7);
+    check_int(postgres_fixture_ask(postgres_fixture, link, "SELECT 7"), 7);
 
     check(!PQisnonblocking(pg->native(link)));
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
-WEIR_TEST(pg_open, logs_notices_at_debug)
+POSTGRES_LINK_TEST(pg_open, logs_notices_at_debug)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-
-    postgres_fixture_exec(&postgres_fixture, link,
+    postgres_fixture_exec(postgres_fixture, link,
                           "DO $$BEGIN RAISE NOTICE 'mind the gap'; END$$");
 
     check_int(
-        captured_log_count(&postgres_fixture.captured_log, WEIR_LOG_DEBUG, "db.notice"),
+        captured_log_count(&postgres_fixture->captured_log, WEIR_LOG_DEBUG, "db.notice"),
         1);
-    check_int(captured_log_count(&postgres_fixture.captured_log, WEIR_LOG_DEBUG,
+    check_int(captured_log_count(&postgres_fixture->captured_log, WEIR_LOG_DEBUG,
                                  "mind the gap"),
               1);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 /* ---- refusals ---- */

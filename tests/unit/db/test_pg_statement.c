@@ -26,30 +26,24 @@ static int64_t run(struct postgres_fixture *postgres_fixture, struct weir_link *
 
 /* ---- names ---- */
 
-WEIR_TEST(pg_statement, is_prepared_when_it_is_run_and_once)
+POSTGRES_LINK_TEST(pg_statement, is_prepared_when_it_is_run_and_once)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     PGconn *connection;
     void *first;
     void *second;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
     connection = pg->native(link);
-    first = postgres_fixture_prepare(&postgres_fixture, link, "SELECT 1", "");
-    second = postgres_fixture_prepare(&postgres_fixture, link, COUNT_PREPARED, "");
+    first = postgres_fixture_prepare(postgres_fixture, link, "SELECT 1", "");
+    second = postgres_fixture_prepare(postgres_fixture, link, COUNT_PREPARED, "");
 
-    check_int(run(&postgres_fixture, link, second), 1);
+    check_int(run(postgres_fixture, link, second), 1);
     for (int i = 0; i < 3; i++)
-        check_int(run(&postgres_fixture, link, first), 1);
+        check_int(run(postgres_fixture, link, first), 1);
 
-    check_int(run(&postgres_fixture, link, second), 2);
+    check_int(run(postgres_fixture, link, second), 2);
     check_int(PQtransactionStatus(connection), PQTRANS_IDLE);
     pg->unprepare(link, first);
     pg->unprepare(link, second);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 WEIR_TEST(pg_statement, stays_unnamed_behind_a_pooler)
@@ -82,77 +76,58 @@ WEIR_TEST(pg_statement, stays_unnamed_behind_a_pooler)
     postgres_fixture_close(&postgres_fixture);
 }
 
-WEIR_TEST(pg_statement, refuses_letters_that_are_none)
+POSTGRES_LINK_TEST(pg_statement, refuses_letters_that_are_none)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     char letters[WEIR_PG_PARAMETERS_MAX + 2];
     void *prepared;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
     memset(letters, 'i', sizeof letters - 1);
     letters[sizeof letters - 1] = '\0';
 
     check_postgres_fixture(
-        &postgres_fixture,
-        pg->prepare(link, "SELECT $1", "x", &prepared, &postgres_fixture.error),
+        postgres_fixture,
+        pg->prepare(link, "SELECT $1", "x", &prepared, &postgres_fixture->error),
         WEIR_INVALID);
-    check_str(postgres_fixture.error.text, "parameter 1 has no type 'x'");
+    check_str(postgres_fixture->error.text, "parameter 1 has no type 'x'");
     check_postgres_fixture(
-        &postgres_fixture,
-        pg->prepare(link, "SELECT 1", letters, &prepared, &postgres_fixture.error),
+        postgres_fixture,
+        pg->prepare(link, "SELECT 1", letters, &prepared, &postgres_fixture->error),
         WEIR_INVALID);
-
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 /* ---- a session that forgets ---- */
 
-WEIR_TEST(pg_statement, is_prepared_again_after_deallocate_all)
+POSTGRES_LINK_TEST(pg_statement, is_prepared_again_after_deallocate_all)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     void *prepared;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    prepared = postgres_fixture_prepare(&postgres_fixture, link, "SELECT 7", "");
-    check_int(run(&postgres_fixture, link, prepared), 7);
+    prepared = postgres_fixture_prepare(postgres_fixture, link, "SELECT 7", "");
+    check_int(run(postgres_fixture, link, prepared), 7);
 
-    postgres_fixture_exec(&postgres_fixture, link, "DEALLOCATE ALL");
+    postgres_fixture_exec(postgres_fixture, link, "DEALLOCATE ALL");
 
-    check_int(run(&postgres_fixture, link, prepared), 7);
-    check_int(run(&postgres_fixture, link, prepared), 7);
+    check_int(run(postgres_fixture, link, prepared), 7);
+    check_int(run(postgres_fixture, link, prepared), 7);
     pg->unprepare(link, prepared);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 /* Only one is gone: the others are still there under their names. */
-WEIR_TEST(pg_statement, takes_a_new_name_when_it_is_prepared_again)
+POSTGRES_LINK_TEST(pg_statement, takes_a_new_name_when_it_is_prepared_again)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     void *first;
     void *second;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    first = postgres_fixture_prepare(&postgres_fixture, link, "SELECT 1", "");
-    second = postgres_fixture_prepare(&postgres_fixture, link, "SELECT 2", "");
-    check_int(run(&postgres_fixture, link, first), 1);
-    check_int(run(&postgres_fixture, link, second), 2);
+    first = postgres_fixture_prepare(postgres_fixture, link, "SELECT 1", "");
+    second = postgres_fixture_prepare(postgres_fixture, link, "SELECT 2", "");
+    check_int(run(postgres_fixture, link, first), 1);
+    check_int(run(postgres_fixture, link, second), 2);
 
-    postgres_fixture_exec(&postgres_fixture, link, "DEALLOCATE weir_1");
+    postgres_fixture_exec(postgres_fixture, link, "DEALLOCATE weir_1");
 
-    check_int(run(&postgres_fixture, link, first), 1);
-    check_int(run(&postgres_fixture, link, second), 2);
+    check_int(run(postgres_fixture, link, first), 1);
+    check_int(run(postgres_fixture, link, second), 2);
     pg->unprepare(link, first);
     pg->unprepare(link, second);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 WEIR_TEST(pg_statement, finds_that_the_session_has_lost_its_settings_too)
@@ -177,121 +152,97 @@ WEIR_TEST(pg_statement, finds_that_the_session_has_lost_its_settings_too)
 }
 
 /* The transaction has failed by then; repeating all of it works. */
-WEIR_TEST(pg_statement, is_a_conflict_when_forgotten_inside_a_transaction)
+POSTGRES_LINK_TEST(pg_statement, is_a_conflict_when_forgotten_inside_a_transaction)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     void *prepared;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    prepared = postgres_fixture_prepare(&postgres_fixture, link, "SELECT 7", "");
-    check_int(run(&postgres_fixture, link, prepared), 7);
-    postgres_fixture_exec(&postgres_fixture, link, "DEALLOCATE ALL");
+    prepared = postgres_fixture_prepare(postgres_fixture, link, "SELECT 7", "");
+    check_int(run(postgres_fixture, link, prepared), 7);
+    postgres_fixture_exec(postgres_fixture, link, "DEALLOCATE ALL");
 
-    check_postgres_fixture(&postgres_fixture,
-                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture.error),
+    check_postgres_fixture(postgres_fixture,
+                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture->error),
                            WEIR_OK);
-    check_postgres_fixture(&postgres_fixture,
-                           postgres_fixture_run(&postgres_fixture, link, prepared, NULL),
+    check_postgres_fixture(postgres_fixture,
+                           postgres_fixture_run(postgres_fixture, link, prepared, NULL),
                            WEIR_CONFLICT);
-    check_int(postgres_fixture.error.status, WEIR_CONFLICT);
-    check_str(postgres_fixture.error.sqlstate, "26000");
+    check_int(postgres_fixture->error.status, WEIR_CONFLICT);
+    check_str(postgres_fixture->error.sqlstate, "26000");
     check_int(pg->transaction(link), WEIR_TRANSACTION_FAILED);
     pg->rollback(link);
 
-    check_postgres_fixture(&postgres_fixture,
-                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture.error),
+    check_postgres_fixture(postgres_fixture,
+                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture->error),
                            WEIR_OK);
-    check_int(run(&postgres_fixture, link, prepared), 7);
-    check_postgres_fixture(&postgres_fixture, pg->commit(link, &postgres_fixture.error),
+    check_int(run(postgres_fixture, link, prepared), 7);
+    check_postgres_fixture(postgres_fixture, pg->commit(link, &postgres_fixture->error),
                            WEIR_OK);
     pg->unprepare(link, prepared);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 /* Where one is gone all are: the others do not find out one failed transaction at a
  * time. */
-WEIR_TEST(pg_statement, is_prepared_again_with_all_others)
+POSTGRES_LINK_TEST(pg_statement, is_prepared_again_with_all_others)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     void *first;
     void *second;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    first = postgres_fixture_prepare(&postgres_fixture, link, "SELECT 1", "");
-    second = postgres_fixture_prepare(&postgres_fixture, link, "SELECT 2", "");
-    check_int(run(&postgres_fixture, link, first), 1);
-    check_int(run(&postgres_fixture, link, second), 2);
-    postgres_fixture_exec(&postgres_fixture, link, "DEALLOCATE ALL");
-    check_int(run(&postgres_fixture, link, first), 1);
+    first = postgres_fixture_prepare(postgres_fixture, link, "SELECT 1", "");
+    second = postgres_fixture_prepare(postgres_fixture, link, "SELECT 2", "");
+    check_int(run(postgres_fixture, link, first), 1);
+    check_int(run(postgres_fixture, link, second), 2);
+    postgres_fixture_exec(postgres_fixture, link, "DEALLOCATE ALL");
+    check_int(run(postgres_fixture, link, first), 1);
 
-    check_postgres_fixture(&postgres_fixture,
-                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture.error),
+    check_postgres_fixture(postgres_fixture,
+                           pg->begin(link, WEIR_READ_WRITE, &postgres_fixture->error),
                            WEIR_OK);
-    check_int(run(&postgres_fixture, link, second), 2);
-    check_postgres_fixture(&postgres_fixture, pg->commit(link, &postgres_fixture.error),
+    check_int(run(postgres_fixture, link, second), 2);
+    check_postgres_fixture(postgres_fixture, pg->commit(link, &postgres_fixture->error),
                            WEIR_OK);
 
     pg->unprepare(link, first);
     pg->unprepare(link, second);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 /* "cached plan must not change result type": a rolling upgrade widened a column. */
-WEIR_TEST(pg_statement, is_prepared_again_when_a_table_has_changed)
+POSTGRES_LINK_TEST(pg_statement, is_prepared_again_when_a_table_has_changed)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     void *prepared;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    postgres_fixture_exec(&postgres_fixture, link,
+    postgres_fixture_exec(postgres_fixture, link,
                           "CREATE TABLE t (a integer); INSERT INTO t VALUES (7)");
-    prepared = postgres_fixture_prepare(&postgres_fixture, link, "SELECT a FROM t", "");
-    check_int(run(&postgres_fixture, link, prepared), 7);
+    prepared = postgres_fixture_prepare(postgres_fixture, link, "SELECT a FROM t", "");
+    check_int(run(postgres_fixture, link, prepared), 7);
 
-    postgres_fixture_exec(&postgres_fixture, link, "ALTER TABLE t ALTER a TYPE bigint");
-    check_int(run(&postgres_fixture, link, prepared), 7);
+    postgres_fixture_exec(postgres_fixture, link, "ALTER TABLE t ALTER a TYPE bigint");
+    check_int(run(postgres_fixture, link, prepared), 7);
 
-    postgres_fixture_exec(&postgres_fixture, link,
+    postgres_fixture_exec(postgres_fixture, link,
                           "ALTER TABLE t ALTER a TYPE integer; BEGIN");
-    check_postgres_fixture(&postgres_fixture,
-                           postgres_fixture_run(&postgres_fixture, link, prepared, NULL),
+    check_postgres_fixture(postgres_fixture,
+                           postgres_fixture_run(postgres_fixture, link, prepared, NULL),
                            WEIR_CONFLICT);
     pg->rollback(link);
-    check_int(run(&postgres_fixture, link, prepared), 7);
+    check_int(run(postgres_fixture, link, prepared), 7);
     pg->unprepare(link, prepared);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
-WEIR_TEST(pg_statement, that_the_server_cannot_do_is_not_tried_for_ever)
+POSTGRES_LINK_TEST(pg_statement, that_the_server_cannot_do_is_not_tried_for_ever)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     void *prepared;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    postgres_fixture_exec(&postgres_fixture, link, "CREATE TABLE t (a integer)");
+    postgres_fixture_exec(postgres_fixture, link, "CREATE TABLE t (a integer)");
     prepared = postgres_fixture_prepare(
-        &postgres_fixture, link, "SELECT 1 FROM (SELECT count(*) FROM t) x FOR UPDATE",
+        postgres_fixture, link, "SELECT 1 FROM (SELECT count(*) FROM t) x FOR UPDATE",
         "");
 
-    check_postgres_fixture(&postgres_fixture,
-                           postgres_fixture_run(&postgres_fixture, link, prepared, NULL),
+    check_postgres_fixture(postgres_fixture,
+                           postgres_fixture_run(postgres_fixture, link, prepared, NULL),
                            WEIR_SCHEMA);
 
-    check_str(postgres_fixture.error.sqlstate, "0A000");
+    check_str(postgres_fixture->error.sqlstate, "0A000");
     pg->unprepare(link, prepared);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 /* ---- values there and back ---- */
@@ -315,38 +266,29 @@ static const char *as_text(struct postgres_fixture *postgres_fixture,
     return answer.type == WEIR_TYPE_TEXT ? answer.as.text.data : "null";
 }
 
-WEIR_TEST(pg_statement, sends_every_type_as_the_server_means_it)
+POSTGRES_LINK_TEST(pg_statement, sends_every_type_as_the_server_means_it)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-
-    check_str(as_text(&postgres_fixture, link, "$1", "i", weir_integer(INT64_MIN)),
+    check_str(as_text(postgres_fixture, link, "$1", "i", weir_integer(INT64_MIN)),
               "-9223372036854775808");
-    check_str(as_text(&postgres_fixture, link, "$1", "r", weir_real(-0.1)), "-0.1");
+    check_str(as_text(postgres_fixture, link, "$1", "r", weir_real(-0.1)), "-0.1");
     check_str(
-        as_text(&postgres_fixture, link, "$1", "t", weir_text(weir_str("caf\xc3\xa9"))),
+        as_text(postgres_fixture, link, "$1", "t", weir_text(weir_str("caf\xc3\xa9"))),
         "caf\xc3\xa9");
-    check_str(as_text(&postgres_fixture, link, "$1", "b", weir_bytes("\0\xff", 2)),
+    check_str(as_text(postgres_fixture, link, "$1", "b", weir_bytes("\0\xff", 2)),
               "\\x00ff");
-    check_str(as_text(&postgres_fixture, link, "$1", "f", weir_boolean(true)), "true");
-    check_str(as_text(&postgres_fixture, link, "$1", "m", weir_time(-1)),
+    check_str(as_text(postgres_fixture, link, "$1", "f", weir_boolean(true)), "true");
+    check_str(as_text(postgres_fixture, link, "$1", "m", weir_time(-1)),
               "1969-12-31 23:59:59.999999+00");
-    check_str(as_text(&postgres_fixture, link, "$1", "m",
+    check_str(as_text(postgres_fixture, link, "$1", "m",
                       weir_time(INT64_C(-210866803200000000))),
               "4714-11-24 00:00:00+00 BC");
-    check_str(as_text(&postgres_fixture, link, "$1", "t", weir_null()), "null");
-    check_str(as_text(&postgres_fixture, link, "length($1)", "t",
+    check_str(as_text(postgres_fixture, link, "$1", "t", weir_null()), "null");
+    check_str(as_text(postgres_fixture, link, "length($1)", "t",
                       weir_text((struct weir_str){0})),
               "0");
-
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
-WEIR_TEST(pg_statement, sends_arrays_of_every_type)
+POSTGRES_LINK_TEST(pg_statement, sends_arrays_of_every_type)
 {
     const struct weir_value integers[] = {weir_integer(1), weir_null(), weir_integer(-3)};
     const struct weir_value reals[] = {weir_real(0.5)};
@@ -355,112 +297,90 @@ WEIR_TEST(pg_statement, sends_arrays_of_every_type)
     const struct weir_value bytes[] = {weir_bytes("\0", 1), weir_bytes(NULL, 0)};
     const struct weir_value flags[] = {weir_boolean(true), weir_boolean(false)};
     const struct weir_value times[] = {weir_time(0)};
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-
-    check_str(as_text(&postgres_fixture, link, "$1", "I",
+    check_str(as_text(postgres_fixture, link, "$1", "I",
                       weir_array(WEIR_TYPE_INTEGER, integers, 3)),
               "{1,NULL,-3}");
     check_str(
-        as_text(&postgres_fixture, link, "$1", "R", weir_array(WEIR_TYPE_REAL, reals, 1)),
+        as_text(postgres_fixture, link, "$1", "R", weir_array(WEIR_TYPE_REAL, reals, 1)),
         "{0.5}");
     check_str(
-        as_text(&postgres_fixture, link, "$1", "T", weir_array(WEIR_TYPE_TEXT, texts, 3)),
+        as_text(postgres_fixture, link, "$1", "T", weir_array(WEIR_TYPE_TEXT, texts, 3)),
         "{\"\",\"a,\\\"b\",NULL}");
-    check_str(as_text(&postgres_fixture, link, "$1", "B",
-                      weir_array(WEIR_TYPE_BYTES, bytes, 2)),
-              "{\"\\\\x00\",\"\\\\x\"}");
-    check_str(as_text(&postgres_fixture, link, "$1", "F",
+    check_str(
+        as_text(postgres_fixture, link, "$1", "B", weir_array(WEIR_TYPE_BYTES, bytes, 2)),
+        "{\"\\\\x00\",\"\\\\x\"}");
+    check_str(as_text(postgres_fixture, link, "$1", "F",
                       weir_array(WEIR_TYPE_BOOLEAN, flags, 2)),
               "{t,f}");
     check_str(
-        as_text(&postgres_fixture, link, "$1", "M", weir_array(WEIR_TYPE_TIME, times, 1)),
+        as_text(postgres_fixture, link, "$1", "M", weir_array(WEIR_TYPE_TIME, times, 1)),
         "{\"1970-01-01 00:00:00+00\"}");
-    check_str(as_text(&postgres_fixture, link, "$1", "I",
+    check_str(as_text(postgres_fixture, link, "$1", "I",
                       weir_array(WEIR_TYPE_INTEGER, NULL, 0)),
               "{}");
-    check_str(as_text(&postgres_fixture, link, "$1", "T", weir_null()), "null");
-    check_str(as_text(&postgres_fixture, link, "array_lower($1, 1)", "I",
+    check_str(as_text(postgres_fixture, link, "$1", "T", weir_null()), "null");
+    check_str(as_text(postgres_fixture, link, "array_lower($1, 1)", "I",
                       weir_array(WEIR_TYPE_INTEGER, integers, 1)),
               "1");
-
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
-WEIR_TEST(pg_statement, reads_what_the_server_sends)
+POSTGRES_LINK_TEST(pg_statement, reads_what_the_server_sends)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
-
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-
-    check_int(postgres_fixture_ask(&postgres_fixture, link, "SELECT (-5)::smallint"), -5);
-    check_int(postgres_fixture_ask(&postgres_fixture, link, "SELECT 4294967295::oid"),
+    check_int(postgres_fixture_ask(postgres_fixture, link, "SELECT (-5)::smallint"), -5);
+    check_int(postgres_fixture_ask(postgres_fixture, link, "SELECT 4294967295::oid"),
               UINT32_MAX);
-    check_int(postgres_fixture_ask(&postgres_fixture, link, "SELECT '4294967297'::xid8"),
+    check_int(postgres_fixture_ask(postgres_fixture, link, "SELECT '4294967297'::xid8"),
               INT64_C(4294967297));
-    check(postgres_fixture_ask(&postgres_fixture, link, "SELECT pg_current_xact_id()") >
+    check(postgres_fixture_ask(postgres_fixture, link, "SELECT pg_current_xact_id()") >
           0);
     check(
-        postgres_fixture_read(&postgres_fixture, link, "SELECT 0.5::real", WEIR_TYPE_REAL)
+        postgres_fixture_read(postgres_fixture, link, "SELECT 0.5::real", WEIR_TYPE_REAL)
             .as.real == 0.5);
-    check(isinf(postgres_fixture_read(&postgres_fixture, link,
-                                      "SELECT 'Infinity'::float8", WEIR_TYPE_REAL)
+    check(isinf(postgres_fixture_read(postgres_fixture, link, "SELECT 'Infinity'::float8",
+                                      WEIR_TYPE_REAL)
                     .as.real));
-    check_str(
-        postgres_fixture_text(&postgres_fixture, link, "SELECT '{\"a\": 1}'::jsonb"),
-        "{\"a\": 1}");
-    check_str(postgres_fixture_text(&postgres_fixture, link, "SELECT 'abc'::varchar(5)"),
+    check_str(postgres_fixture_text(postgres_fixture, link, "SELECT '{\"a\": 1}'::jsonb"),
+              "{\"a\": 1}");
+    check_str(postgres_fixture_text(postgres_fixture, link, "SELECT 'abc'::varchar(5)"),
               "abc");
-    check_str(postgres_fixture_text(&postgres_fixture, link, "SELECT 'abc'"), "abc");
-    check_str(postgres_fixture_text(&postgres_fixture, link, "SELECT current_user"),
+    check_str(postgres_fixture_text(postgres_fixture, link, "SELECT 'abc'"), "abc");
+    check_str(postgres_fixture_text(postgres_fixture, link, "SELECT current_user"),
               SERVER_USER);
-    check_int(postgres_fixture_read(&postgres_fixture, link,
+    check_int(postgres_fixture_read(postgres_fixture, link,
                                     "SELECT TIMESTAMPTZ '1970-01-01 00:00:01Z'",
                                     WEIR_TYPE_TIME)
                   .as.time_us,
               1000000);
-    check_int(postgres_fixture_read(&postgres_fixture, link,
+    check_int(postgres_fixture_read(postgres_fixture, link,
                                     "SELECT 'infinity'::timestamptz", WEIR_TYPE_TIME)
                   .type,
               WEIR_TYPE_NULL);
-    check_int(postgres_fixture_read(&postgres_fixture, link, "SELECT 1.5::numeric",
+    check_int(postgres_fixture_read(postgres_fixture, link, "SELECT 1.5::numeric",
                                     WEIR_TYPE_REAL)
                   .type,
               WEIR_TYPE_NULL);
-    check_int(postgres_fixture_read(&postgres_fixture, link,
+    check_int(postgres_fixture_read(postgres_fixture, link,
                                     "SELECT '00112233-4455-6677-8899-aabbccddeeff'::uuid",
                                     WEIR_TYPE_BYTES)
                   .as.text.size,
               16);
-
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
-WEIR_TEST(pg_statement, tells_nulls_from_columns_that_do_not_fit)
+POSTGRES_LINK_TEST(pg_statement, tells_nulls_from_columns_that_do_not_fit)
 {
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     struct weir_cursor cursor;
     struct weir_value value;
     bool fits;
     void *prepared;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
     prepared =
-        postgres_fixture_prepare(&postgres_fixture, link, "SELECT NULL::bigint, 'a'", "");
+        postgres_fixture_prepare(postgres_fixture, link, "SELECT NULL::bigint, 'a'", "");
     check_postgres_fixture(
-        &postgres_fixture,
-        pg->run(link, prepared, NULL, &cursor, &postgres_fixture.error), WEIR_OK);
-    check_postgres_fixture(&postgres_fixture,
-                           pg->next(link, &cursor, &postgres_fixture.error), WEIR_OK);
+        postgres_fixture,
+        pg->run(link, prepared, NULL, &cursor, &postgres_fixture->error), WEIR_OK);
+    check_postgres_fixture(postgres_fixture,
+                           pg->next(link, &cursor, &postgres_fixture->error), WEIR_OK);
 
     pg->read(&cursor, 0, WEIR_TYPE_INTEGER, &value, &fits);
     check(fits && value.type == WEIR_TYPE_NULL);
@@ -475,11 +395,9 @@ WEIR_TEST(pg_statement, tells_nulls_from_columns_that_do_not_fit)
 
     pg->finish(link, &cursor);
     pg->unprepare(link, prepared);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
-WEIR_TEST(pg_statement, counts_rows_that_it_changed_and_no_others)
+POSTGRES_LINK_TEST(pg_statement, counts_rows_that_it_changed_and_no_others)
 {
     static const struct {
         const char *text;
@@ -493,50 +411,40 @@ WEIR_TEST(pg_statement, counts_rows_that_it_changed_and_no_others)
         {"CREATE TABLE u ()", 0, 0},
         {"WITH x AS (DELETE FROM t RETURNING a) SELECT a FROM x", 0, 4},
     };
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
-    postgres_fixture_exec(&postgres_fixture, link, "CREATE TABLE t (a bigint)");
+    postgres_fixture_exec(postgres_fixture, link, "CREATE TABLE t (a bigint)");
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct weir_cursor cursor;
         void *prepared =
-            postgres_fixture_prepare(&postgres_fixture, link, known[i].text, "");
+            postgres_fixture_prepare(postgres_fixture, link, known[i].text, "");
 
         check_postgres_fixture(
-            &postgres_fixture,
-            pg->run(link, prepared, NULL, &cursor, &postgres_fixture.error), WEIR_OK);
+            postgres_fixture,
+            pg->run(link, prepared, NULL, &cursor, &postgres_fixture->error), WEIR_OK);
         check_int(cursor.changed, known[i].changed);
         check_int(cursor.row_count, known[i].rows);
         pg->finish(link, &cursor);
         pg->unprepare(link, prepared);
     }
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 /* ---- many rows ---- */
 
 enum { ROWS = 1000, COLUMNS = 6 };
 
-WEIR_TEST(pg_statement, inserts_many_rows_of_all_types_at_once)
+POSTGRES_LINK_TEST(pg_statement, inserts_many_rows_of_all_types_at_once)
 {
     static struct weir_value values[ROWS][COLUMNS];
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     int64_t changed;
     void *prepared;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
     postgres_fixture_exec(
-        &postgres_fixture, link,
+        postgres_fixture, link,
         "CREATE TABLE t (i bigint, r float8, t text, b bytea, f boolean,"
         " m timestamptz)");
     prepared = postgres_fixture_prepare(
-        &postgres_fixture, link,
+        postgres_fixture, link,
         "INSERT INTO t SELECT * FROM unnest($1, $2, $3, $4, $5, $6)", "IRTBFM");
     for (int i = 0; i < ROWS; i++) {
         values[i][0] = weir_integer(i);
@@ -547,14 +455,14 @@ WEIR_TEST(pg_statement, inserts_many_rows_of_all_types_at_once)
         values[i][5] = weir_time(INT64_C(1000000) * i);
     }
 
-    check_postgres_fixture(&postgres_fixture,
+    check_postgres_fixture(postgres_fixture,
                            pg->run_many(link, prepared, values[0], ROWS, COLUMNS,
-                                        &changed, &postgres_fixture.error),
+                                        &changed, &postgres_fixture->error),
                            WEIR_OK);
 
     check_int(changed, ROWS);
     check_int(
-        postgres_fixture_peek(&postgres_fixture,
+        postgres_fixture_peek(postgres_fixture,
                               "SELECT count(*) FROM t WHERE r IS NOT DISTINCT FROM"
                               " CASE WHEN i % 7 = 0 THEN NULL ELSE i / 2.0 END AND"
                               " t IS NOT DISTINCT FROM CASE WHEN i % 5 = 0 THEN NULL ELSE"
@@ -562,31 +470,25 @@ WEIR_TEST(pg_statement, inserts_many_rows_of_all_types_at_once)
                               " m = to_timestamp(i)"),
         ROWS);
     pg->unprepare(link, prepared);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }
 
 /* More than libpq and the kernel take at once, several times over. */
-WEIR_TEST(pg_statement, sends_many_mebibytes_at_once)
+POSTGRES_LINK_TEST(pg_statement, sends_many_mebibytes_at_once)
 {
     enum { COUNT = 40, SIZE = 1024 * 1024 };
     static char bytes[SIZE];
     struct weir_value values[COUNT];
-    struct postgres_fixture postgres_fixture;
-    struct weir_link *link;
     struct weir_value answer;
     void *prepared;
 
-    postgres_fixture_open(&postgres_fixture);
-    link = postgres_fixture_link(&postgres_fixture);
     for (int i = 0; i < COUNT; i++)
         values[i] = weir_bytes(bytes, SIZE);
     values[0] = weir_array(WEIR_TYPE_BYTES, values + 1, COUNT - 1);
     prepared = postgres_fixture_prepare(
-        &postgres_fixture, link, "SELECT sum(length(b))::bigint FROM unnest($1) b", "B");
+        postgres_fixture, link, "SELECT sum(length(b))::bigint FROM unnest($1) b", "B");
 
-    check_postgres_fixture(&postgres_fixture,
-                           postgres_fixture_try_read(&postgres_fixture, link, prepared,
+    check_postgres_fixture(postgres_fixture,
+                           postgres_fixture_try_read(postgres_fixture, link, prepared,
                                                      values, WEIR_TYPE_INTEGER, &answer),
                            WEIR_OK);
 
@@ -594,6 +496,4 @@ WEIR_TEST(pg_statement, sends_many_mebibytes_at_once)
     check(postgres_fixture_inside(link)->encoder.capacity == 0);
     check(!PQisnonblocking(pg->native(link)));
     pg->unprepare(link, prepared);
-    postgres_fixture_unlink(link);
-    postgres_fixture_close(&postgres_fixture);
 }

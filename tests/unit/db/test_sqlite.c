@@ -127,19 +127,13 @@ WEIR_TEST(sqlite, makes_the_file_behind_a_symbolic_link_for_its_owner_alone)
 }
 
 /* Nothing else is left in the folder. */
-WEIR_TEST(sqlite, makes_a_file_under_its_own_name_only)
+SQLITE_LINK_TEST(sqlite, makes_a_file_under_its_own_name_only)
 {
     char pattern[300];
     glob_t found;
-    struct sqlite_fixture sqlite_fixture;
-    struct weir_link *link;
 
-    sqlite_fixture_open(&sqlite_fixture, A_FILE);
-    link = sqlite_fixture_link(&sqlite_fixture);
-    snprintf(pattern, sizeof pattern, "%s-new*", sqlite_fixture.path);
+    snprintf(pattern, sizeof pattern, "%s-new*", sqlite_fixture->path);
     check_int(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
-    sqlite_fixture_unlink(link);
-    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* ---- opening ---- */
@@ -190,14 +184,10 @@ static int option_of(sqlite3 *db, int name)
     return value;
 }
 
-WEIR_TEST(sqlite, really_has_the_settings_it_asks_for)
+SQLITE_LINK_TEST(sqlite, really_has_the_settings_it_asks_for)
 {
-    struct sqlite_fixture sqlite_fixture;
-    struct weir_link *link;
     sqlite3 *db;
 
-    sqlite_fixture_open(&sqlite_fixture, A_FILE);
-    link = sqlite_fixture_link(&sqlite_fixture);
     db = sqlite_fixture_native(link);
 
     check_str(sqlite_fixture_peek(db, "PRAGMA journal_mode"), "wal");
@@ -209,9 +199,6 @@ WEIR_TEST(sqlite, really_has_the_settings_it_asks_for)
     check_int(option_of(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE), 1);
     check_int(option_of(db, SQLITE_DBCONFIG_DEFENSIVE), 1);
     check_int(option_of(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA), 0);
-
-    sqlite_fixture_unlink(link);
-    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* Far more pages than an automatic checkpoint waits for, and then the last close. */
@@ -608,18 +595,9 @@ static struct findings find(struct sqlite_fixture *sqlite_fixture, struct weir_l
     return findings;
 }
 
-WEIR_TEST(sqlite_durability, has_nothing_to_say_of_our_own_files)
+SQLITE_LINK_TEST(sqlite_durability, has_nothing_to_say_of_our_own_files)
 {
-    struct sqlite_fixture sqlite_fixture;
-    struct weir_link *link;
-
-    sqlite_fixture_open(&sqlite_fixture, A_FILE);
-    link = sqlite_fixture_link(&sqlite_fixture);
-
-    check_int(find(&sqlite_fixture, link).count, 0);
-
-    sqlite_fixture_unlink(link);
-    sqlite_fixture_close(&sqlite_fixture);
+    check_int(find(sqlite_fixture, link).count, 0);
 }
 
 WEIR_TEST(sqlite_durability, says_that_memory_forgets)

@@ -196,37 +196,23 @@ WEIR_TEST(sqlite_checkpoint, has_nothing_to_do_in_memory)
 
 enum { OVER_THE_LIMIT_MB = WEIR_SQLITE_WAL_SIZE_MAX / 1000000 + 2 };
 
-WEIR_TEST(sqlite_writer, that_finds_the_log_over_the_limit_moves_it)
+SQLITE_LINK_TEST(sqlite_writer, that_finds_the_log_over_the_limit_moves_it)
 {
-    struct sqlite_fixture sqlite_fixture;
-    struct weir_link *link;
+    sqlite_fixture_exec(sqlite_fixture, link, "CREATE TABLE t (a)");
 
-    sqlite_fixture_open(&sqlite_fixture, A_FILE);
-    link = sqlite_fixture_link(&sqlite_fixture);
-    sqlite_fixture_exec(&sqlite_fixture, link, "CREATE TABLE t (a)");
+    write_megabytes(sqlite_fixture, link, OVER_THE_LIMIT_MB);
 
-    write_megabytes(&sqlite_fixture, link, OVER_THE_LIMIT_MB);
-
-    check(sqlite_fixture_file_size(&sqlite_fixture, "") > WEIR_SQLITE_WAL_SIZE_MAX);
-    sqlite_fixture_unlink(link);
-    sqlite_fixture_close(&sqlite_fixture);
+    check(sqlite_fixture_file_size(sqlite_fixture, "") > WEIR_SQLITE_WAL_SIZE_MAX);
 }
 
-WEIR_TEST(sqlite_writer, without_a_transaction_moves_the_log_as_well)
+SQLITE_LINK_TEST(sqlite_writer, without_a_transaction_moves_the_log_as_well)
 {
-    struct sqlite_fixture sqlite_fixture;
-    struct weir_link *link;
+    sqlite_fixture_exec(sqlite_fixture, link, "CREATE TABLE t (a)");
 
-    sqlite_fixture_open(&sqlite_fixture, A_FILE);
-    link = sqlite_fixture_link(&sqlite_fixture);
-    sqlite_fixture_exec(&sqlite_fixture, link, "CREATE TABLE t (a)");
-
-    sqlite_fixture_exec(&sqlite_fixture, link,
+    sqlite_fixture_exec(sqlite_fixture, link,
                         "INSERT INTO t VALUES (zeroblob(70000000))");
 
-    check(sqlite_fixture_file_size(&sqlite_fixture, "") > WEIR_SQLITE_WAL_SIZE_MAX);
-    sqlite_fixture_unlink(link);
-    sqlite_fixture_close(&sqlite_fixture);
+    check(sqlite_fixture_file_size(sqlite_fixture, "") > WEIR_SQLITE_WAL_SIZE_MAX);
 }
 
 /* A writer that comes upon a reader leaves the log as it is and has committed all the

@@ -72,7 +72,7 @@ static int deny(void *state, int action, const char *a, const char *b, const cha
     return action == SQLITE_DELETE ? SQLITE_DENY : SQLITE_OK;
 }
 
-WEIR_TEST(sqlite_error, is_the_status_of_each_failure)
+SQLITE_LINK_TEST(sqlite_error, is_the_status_of_each_failure)
 {
     static const struct {
         const char *text;
@@ -91,29 +91,22 @@ WEIR_TEST(sqlite_error, is_the_status_of_each_failure)
         {"PRAGMA query_only=ON; INSERT INTO t VALUES (3, 'x')", WEIR_DENIED,
          SQLITE_READONLY},
     };
-    struct sqlite_fixture sqlite_fixture;
-    struct weir_link *link;
 
-    sqlite_fixture_open(&sqlite_fixture, A_FILE);
-    link = sqlite_fixture_link(&sqlite_fixture);
     sqlite_fixture_exec(
-        &sqlite_fixture, link,
+        sqlite_fixture, link,
         "CREATE TABLE t (a INTEGER PRIMARY KEY, b NOT NULL CHECK (b <> ''));"
         "CREATE TABLE u (a REFERENCES t); INSERT INTO t VALUES (1, 'x')");
     sqlite3_limit(sqlite_fixture_native(link), SQLITE_LIMIT_LENGTH, 1000);
     sqlite3_set_authorizer(sqlite_fixture_native(link), deny, NULL);
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        check_status(sqlite_fixture_try(&sqlite_fixture, link, cases[i].text),
+        check_status(sqlite_fixture_try(sqlite_fixture, link, cases[i].text),
                      cases[i].status);
-        check_int(sqlite_fixture.error.native_code, cases[i].code);
-        check_status(sqlite_fixture.error.status, cases[i].status);
-        check_str(sqlite_fixture.error.sqlstate, "");
+        check_int(sqlite_fixture->error.native_code, cases[i].code);
+        check_status(sqlite_fixture->error.status, cases[i].status);
+        check_str(sqlite_fixture->error.sqlstate, "");
         check(!link->lost);
     }
-
-    sqlite_fixture_unlink(link);
-    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* The reader's snapshot is older than what somebody else has written: it can never
@@ -144,50 +137,36 @@ WEIR_TEST(sqlite_error, is_a_conflict_when_a_reader_wants_to_write_too_late)
 }
 
 /* A table cannot be dropped from under its own connection's rows. */
-WEIR_TEST(sqlite_error, is_locked_by_rows_of_the_same_connection)
+SQLITE_LINK_TEST(sqlite_error, is_locked_by_rows_of_the_same_connection)
 {
-    struct sqlite_fixture sqlite_fixture;
-    struct weir_link *link;
     struct weir_cursor cursor;
     void *prepared = NULL;
 
-    sqlite_fixture_open(&sqlite_fixture, A_FILE);
-    link = sqlite_fixture_link(&sqlite_fixture);
-    sqlite_fixture_exec(&sqlite_fixture, link,
+    sqlite_fixture_exec(sqlite_fixture, link,
                         "CREATE TABLE t (a); INSERT INTO t VALUES (1), (2)");
     check_status(
-        driver->prepare(link, "SELECT a FROM t", "", &prepared, &sqlite_fixture.error),
+        driver->prepare(link, "SELECT a FROM t", "", &prepared, &sqlite_fixture->error),
         WEIR_OK);
-    check_status(driver->run(link, prepared, NULL, &cursor, &sqlite_fixture.error),
+    check_status(driver->run(link, prepared, NULL, &cursor, &sqlite_fixture->error),
                  WEIR_OK);
 
-    check_status(sqlite_fixture_try(&sqlite_fixture, link, "DROP TABLE t"), WEIR_LOCKED);
+    check_status(sqlite_fixture_try(sqlite_fixture, link, "DROP TABLE t"), WEIR_LOCKED);
 
     driver->finish(link, &cursor);
-    sqlite_fixture_exec(&sqlite_fixture, link, "DROP TABLE t");
+    sqlite_fixture_exec(sqlite_fixture, link, "DROP TABLE t");
     driver->unprepare(link, prepared);
-    sqlite_fixture_unlink(link);
-    sqlite_fixture_close(&sqlite_fixture);
 }
 
-WEIR_TEST(sqlite_error, is_disk_full_when_no_page_is_left)
+SQLITE_LINK_TEST(sqlite_error, is_disk_full_when_no_page_is_left)
 {
-    struct sqlite_fixture sqlite_fixture;
-    struct weir_link *link;
-
-    sqlite_fixture_open(&sqlite_fixture, A_FILE);
-    link = sqlite_fixture_link(&sqlite_fixture);
-    sqlite_fixture_exec(&sqlite_fixture, link,
+    sqlite_fixture_exec(sqlite_fixture, link,
                         "CREATE TABLE t (a); PRAGMA max_page_count=10");
 
-    check_status(sqlite_fixture_try(&sqlite_fixture, link,
+    check_status(sqlite_fixture_try(sqlite_fixture, link,
                                     "INSERT INTO t VALUES (zeroblob(1000000))"),
                  WEIR_DISK_FULL);
-    check_int(sqlite_fixture.error.native_code, SQLITE_FULL);
-    sqlite_fixture_exec(&sqlite_fixture, link, "INSERT INTO t VALUES (1)");
-
-    sqlite_fixture_unlink(link);
-    sqlite_fixture_close(&sqlite_fixture);
+    check_int(sqlite_fixture->error.native_code, SQLITE_FULL);
+    sqlite_fixture_exec(sqlite_fixture, link, "INSERT INTO t VALUES (1)");
 }
 
 /* Damaged while nobody has it open: the pages behind the first are overwritten. */

@@ -51,22 +51,13 @@ static struct weir_link *link_with_table(struct sqlite_fixture *sqlite_fixture)
 
 /* ---- transactions ---- */
 
-WEIR_TEST(sqlite_link, refuses_to_begin_twice_and_to_commit_nothing)
+SQLITE_LINK_TEST(sqlite_link, refuses_to_begin_twice_and_to_commit_nothing)
 {
-    struct sqlite_fixture sqlite_fixture;
-    struct weir_link *link;
-
-    sqlite_fixture_open(&sqlite_fixture, A_FILE);
-    link = sqlite_fixture_link(&sqlite_fixture);
-
-    check_status(driver->commit(link, &sqlite_fixture.error), WEIR_INVALID);
-    begin(&sqlite_fixture, link);
-    check_status(driver->begin(link, WEIR_READ_ONLY, &sqlite_fixture.error),
+    check_status(driver->commit(link, &sqlite_fixture->error), WEIR_INVALID);
+    begin(sqlite_fixture, link);
+    check_status(driver->begin(link, WEIR_READ_ONLY, &sqlite_fixture->error),
                  WEIR_INVALID);
-    check_status(driver->commit(link, &sqlite_fixture.error), WEIR_OK);
-
-    sqlite_fixture_unlink(link);
-    sqlite_fixture_close(&sqlite_fixture);
+    check_status(driver->commit(link, &sqlite_fixture->error), WEIR_OK);
 }
 
 /* SQLite gives the transaction up with a write that is interrupted. What follows would
@@ -98,26 +89,19 @@ WEIR_TEST(sqlite_link, refuses_statements_after_sqlite_rolled_back)
 }
 
 /* The constraint is looked at only when the transaction ends. */
-WEIR_TEST(sqlite_link, has_no_transaction_after_a_commit_that_failed)
+SQLITE_LINK_TEST(sqlite_link, has_no_transaction_after_a_commit_that_failed)
 {
-    struct sqlite_fixture sqlite_fixture;
-    struct weir_link *link;
-
-    sqlite_fixture_open(&sqlite_fixture, A_FILE);
-    link = sqlite_fixture_link(&sqlite_fixture);
-    sqlite_fixture_exec(&sqlite_fixture, link,
+    sqlite_fixture_exec(sqlite_fixture, link,
                         "CREATE TABLE t (a PRIMARY KEY);"
                         "CREATE TABLE u (a REFERENCES t DEFERRABLE INITIALLY DEFERRED)");
-    begin(&sqlite_fixture, link);
-    sqlite_fixture_exec(&sqlite_fixture, link, "INSERT INTO u VALUES (1)");
+    begin(sqlite_fixture, link);
+    sqlite_fixture_exec(sqlite_fixture, link, "INSERT INTO u VALUES (1)");
 
-    check_status(driver->commit(link, &sqlite_fixture.error), WEIR_CONSTRAINT);
+    check_status(driver->commit(link, &sqlite_fixture->error), WEIR_CONSTRAINT);
 
     check_int(driver->transaction(link), WEIR_TRANSACTION_NONE);
-    check_int(sqlite_fixture_ask(&sqlite_fixture, link, "SELECT count(*) FROM u"), 0);
-    check(write_lock_is_free(&sqlite_fixture));
-    sqlite_fixture_unlink(link);
-    sqlite_fixture_close(&sqlite_fixture);
+    check_int(sqlite_fixture_ask(sqlite_fixture, link, "SELECT count(*) FROM u"), 0);
+    check(write_lock_is_free(sqlite_fixture));
 }
 
 /* In memory a commit waits for the readers. */

@@ -89,29 +89,23 @@ WEIR_TEST(sqlite_statement, counts_only_its_own_changes)
     sqlite_fixture_close(&sqlite_fixture);
 }
 
-WEIR_TEST(sqlite_statement, writes_all_also_when_its_rows_are_not_read)
+SQLITE_LINK_TEST(sqlite_statement, writes_all_also_when_its_rows_are_not_read)
 {
-    struct sqlite_fixture sqlite_fixture;
-    struct weir_link *link;
     struct weir_cursor cursor;
     void *prepared;
 
-    sqlite_fixture_open(&sqlite_fixture, A_FILE);
-    link = sqlite_fixture_link(&sqlite_fixture);
-    sqlite_fixture_exec(&sqlite_fixture, link, "CREATE TABLE t (a)");
+    sqlite_fixture_exec(sqlite_fixture, link, "CREATE TABLE t (a)");
     prepared =
-        prepare(&sqlite_fixture, link, "INSERT INTO t VALUES (1), (2) RETURNING a", "");
+        prepare(sqlite_fixture, link, "INSERT INTO t VALUES (1), (2) RETURNING a", "");
 
-    check_status(driver->run(link, prepared, NULL, &cursor, &sqlite_fixture.error),
+    check_status(driver->run(link, prepared, NULL, &cursor, &sqlite_fixture->error),
                  WEIR_OK);
     driver->finish(link, &cursor);
 
     check_int(driver->transaction(link), WEIR_TRANSACTION_NONE);
-    check_int(sqlite_fixture_ask(&sqlite_fixture, link, "SELECT count(*) FROM t"), 2);
+    check_int(sqlite_fixture_ask(sqlite_fixture, link, "SELECT count(*) FROM t"), 2);
     check(!link->lost);
     driver->unprepare(link, prepared);
-    sqlite_fixture_unlink(link);
-    sqlite_fixture_close(&sqlite_fixture);
 }
 
 /* Rows are stepped to when they are asked for; the parameter may be gone by then. */
