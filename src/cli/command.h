@@ -4,9 +4,9 @@
  * A command is a row: name, words about it, options, and the function that runs it. The
  * help, the manual page, the completion, the checking of options and the suggestions
  * for mistyped names are all made from these rows, so a command that exists is
- * explained, and one that is explained exists. To add a command, add a file and
- * one line in command.c; one of a group (`weir queue add`) is a line in the group's
- * list of members.
+ * explained, and one that is explained exists. To add a command, add a file, its
+ * declaration below and one line in command.c; one of a group (`weir queue add`) is a
+ * line in the group's list of members.
  *
  *   argv --> find --> run --> parse, into a struct --> exit code
  *                              |

@@ -296,7 +296,8 @@ enum weir_status weir_execution_check_list(const char *what, const void *list,
     return WEIR_OK;
 }
 
-/* The lease length of a claim or a renewal. */
+/* The lease length of a claim or a renewal. That of a subscription is checked by
+ * weir_lease_options_check() in outbox/tuning.c. */
 enum weir_status weir_execution_check_lease(int64_t lease_ms, struct weir_error *error)
 {
     if (lease_ms >= WEIR_EXECUTION_LEASE_MS_MIN &&

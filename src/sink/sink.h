@@ -2,7 +2,8 @@
  * sink.h - delivers messages without a handler in C: to a file, a program, a broker.
  *
  * A sink is opened from a URL and is given batches, each of one partition. It is an
- * operation table, so to add a sink is one more file and one more line in sink.c.
+ * operation table, so to add a sink is one more file, its declaration at the end of this
+ * header and one more line in sink.c.
  *
  *   stdout:                 lines on standard output
  *   file:PATH               lines at the end of a file, on disk before they are
