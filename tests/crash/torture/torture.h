@@ -31,8 +31,9 @@
  *   T6  Transactional: each message has its effect once.
  *   T7  Nothing that a handler has answered makes a dead letter.
  *   T8  While a process stands still, at whatever place, the others deliver in every
- *       partition within a lease and 3 s. Not on SQLite, where it may have the only
- *       write lock there is.
+ *       partition within a lease and 3 s, and on a busy machine four times what they
+ *       need for all partitions while no process stands still. Not on SQLite, where it
+ *       may have the only write lock there is.
  *   T9  No dead letter by deaths without attempts_max marks of a call alone (mark.h),
  *       each of another epoch. attempts_max is so large that chance does not make one.
  *

@@ -165,49 +165,64 @@ static uint64_t lanes_of_others(const struct torture_shared *shared, uint32_t vi
 }
 
 /*
- * In every lane, within a lease and STAND_MS_MORE. What counts is the time in which
+ * Wait until every lane was given something by another process than `victim`, for
+ * limit_ms at most; returns the time that took, or -1. What counts is the time in which
  * this process, which wants to look all the time, was let run: the others have had as
  * much of it.
  */
-static bool others_go_on(struct torture *self, uint32_t victim)
+static int64_t await_all_lanes(struct torture *self, uint32_t victim, int64_t limit_ms)
 {
-    enum { STAND_MS_MORE = 3000, LOOK_MS = 20, LOOK_MS_MOST = 30 };
+    enum { LOOK_MS = 20, LOOK_MS_MOST = 30 };
     const uint64_t all = UINT64_MAX >> (64 - TORTURE_LANES);
-    int64_t left_ms = self->options->rig.lease_ms + STAND_MS_MORE;
     size_t at = atomic_load(&self->shared->record_count);
     uint64_t seen = 0;
+    int64_t spent_ms = 0;
 
-    while (seen != all && left_ms > 0) {
+    while (seen != all && spent_ms < limit_ms) {
         int64_t begin_ms = process_set_now_us() / 1000;
         int64_t took_ms;
 
         process_set_rest(&self->rig.processes, LOOK_MS);
         seen |= lanes_of_others(self->shared, victim, &at);
         took_ms = process_set_now_us() / 1000 - begin_ms;
-        left_ms -= took_ms < LOOK_MS_MOST ? took_ms : LOOK_MS_MOST;
+        spent_ms += took_ms < LOOK_MS_MOST ? took_ms : LOOK_MS_MOST;
     }
-    return seen == all;
+    return seen == all ? spent_ms : -1;
+}
+
+/* Within a lease, STAND_MS_MORE and what the machine needs for some rounds of all lanes
+ * while no process stands still. */
+static bool others_go_on(struct torture *self, uint32_t victim, int64_t round_ms)
+{
+    enum { STAND_MS_MORE = 3000, ROUNDS = 4 };
+
+    return await_all_lanes(self, victim,
+                           self->options->rig.lease_ms + STAND_MS_MORE +
+                               ROUNDS * round_ms) >= 0;
 }
 
 /* One consumer, at one place or just anywhere if it does not come there, and nothing
  * else. */
 static void stand_still(struct torture *self, uint32_t place)
 {
-    enum { HOUR_MS = 3600000 };
+    enum { HOUR_MS = 3600000, ROUND_MS_MAX = 60000 };
     struct rig *rig = &self->rig;
     struct torture_result *result = self->result;
     uint32_t slot = TORTURE_PRODUCERS + rig_roll(rig, TORTURE_CONSUMERS);
     bool at_place;
     int64_t begin_us;
+    int64_t round_ms;
 
     rig_wait_until_ready(rig);
+    round_ms = await_all_lanes(self, TORTURE_NOBODY, ROUND_MS_MAX);
+    check(round_ms >= 0);
     process_set_strike(&rig->processes, slot, SIGSTOP, torture_order(SIGSTOP, place),
                        &at_place, &begin_us);
     rig->counts->at_orders += at_place;
     rig->counts->stops++;
     blame(rig, RIG_STOPPED, slot, begin_us);
     process_set_lay(&rig->processes, slot, HOUR_MS);
-    if (!others_go_on(self, rig->numbers[slot])) {
+    if (!others_go_on(self, rig->numbers[slot], round_ms)) {
         result->broken[TORTURE_T8]++;
         if (result->violations++ == 0)
             (void)snprintf(result->first, sizeof result->first,
