@@ -51,6 +51,7 @@ int weir_flow_parse_join(const struct weir_command *command,
     struct weir_flow_join *join = out;
 
     (void)option;
+    join->quorum = 0; /* of a policy that this one replaces */
     if (strcmp(word, "all") == 0) {
         join->policy = WEIR_JOIN_ALL;
     } else if (strcmp(word, "any") == 0) {

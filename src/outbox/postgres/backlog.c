@@ -59,7 +59,9 @@
  * changes while the roles are made (postgres/roles.c), tables before functions. So a
  * sequence belongs to the owner of the table of queues: the owner of the functions is a
  * member of it until the functions are its own. The owner is read by a statement of its
- * own, behind the one that locks the table against a change of it.
+ * own, behind the one that locks the table against a change of it. A caller whose
+ * snapshot is older than that change reads the former owner: such a sequence changes with
+ * the functions.
  */
 const char weir_backlog_pg_make[] = WEIR_PG_FUNCTION
     "@.{p}_backlog_make(queue_id integer) RETURNS void" OPTIONS "DECLARE\n"

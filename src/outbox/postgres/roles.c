@@ -112,13 +112,18 @@
  * nothing of theirs. Sequences of backlogs, which routines make at any time, may be of
  * a former owner when they were made between the plan and the change of the table of
  * queues (postgres/backlog.c): they change with the routines, without being in the plan.
+ * What makes them reads the table of queues and keeps that lock to its end. So behind an
+ * exclusive lock all of them are visible, also those of a transaction whose snapshot is
+ * older than the change of the table.
  */
 #define GIVE_BACKLOGS                                                                    \
-    "format('DO $weir$ DECLARE s regclass; BEGIN FOR s IN SELECT oid FROM pg_class"      \
-    " WHERE relkind = ''S'' AND relnamespace = %L::regnamespace AND relname ~ %L"        \
+    "format('DO $weir$ DECLARE s regclass; BEGIN LOCK TABLE %s.%I IN ACCESS EXCLUSIVE"   \
+    " MODE; FOR s IN SELECT oid FROM pg_class WHERE relkind = ''S'' AND relnamespace = " \
+    "%L::regnamespace AND relname ~ %L"                                                  \
     " AND relowner <> %L::regrole LOOP EXECUTE"                                          \
     " format(''ALTER SEQUENCE %%s OWNER TO %s'', s); END LOOP; END $weir$',"             \
-    "  home.oid::regnamespace, '^' || lower('{n}_backlog_') || '\\d+(_at|_sum)?$',"      \
+    "  home.oid::regnamespace, lower('{n}_queue'), home.oid::regnamespace,"              \
+    "  '^' || lower('{n}_backlog_') || '\\d+(_at|_sum)?$',"                              \
     "  r.name, r.name)"
 #define OWNED_UNIT UNIT_OF("o.kind", "o.name")
 #define OWNING                                                                           \

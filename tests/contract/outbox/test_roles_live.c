@@ -195,6 +195,15 @@ static void goes_on_beside_the_command(struct fixture *fixture)
     outbox_fixture_close(outbox);
 }
 
+static void check_backlogs_are_given(PGconn *admin)
+{
+    check_int(pg_ask(admin,
+                     "SELECT count(*) FROM pg_class WHERE relkind = 'S' AND relname"
+                     " LIKE 'weir\\_backlog\\_%%'"
+                     " AND relowner = 'weir_owner'::regrole"),
+              3);
+}
+
 /* The sequences of a queue are made while the command waits for this table. */
 static void makes_a_backlog_before(struct fixture *fixture, const char *table,
                                    const char *first_owner)
@@ -218,14 +227,39 @@ static void makes_a_backlog_before(struct fixture *fixture, const char *table,
     pg_run(application, "COMMIT");
     command_check(&command);
 
-    check_int(pg_ask(admin,
-                     "SELECT count(*) FROM pg_class WHERE relkind = 'S' AND relname"
-                     " LIKE 'weir\\_backlog\\_%%'"
-                     " AND relowner = 'weir_owner'::regrole"),
-              3);
+    check_backlogs_are_given(admin);
     pg_run(producer, "SET SESSION AUTHORIZATION " SERVER_GUEST);
     pg_run(producer, "SELECT weir_enqueue('limited', NULL, 'x'::bytea)");
     PQfinish(producer);
+    PQfinish(application);
+    PQfinish(admin);
+}
+
+/* The snapshot of a transaction is older than the change of the table of queues, so the
+ * sequences that it makes belong to the former owner; and they are not committed when
+ * the command comes to the functions. */
+static void makes_a_backlog_in_an_old_snapshot(struct fixture *fixture)
+{
+    PGconn *admin = pg_outbox_connect(fixture);
+    PGconn *application = pg_outbox_connect(fixture);
+    PGconn *late = pg_outbox_connect(fixture);
+    static struct command command; /* its thread may outlive a test that fails */
+
+    prepare_application(admin);
+    pg_run(late, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+    pg_run(late, "SELECT count(*) FROM pg_class");
+    pg_run(application, "BEGIN");
+    pg_run(application, "SELECT count(*) FROM weir_subscription");
+    command_start(&command, fixture);
+    wait_until(waits_for(admin, "weir_subscription"));
+    pg_run(late, "SELECT weir_backlog_make(id) FROM weir_queue WHERE name = 'limited'");
+    pg_run(application, "COMMIT");
+    wait_until(waits_for(admin, "weir_queue"));
+    pg_run(late, "COMMIT");
+    command_check(&command);
+
+    check_backlogs_are_given(admin);
+    PQfinish(late);
     PQfinish(application);
     PQfinish(admin);
 }
@@ -248,6 +282,11 @@ WEIR_TEST(roles, own_backlogs_that_are_made_before_the_queues_are_theirs_on_post
 WEIR_TEST(roles, own_backlogs_that_are_made_before_the_functions_are_theirs_on_postgresql)
 {
     outbox_fixture_run_own(WEIR_POSTGRESQL, NULL, makes_a_backlog_of_the_new_owner);
+}
+
+WEIR_TEST(roles, own_backlogs_that_are_made_in_an_old_snapshot_on_postgresql)
+{
+    outbox_fixture_run_own(WEIR_POSTGRESQL, NULL, makes_a_backlog_in_an_old_snapshot);
 }
 
 WEIR_TEST(roles, are_made_while_producers_and_a_relay_go_on_on_postgresql)
