@@ -31,7 +31,7 @@ struct bench_letter {
     uint8_t uid[16];
     int32_t partition;
     char key[BENCH_KEY_SIZE];
-    char payload[BENCH_PAYLOAD_SIZE]; /* the first eight bytes count, per partition */
+    char payload[BENCH_PAYLOAD_SIZE]; /* counter in its partition, then number */
 };
 
 struct bench_bare_log {

@@ -52,6 +52,26 @@ static bool is_next(struct bench_reader *reader, const struct weir_message *mess
     return count == ++reader->count && next;
 }
 
+/* Behind the counter of its partition a payload has the number of its letter. */
+static void note_time(struct bench_outbox_load *self, const struct weir_message *message)
+{
+    uint64_t number = 0;
+
+    if (self->entered_ns == NULL || message->payload_size != BENCH_PAYLOAD_SIZE)
+        return;
+    memcpy(&number, (const char *)message->payload + sizeof number, sizeof number);
+    if (number - self->timed_from < self->timed_count)
+        self->entered_ns[number - self->timed_from] = bench_now_ns();
+}
+
+void bench_outbox_load_time(struct bench_outbox_load *self, int64_t *entered_ns,
+                            uint64_t count)
+{
+    self->timed_from = self->writer.next;
+    self->timed_count = count;
+    self->entered_ns = entered_ns;
+}
+
 void bench_outbox_load_take(struct bench_outbox_load *self,
                             const struct weir_message *message)
 {
@@ -68,7 +88,7 @@ static enum weir_outcome take(struct weir_context *context, void *state,
     struct bench_outbox_load *self = state;
 
     (void)context;
-    atomic_store_explicit(&self->entered_ns, bench_now_ns(), memory_order_relaxed);
+    note_time(self, message);
     if (atomic_load_explicit(&self->stuck, memory_order_relaxed) == message->partition)
         wait_while_stuck(self, message->partition);
     bench_outbox_load_take(self, message);
@@ -203,6 +223,7 @@ void bench_writer_fill(struct bench_writer *self, size_t count)
                sizeof letter->key);
         memcpy(letter->uid, &number, sizeof number);
         memcpy(letter->payload, &counter, sizeof counter);
+        memcpy(letter->payload + sizeof counter, &number, sizeof number);
     }
 }
 

@@ -58,9 +58,12 @@ struct bench_outbox_load {
     _Atomic uint64_t taken;
     _Atomic uint64_t awaited;
     _Atomic uint64_t disorder;
-    _Atomic int64_t entered_ns; /* when the handler was last called */
-    _Atomic int32_t stuck;      /* a partition whose handler does not return; or nobody */
-    _Atomic bool rejecting;     /* the handler's answer */
+    int64_t *entered_ns; /* when the handler was called, of each message that the
+                                   writer has numbered from `timed_from` on; or NULL */
+    uint64_t timed_from;
+    uint64_t timed_count;
+    _Atomic int32_t stuck;  /* a partition whose handler does not return; or nobody */
+    _Atomic bool rejecting; /* the handler's answer */
 };
 
 struct bench_outbox_load_options {
@@ -83,6 +86,12 @@ void bench_writer_fill(struct bench_writer *self, size_t count);
 
 /* The next `count` messages in batches, each a transaction of its own. */
 void bench_outbox_load_send(struct bench_outbox_load *self, uint64_t count, size_t batch);
+
+/* Note from now on when the handler is called for each of the next `count` messages of
+ * this writer, or of one that shares its counts. `entered_ns` is borrowed until it is
+ * NULL. */
+void bench_outbox_load_time(struct bench_outbox_load *self, int64_t *entered_ns,
+                            uint64_t count);
 
 /* All in one transaction. */
 void bench_outbox_load_send_at_once(struct bench_outbox_load *self, uint64_t count);
