@@ -3,11 +3,11 @@
  *
  *   bench_outbox [--quick] [ENGINE...] [SECTION...]
  *
- * Sections: memory, rates, latency, statements, snapshot. In each round of a rate the
- * baseline and the outbox send the same messages one right after the other; the median
- * of the rounds' ratios is judged. docs/internals/bench.md explains how to read it; a
- * target that is missed is printed and does not change the exit code. A message out of
- * order does.
+ * Sections: memory, rates, latency, statements, single, snapshot. In each round of a
+ * rate the baseline and the outbox send the same messages one right after the other; the
+ * median of the rounds' ratios is judged. docs/internals/bench.md explains how to read
+ * it; a target that is missed is printed and does not change the exit code. A message
+ * out of order does.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -362,6 +362,42 @@ static void bench_statements(struct setup *self)
                         (double)(after.runs - before.runs) / thousands, BENCH_UNJUDGED);
 }
 
+/* ---- one message per transaction --------------------------------------------------- */
+
+/* There is one writer at a time: every other transaction that writes is one that the
+ * producer may have to wait for. `pause_ns` lies between two messages. */
+static void print_transactions(struct setup *self, const char *name, uint64_t count,
+                               int64_t pause_ns)
+{
+    uint32_t before = bench_database_write_transactions(self->database, "single");
+    uint32_t after;
+
+    for (uint64_t i = 0; i < count; i++) {
+        bench_outbox_load_send(&line, 1, 1);
+        if (pause_ns > 0)
+            bench_sleep_ns(pause_ns);
+    }
+    bench_outbox_load_await(&line, count);
+    bench_outbox_load_settle(&line);
+    after = bench_database_write_transactions(self->database, "single");
+    bench_row_value(name, BENCH_DECIMAL, (double)(after - before) / (double)count,
+                    BENCH_AT_MOST(1.1));
+}
+
+static void bench_single(struct setup *self)
+{
+    uint64_t count = self->plan->statement / 25;
+
+    if (self->bare->engine != WEIR_SQLITE)
+        return;
+    (void)open_line(self, "single", false);
+    bench_frame_section(self->bare->engine, "write transactions per message, one by one",
+                        "");
+    print_transactions(self, "one after the other", count, 0);
+    print_transactions(self, "1 ms between them", count, WEIR_MILLISECONDS(1));
+    close_line();
+}
+
 /* ---- an old snapshot --------------------------------------------------------------- */
 
 #define DEAD_ROWS                                                                        \
@@ -412,10 +448,11 @@ static void bench_snapshot(struct setup *self)
 /* ---- the report -------------------------------------------------------------------- */
 
 static void (*const SECTIONS[])(struct setup *setup) = {
-    bench_memory, bench_rates, bench_latency, bench_statements, bench_snapshot,
+    bench_memory,     bench_rates,  bench_latency,
+    bench_statements, bench_single, bench_snapshot,
 };
 static const char *const SECTION_NAMES[] = {
-    "memory", "rates", "latency", "statements", "snapshot",
+    "memory", "rates", "latency", "statements", "single", "snapshot",
 };
 enum { SECTION_COUNT = sizeof SECTIONS / sizeof SECTIONS[0] };
 

@@ -201,6 +201,35 @@ int64_t bench_database_ask(struct bench_database *self, const char *name, const 
     return number;
 }
 
+/* As src/db/sqlite/watch.c finds it; the mapping lasts until the connection reads no
+ * more. */
+static const volatile uint32_t *find_index(sqlite3 *handle)
+{
+    volatile void *index = NULL;
+    sqlite3_file *file = NULL;
+
+    bench_must(sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) ==
+                       SQLITE_OK &&
+                   file->pMethods->xShmMap(file, 0, 32768, 0, &index) == SQLITE_OK &&
+                   index != NULL,
+               "map the index of the write-ahead log");
+    return index;
+}
+
+uint32_t bench_database_write_transactions(struct bench_database *self, const char *name)
+{
+    enum { CHANGES = 2 }; /* word of the header */
+    sqlite3 *handle;
+    uint32_t count;
+
+    bench_must(self->engine == WEIR_SQLITE, "only SQLite counts its transactions");
+    handle = open_file(name);
+    (void)ask_sqlite(handle, "SELECT count(*) FROM sqlite_schema");
+    count = find_index(handle)[CHANGES];
+    (void)sqlite3_close(handle);
+    return count;
+}
+
 /* ---- old snapshots ----------------------------------------------------------------- */
 
 static void run_pg(PGconn *connection, const char *sql)

@@ -42,6 +42,10 @@ struct bench_statements {
 };
 struct bench_statements bench_database_statements(struct bench_database *self);
 
+/* Write transactions that were ever committed in a file of SQLite, by any process: the
+ * index of its write-ahead log counts them. The file is open elsewhere, too. */
+uint32_t bench_database_write_transactions(struct bench_database *self, const char *name);
+
 /* A number that a database answers, on a connection of its own. */
 int64_t bench_database_ask(struct bench_database *self, const char *name,
                            const char *sql);
