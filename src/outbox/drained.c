@@ -42,6 +42,8 @@ enum weir_status weir_outbox_read_drained(struct weir_outbox *self, const char *
 
     if (status == WEIR_OK)
         status = weir_queue_name_check("subscription name", subscription, error);
+    if (status == WEIR_OK && self->partition_table != NULL)
+        weir_partition_table_hurry(self->partition_table); /* the caller waits for acks */
     if (status == WEIR_OK)
         status = weir_outbox_connect(self, &connection, error);
     if (status == WEIR_OK)

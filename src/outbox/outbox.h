@@ -43,6 +43,10 @@ enum { WEIR_CHANNEL_SIZE = 49, WEIR_PROCESS_NAME_SIZE = 128, WEIR_OUTBOX_NOTIFIE
 /* How often the main reader polls without a notification: polling is the truth. */
 #define WEIR_OUTBOX_POLL_NS WEIR_SECONDS(1)
 
+/* From one group of acks to the next, where a commit of acks keeps all others from
+ * writing and no partition has to wait for its ack. */
+#define WEIR_OUTBOX_ACK_PACE_NS WEIR_MILLISECONDS(20)
+
 /* What wakes which worker. */
 enum weir_outbox_notifier_id {
     WEIR_NOTIFY_MAIN, /* the main reader: something committed, room, leased partitions */

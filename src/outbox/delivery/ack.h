@@ -59,6 +59,7 @@ struct weir_ack {
     bool clear_crashes;    /* a call was answered: forget the owners that died before */
     bool is_mark; /* stores or ends a mark: place, seq and wait stay, error too if it is
                      ""; in a group of its own */
+    bool is_deferred; /* the partition does not wait for it (partition_table.h) */
     const struct weir_rejection *rejections;
     size_t rejection_count;
     /* out */

@@ -5,6 +5,10 @@
  * acks of all leased partitions that finished meanwhile. When the reply of a commit is
  * lost, its outcome is unknown: each leased partition of the group forgets what it has
  * and begins at the position that is stored.
+ *
+ * With one writer at a time a commit of acks keeps the producers waiting. There, acks
+ * that no partition waits for are deferred (partition_table.h): one group every
+ * `ack_pace_ns`, or with the next one that a partition waits for.
  */
 #include "base/fault_point.h"
 #include "base/heap.h"
@@ -42,7 +46,10 @@ static enum weir_status find_out(struct weir_outbox *outbox,
         return WEIR_OK;
     }
     status = weir_ack_read(connection, ack->key, &position, error);
-    if (status == WEIR_OK)
+    if (status == WEIR_OK && ack->is_deferred)
+        weir_partition_table_correct(outbox->partition_table, ack->key, ack->epoch,
+                                     position.version);
+    else if (status == WEIR_OK)
         weir_partition_table_restart(outbox->partition_table, ack->key, ack->epoch,
                                      &position);
     return status;
@@ -79,7 +86,8 @@ static enum weir_status release_refused(struct weir_outbox *outbox,
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         struct weir_lease lease = {.key = acks[i].key, .epoch = acks[i].epoch};
 
-        if (!acks[i].accepted)
+        if (!acks[i].accepted &&
+            !weir_partition_table_knows(outbox->partition_table, lease.key, lease.epoch))
             status = weir_lease_release(connection, outbox->owner, &lease, 1, error);
     }
     return status;
@@ -153,6 +161,16 @@ enum weir_status weir_acker_flush(struct weir_outbox *outbox, size_t *count,
     return flush(outbox, count, &moved, error);
 }
 
+/* Until deferred acks have waited long enough for others. */
+static struct weir_directive rest(struct weir_outbox *outbox)
+{
+    int64_t wait_ns = weir_partition_table_ack_wait(outbox->partition_table);
+
+    if (wait_ns == WEIR_FOREVER)
+        return weir_idle();
+    return wait_ns > 0 ? weir_sleep_for(wait_ns) : weir_proceed();
+}
+
 static enum weir_status acknowledge(struct weir_context *context, void *state,
                                     struct weir_directive *out, struct weir_error *error)
 {
@@ -165,7 +183,7 @@ static enum weir_status acknowledge(struct weir_context *context, void *state,
     if (count > 0)
         weir_sweeper_note(outbox);
     outbox->moved.messages = moved;
-    *out = weir_directive_with(count > 0 ? weir_proceed() : weir_idle(),
+    *out = weir_directive_with(count > 0 ? weir_proceed() : rest(outbox),
                                &weir_outbox_report_type, &outbox->moved);
     return status;
 }

@@ -38,6 +38,7 @@ weir_partition_table_create(const struct weir_partition_table_options *options,
     weir_list_init(&self->ready);
     weir_list_init(&self->retrying);
     weir_list_init(&self->acking);
+    weir_list_init(&self->deferred);
     weir_list_init(&self->orphans);
     self->holds = 1;
     *out = self;
@@ -261,6 +262,12 @@ void weir_partition_table_wake_readers(struct weir_partition_table *self)
 
 /* ---- states ------------------------------------------------------------------------ */
 
+static void undefer(struct weir_leased_partition *leased)
+{
+    weir_list_remove(&leased->deferring);
+    leased->deferred = false;
+}
+
 /* Behind all that are due earlier. */
 static void line_up(struct weir_partition_table *self,
                     struct weir_leased_partition *leased) WEIR_REQUIRES(self->lock)
@@ -309,6 +316,7 @@ void weir_leased_partition_move(struct weir_partition_table *self,
             self->options.work); /* a thread has to watch the time */
         break;
     case WEIR_PARTITION_ACKING:
+        undefer(leased); /* its ack stores that too */
         weir_list_append(&self->acking, &leased->turn);
         weir_partition_table_notify(self->options.acks);
         break;
@@ -324,12 +332,57 @@ void weir_leased_partition_move(struct weir_partition_table *self,
 void weir_leased_partition_rest(struct weir_partition_table *self,
                                 struct weir_leased_partition *leased)
 {
-    if (leased->leaving)
+    if (leased->leaving && (leased->deferred || leased->storing))
+        weir_leased_partition_store(self, leased);
+    else if (leased->leaving)
         weir_leased_partition_move(self, leased, WEIR_PARTITION_LEAVING);
     else if (leased->count > 0)
         weir_leased_partition_move(self, leased, WEIR_PARTITION_READY);
     else
         weir_leased_partition_move(self, leased, WEIR_PARTITION_IDLE);
+}
+
+/* ---- acks that may wait ------------------------------------------------------------ */
+
+/* What may be repeated is one batch, in one call or in several. */
+size_t weir_leased_partition_room(const struct weir_leased_partition *leased)
+{
+    size_t size =
+        weir_batch_sizer_size(&leased->batch_sizer, leased->subscriber->tuning.batch);
+    size_t unstored = leased->unstored + leased->unstored_taken;
+
+    return unstored < size ? size - unstored : 0;
+}
+
+void weir_leased_partition_defer(struct weir_partition_table *self,
+                                 struct weir_leased_partition *leased)
+{
+    bool first = weir_list_empty(&self->deferred);
+
+    if (!leased->storing && !leased->deferred)
+        leased->deferred_ns = weir_executor_now(self->options.executor);
+    if (!leased->deferred)
+        weir_list_append(&self->deferred, &leased->deferring);
+    leased->deferred = true;
+    if (weir_leased_partition_room(leased) <= leased->unstored) {
+        first |= !self->hurry;
+        self->hurry = true; /* before it has to wait */
+    }
+    if (first)
+        weir_partition_table_notify(self->options.acks);
+}
+
+void weir_leased_partition_store(struct weir_partition_table *self,
+                                 struct weir_leased_partition *leased)
+{
+    leased->next = leased->position;
+    leased->next.epoch = leased->lease.epoch;
+    leased->next.trying = 0;
+    leased->processed = 0;
+    leased->retry = false;
+    leased->clear_crashes = false;
+    leased->error[0] = '\0';
+    weir_leased_partition_move(self, leased, WEIR_PARTITION_ACKING);
 }
 
 /* ---- marks ------------------------------------------------------------------------- */
@@ -384,6 +437,7 @@ void weir_leased_partition_free(struct weir_partition_table *self,
                                 struct weir_leased_partition *leased)
 {
     weir_list_remove(&leased->turn);
+    undefer(leased);
     weir_leased_partition_pass(self, leased, leased->count);
     weir_leased_partition_forget_ack(self, leased);
     weir_heap_free(self->options.heap, leased);
@@ -403,6 +457,7 @@ void weir_leased_partition_remove(struct weir_partition_table *self,
     if (leased->batch != NULL)
         leased->batch->stopped = true;
     end_trial(self, leased);
+    undefer(leased);
     weir_list_remove(&leased->turn);
     if (leased->state == WEIR_PARTITION_RUNNING || leased->collected) {
         weir_leased_partition_trim(
@@ -466,6 +521,7 @@ enum weir_status weir_partition_table_admit(struct weir_partition_table *self,
     leased->seq_read = position->seq;
     leased->behind = true;
     weir_list_init(&leased->turn);
+    weir_list_init(&leased->deferring);
     weir_list_init(&leased->buffered_messages);
     weir_batch_sizer_init(&leased->batch_sizer);
     if (lease->crashes > 0)
@@ -582,7 +638,7 @@ static void send_off(struct weir_partition_table *self,
 {
     leased->leaving = true;
     if (leased->state != WEIR_PARTITION_RUNNING && leased->state != WEIR_PARTITION_ACKING)
-        weir_leased_partition_move(self, leased, WEIR_PARTITION_LEAVING);
+        weir_leased_partition_rest(self, leased);
 }
 
 /*
@@ -641,7 +697,14 @@ void weir_partition_table_give_up_excess(struct weir_partition_table *self,
     weir_lock_release(&self->lock);
 }
 
-/* The place to store when nothing waits: the next owner begins there. */
+static bool is_drained(const struct weir_leased_partition *leased)
+{
+    return leased->count == 0 && !leased->behind && leased->position.attempts == 0 &&
+           weir_log_position_before(leased->position.log_position, leased->read);
+}
+
+/* The place to store when nothing waits, or when it was not stored yet: the next owner
+ * begins there. */
 static void describe_drained(const struct weir_leased_partition *leased,
                              struct weir_ack *ack)
 {
@@ -650,7 +713,8 @@ static void describe_drained(const struct weir_leased_partition *leased,
         .epoch = leased->lease.epoch,
         .next = leased->position,
     };
-    ack->next.log_position = leased->read;
+    if (is_drained(leased))
+        ack->next.log_position = leased->read;
     ack->next.version = leased->position.version + 1;
 }
 
@@ -666,12 +730,6 @@ static void describe_unmarked(struct weir_leased_partition *leased, struct weir_
         .error = weir_str(leased->error[0] != '\0' ? WEIR_MARK_DEATH : ""),
         .is_mark = true,
     };
-}
-
-static bool is_drained(const struct weir_leased_partition *leased)
-{
-    return leased->count == 0 && !leased->behind && leased->position.attempts == 0 &&
-           weir_log_position_before(leased->position.log_position, leased->read);
 }
 
 size_t weir_partition_table_take_leaving(struct weir_partition_table *self, bool all,
@@ -692,7 +750,7 @@ size_t weir_partition_table_take_leaving(struct weir_partition_table *self, bool
         memset(&acks[taken], 0, sizeof acks[taken]);
         if (has_mark(leased))
             describe_unmarked(leased, &acks[taken]);
-        else if (is_drained(leased))
+        else if (is_drained(leased) || leased->deferred)
             describe_drained(leased, &acks[taken]);
         taken++;
         weir_leased_partition_remove(self, leased);
@@ -891,15 +949,8 @@ void weir_partition_table_store_drained(struct weir_partition_table *self)
 
         if (leased->state != WEIR_PARTITION_IDLE || !is_drained(leased) || !lags(leased))
             continue;
-        leased->next = leased->position;
-        leased->next.epoch = leased->lease.epoch;
-        leased->next.trying = 0;
+        weir_leased_partition_store(self, leased);
         leased->next.log_position = leased->read;
-        leased->processed = 0;
-        leased->retry = false;
-        leased->clear_crashes = false;
-        leased->error[0] = '\0';
-        weir_leased_partition_move(self, leased, WEIR_PARTITION_ACKING);
     }
     weir_lock_release(&self->lock);
 }

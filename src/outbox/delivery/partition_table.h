@@ -100,6 +100,8 @@ struct weir_partition_table_options {
     struct weir_executor *executor; /* borrowed: the clock */
     size_t memory_max;
     uint32_t page_rows;
+    int64_t ack_pace_ns; /* from one group of acks to the next, as long as no partition
+                            has to wait for its ack; 0: none is deferred */
     struct weir_notifier *work;         /* borrowed: a leased partition is ready */
     struct weir_notifier *acks;         /* an ack waits */
     struct weir_notifier *room[2];      /* by reader: it may be worth looking again */
@@ -335,15 +337,29 @@ void weir_partition_table_abandon(struct weir_partition_table *self,
 
 /* ---- for the acker ----------------------------------------------------------------- */
 
-/* Fill `acks` with up to `count` moves that wait, or with one that ends a mark; returns
+/*
+ * Fill `acks` with up to `count` moves that wait, or with one that ends a mark; returns
  * how many. What they point to stays until settle() or uncollect(), one of which
- * follows if there were any. */
+ * follows if there were any.
+ *
+ * Where acks are deferred (`ack_pace_ns`), the partition of a call that was answered
+ * with WEIR_DONE does not wait for its ack: its next call may begin. The ack is given
+ * together with others, when the pace allows it. Calls that were not stored are together
+ * no larger than one batch, and none of them began after a failure or behind a mark: an
+ * owner that ends repeats no more messages than if it had ended in one call.
+ */
 size_t weir_partition_table_collect(struct weir_partition_table *self,
                                     struct weir_ack *acks, size_t count);
 
 /* After the commit: `accepted` of each decides. */
 void weir_partition_table_settle(struct weir_partition_table *self,
                                  const struct weir_ack *acks, size_t count);
+
+/* How long until deferred acks are given; WEIR_FOREVER: there is none. */
+int64_t weir_partition_table_ack_wait(struct weir_partition_table *self);
+
+/* Give them without waiting for more. */
+void weir_partition_table_hurry(struct weir_partition_table *self);
 
 /* They were not committed: let them wait again. */
 void weir_partition_table_uncollect(struct weir_partition_table *self,
@@ -353,6 +369,12 @@ void weir_partition_table_uncollect(struct weir_partition_table *self,
 void weir_partition_table_restart(struct weir_partition_table *self,
                                   struct weir_lease_key key, int64_t epoch,
                                   const struct weir_stored_position *position);
+
+/* The outcome of a deferred one is unknown, but this is the version that is stored: go
+ * on from it. */
+void weir_partition_table_correct(struct weir_partition_table *self,
+                                  struct weir_lease_key key, int64_t epoch,
+                                  int64_t version);
 
 static inline bool weir_subscriber_is_paused(const struct weir_subscriber *self)
 {

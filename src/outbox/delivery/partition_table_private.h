@@ -24,6 +24,10 @@
  *   I8  `trial` is the one suspect that runs or whose ack is under way: until then its
  *       mark says "alone", and no other message that may end the process is called
  *       alone beside it
+ *   I9  `position` is ahead of the stored one only by calls that were answered with
+ *       WEIR_DONE, and only while the leased partition is deferred, storing or acking;
+ *       its version is the stored one. What is unstored and what is being called are
+ *       together no more than one batch
  */
 #ifndef WEIR_OUTBOX_DELIVERY_LEASED_H
 #define WEIR_OUTBOX_DELIVERY_LEASED_H
@@ -48,7 +52,8 @@ struct weir_leased_partition {
     int64_t taken_ns;     /* since when it is ours; by the clock that leases end by */
     int64_t lease_end_ns; /* by the same (ward/executor.h): no call begins later */
     enum weir_partition_state state;
-    struct weir_stored_position position; /* as stored, and with what a mark has added */
+    struct weir_stored_position position; /* as stored, and with what a mark has added;
+                                             or ahead of it (I9) */
     struct weir_batch_sizer batch_sizer;
 
     struct weir_list buffered_messages;
@@ -76,8 +81,14 @@ struct weir_leased_partition {
     size_t call_count;
     int64_t begun_ns;
     int64_t deadline_ns;
-    int64_t due_ns; /* of a retry */
-    bool collected; /* the acker has it */
+    int64_t due_ns;             /* of a retry */
+    bool collected;             /* the acker has it */
+    struct weir_list deferring; /* I9: in the table's `deferred` */
+    bool deferred;              /* it is there: `position` is to be stored */
+    bool storing;               /* the acker stores what `position` was */
+    size_t unstored;            /* messages passed since the stored position */
+    size_t unstored_taken;      /* of these, those that the acker stores */
+    int64_t deferred_ns;        /* when the oldest of `unstored` was answered */
     struct weir_stored_position next;
     size_t processed;
     bool retry;
@@ -101,6 +112,9 @@ struct weir_partition_table {
     struct weir_list ready;    /* oldest first */
     struct weir_list retrying; /* soonest first */
     struct weir_list acking;   /* oldest first */
+    struct weir_list deferred; /* by `deferring`; oldest first */
+    int64_t collected_ns;      /* when acks were collected last */
+    bool hurry;                /* do not wait for more */
     struct weir_list orphans;
     size_t bytes;
     size_t messages;
@@ -154,6 +168,19 @@ void weir_leased_partition_adopt(struct weir_leased_partition *leased,
 
 /* The ack that ends its mark; counts what the mark has recorded. */
 void weir_leased_partition_describe_clearing(struct weir_leased_partition *leased);
+
+/* How many messages may still be passed or called before the position is stored. */
+size_t weir_leased_partition_room(const struct weir_leased_partition *leased);
+
+/* The position has moved, which may be stored later (I9). */
+void weir_leased_partition_defer(struct weir_partition_table *self,
+                                 struct weir_leased_partition *leased)
+    WEIR_REQUIRES(self->lock);
+
+/* It is to be stored, and the leased partition waits for that. */
+void weir_leased_partition_store(struct weir_partition_table *self,
+                                 struct weir_leased_partition *leased)
+    WEIR_REQUIRES(self->lock);
 
 /* Nothing is under way any more: ready, idle, or leaving. */
 void weir_leased_partition_rest(struct weir_partition_table *self,

@@ -17,6 +17,9 @@
 #include "outbox/delivery/partition_table_private.h"
 #include "ward/executor.h"
 
+/* A partition whose answers could not be stored for so long waits for that. */
+#define UNSTORED_NS_MAX WEIR_MILLISECONDS(250)
+
 static struct weir_leased_partition *leased_of(struct weir_list *link)
 {
     return WEIR_CONTAINER_OF(link, struct weir_leased_partition, turn);
@@ -200,12 +203,11 @@ static void begin_call(struct weir_partition_table *self,
                        struct weir_leased_partition *leased, int64_t now_ns,
                        struct weir_call *out) WEIR_REQUIRES(self->lock)
 {
-    const struct weir_subscriber *subscriber = leased->subscriber;
-    size_t size = weir_batch_sizer_size(&leased->batch_sizer, subscriber->tuning.batch);
+    size_t size = weir_leased_partition_room(leased);
 
     weir_leased_partition_move(self, leased, WEIR_PARTITION_RUNNING);
     leased->subscriber->running++;
-    if (leased->lease.crashes > 0 ||
+    if (size == 0 || leased->lease.crashes > 0 ||
         WEIR_POINT(self->options.points, "roster.small_batch"))
         size = 1;
     leased->call_count =
@@ -478,6 +480,49 @@ static void describe_failure(struct weir_partition_table *self,
                      reason);
 }
 
+/* Nothing is known of the partition but that its messages are done: no failure, mark or
+ * smaller batch is to be stored or ended. */
+static bool goes_smoothly(const struct weir_leased_partition *leased)
+{
+    const struct weir_stored_position *position = &leased->position;
+
+    return leased->processed > 0 && leased->processed == leased->call_count &&
+           !leased->retry && leased->rejection_count == 0 && !leased->clear_crashes &&
+           !leased->suspect && !leased->batch_sizer_before.degraded &&
+           !leased->batch_sizer.degraded && position->attempts == 0 &&
+           position->alone == 0 && position->retry_us == 0 && position->trying == 0;
+}
+
+/*
+ * Can the next call begin before this one is stored? Not if the partition is given up,
+ * nor if that is a batch by now, nor if nothing could be stored for a while: then the
+ * disk is full, or another process keeps the lock.
+ */
+static bool may_be_deferred(const struct weir_partition_table *self,
+                            const struct weir_leased_partition *leased)
+    WEIR_REQUIRES(self->lock)
+{
+    int64_t now_ns = weir_executor_now(self->options.executor);
+    bool waits = leased->deferred || leased->storing;
+
+    return self->options.ack_pace_ns > 0 && !self->closed && !leased->leaving &&
+           goes_smoothly(leased) &&
+           leased->processed < weir_leased_partition_room(leased) &&
+           (!waits || now_ns - leased->deferred_ns < UNSTORED_NS_MAX);
+}
+
+/* Its ack waits for others, and it goes on. */
+static void defer(struct weir_partition_table *self, struct weir_leased_partition *leased)
+    WEIR_REQUIRES(self->lock)
+{
+    leased->position = leased->next;
+    leased->unstored += leased->processed;
+    weir_leased_partition_pass(self, leased, leased->processed);
+    leased->processed = 0;
+    weir_leased_partition_defer(self, leased);
+    weir_leased_partition_rest(self, leased);
+}
+
 /* The handler of this leased partition is not called any more. */
 static void end_call(struct weir_partition_table *self,
                      struct weir_leased_partition *leased) WEIR_REQUIRES(self->lock)
@@ -528,7 +573,10 @@ void weir_partition_table_finish(struct weir_partition_table *self,
                                          leased); /* of a transaction that has failed */
         if (!describe_ack(self, leased, batch, outcome, reason))
             describe_failure(self, leased, batch, "out of memory");
-        weir_leased_partition_move(self, leased, WEIR_PARTITION_ACKING);
+        if (may_be_deferred(self, leased))
+            defer(self, leased);
+        else
+            weir_leased_partition_move(self, leased, WEIR_PARTITION_ACKING);
     }
     let_go(self);
 }
@@ -575,7 +623,7 @@ static void count_stored(const struct weir_leased_partition *leased)
 {
     struct weir_meter *meter = &leased->subscriber->meter;
 
-    weir_meter_add(meter, WEIR_METER_ACKED, leased->processed);
+    weir_meter_add(meter, WEIR_METER_ACKED, leased->processed + leased->unstored);
     weir_meter_add(meter, WEIR_METER_REJECTED, leased->rejection_count);
     weir_meter_add(meter, WEIR_METER_GIVEN_UP, leased->given_up);
     weir_meter_add(meter, WEIR_METER_RETRIES, leased->retry);
@@ -600,6 +648,7 @@ static void apply(struct weir_partition_table *self, struct weir_leased_partitio
     weir_leased_partition_pass(self, leased, leased->processed);
     weir_leased_partition_forget_ack(self, leased);
     leased->processed = 0;
+    leased->unstored = 0;
     leased->retry = false;
     leased->clearing = false;
     if (retry && !leased->leaving)
@@ -658,9 +707,121 @@ void weir_partition_table_abandon(struct weir_partition_table *self,
 
 /* ---- acknowledging ----------------------------------------------------------------- */
 
+/* How long deferred acks wait for others; at most 0: no longer. */
+static int64_t deferred_wait(const struct weir_partition_table *self, int64_t now_ns)
+    WEIR_REQUIRES(self->lock)
+{
+    if (weir_list_empty(&self->deferred))
+        return WEIR_FOREVER;
+    if (self->closed || self->hurry)
+        return 0;
+    return weir_sat_add_i64(self->collected_ns, self->options.ack_pace_ns) - now_ns;
+}
+
+int64_t weir_partition_table_ack_wait(struct weir_partition_table *self)
+{
+    int64_t wait_ns;
+
+    weir_lock_acquire(&self->lock);
+    wait_ns = deferred_wait(self, weir_executor_now(self->options.executor));
+    weir_lock_release(&self->lock);
+    return wait_ns > 0 ? wait_ns : 0;
+}
+
+void weir_partition_table_hurry(struct weir_partition_table *self)
+{
+    weir_lock_acquire(&self->lock);
+    if (!weir_list_empty(&self->deferred)) {
+        self->hurry = true;
+        weir_partition_table_notify(self->options.acks);
+    }
+    weir_lock_release(&self->lock);
+}
+
+/* None of them is acking: those have left the list. */
+static size_t collect_deferred(struct weir_partition_table *self, struct weir_ack *acks,
+                               size_t taken, size_t count) WEIR_REQUIRES(self->lock)
+{
+    while (taken < count && !weir_list_empty(&self->deferred)) {
+        struct weir_leased_partition *leased = WEIR_CONTAINER_OF(
+            self->deferred.next, struct weir_leased_partition, deferring);
+
+        weir_list_remove(&leased->deferring);
+        leased->deferred = false;
+        leased->storing = true;
+        leased->unstored_taken = leased->unstored;
+        leased->unstored = 0;
+        acks[taken] = (struct weir_ack){.key = leased->lease.key,
+                                        .epoch = leased->lease.epoch,
+                                        .next = leased->position,
+                                        .error = weir_str(""),
+                                        .is_deferred = true};
+        acks[taken++].next.version++;
+    }
+    self->hurry = self->hurry && !weir_list_empty(&self->deferred);
+    return taken;
+}
+
+/* A deferred ack is stored, unless it was refused. */
+static void settle_deferred(struct weir_partition_table *self, const struct weir_ack *ack)
+    WEIR_REQUIRES(self->lock)
+{
+    struct weir_leased_partition *leased =
+        weir_partition_table_find(self, ack->key, ack->epoch);
+
+    if (leased == NULL) /* lost meanwhile */
+        return;
+    WEIR_ASSERT(leased->storing);
+    leased->storing = false;
+    if (!ack->accepted) {
+        weir_meter_add(&leased->subscriber->meter, WEIR_METER_REFUSED, 1);
+        weir_leased_partition_remove(self, leased); /* another process has it by now */
+        weir_partition_table_notify(self->options.lease_keeper);
+        return;
+    }
+    weir_meter_add(&leased->subscriber->meter, WEIR_METER_ACKED, leased->unstored_taken);
+    leased->unstored_taken = 0;
+    leased->position.version = ack->next.version;
+    leased->deferred_ns = self->collected_ns; /* what came since then is no older */
+}
+
+/* They were not stored, as far as is known: again, with what came since then. */
+static void put_deferred_back(struct weir_partition_table *self,
+                              const struct weir_ack *ack) WEIR_REQUIRES(self->lock)
+{
+    struct weir_leased_partition *leased =
+        weir_partition_table_find(self, ack->key, ack->epoch);
+
+    if (leased == NULL)
+        return;
+    WEIR_ASSERT(leased->storing);
+    leased->storing = false;
+    leased->unstored += leased->unstored_taken;
+    leased->unstored_taken = 0;
+    if (leased->state == WEIR_PARTITION_ACKING)
+        return; /* its ack stores that too */
+    if (!leased->deferred)
+        weir_list_append(&self->deferred, &leased->deferring);
+    leased->deferred = true;
+}
+
+void weir_partition_table_correct(struct weir_partition_table *self,
+                                  struct weir_lease_key key, int64_t epoch,
+                                  int64_t version)
+{
+    struct weir_leased_partition *leased;
+
+    weir_lock_acquire(&self->lock);
+    leased = weir_partition_table_find(self, key, epoch);
+    if (leased != NULL)
+        leased->position.version = version;
+    weir_lock_release(&self->lock);
+}
+
 size_t weir_partition_table_collect(struct weir_partition_table *self,
                                     struct weir_ack *acks, size_t count)
 {
+    int64_t now_ns = weir_executor_now(self->options.executor);
     size_t taken = 0;
 
     weir_lock_acquire(&self->lock);
@@ -673,6 +834,10 @@ size_t weir_partition_table_collect(struct weir_partition_table *self,
         leased->collected = true;
         acks[taken++] = ack_of(leased);
     }
+    if (taken > 0 ? !acks[0].is_mark : deferred_wait(self, now_ns) <= 0)
+        taken = collect_deferred(self, acks, taken, count);
+    if (taken > 0)
+        self->collected_ns = now_ns;
     self->holds += taken > 0;
     weir_lock_release(&self->lock);
     return taken;
@@ -707,8 +872,13 @@ void weir_partition_table_settle(struct weir_partition_table *self,
 
     weir_lock_acquire(&self->lock);
     for (size_t i = 0; i < count; i++) {
-        struct weir_leased_partition *leased = owner_of(self, &acks[i]);
+        struct weir_leased_partition *leased;
 
+        if (acks[i].is_deferred) {
+            settle_deferred(self, &acks[i]);
+            continue;
+        }
+        leased = owner_of(self, &acks[i]);
         WEIR_ASSERT(leased != NULL && leased->collected);
         leased->collected = false;
         if (!acks[i].accepted)
@@ -738,8 +908,13 @@ void weir_partition_table_uncollect(struct weir_partition_table *self,
 
     weir_lock_acquire(&self->lock);
     for (size_t i = count; i > 0; i--) {
-        struct weir_leased_partition *leased = owner_of(self, &acks[i - 1]);
+        struct weir_leased_partition *leased;
 
+        if (acks[i - 1].is_deferred) {
+            put_deferred_back(self, &acks[i - 1]);
+            continue;
+        }
+        leased = owner_of(self, &acks[i - 1]);
         WEIR_ASSERT(leased != NULL && leased->collected);
         leased->collected = false;
         if (leased->lost)
@@ -769,6 +944,7 @@ void weir_partition_table_restart(struct weir_partition_table *self,
         }
         weir_leased_partition_adopt(leased, position);
         leased->clearing = false;
+        leased->unstored = 0; /* it comes again, if it is not stored */
         weir_leased_partition_forget_ack(self, leased);
         weir_leased_partition_trim(self, leased, 0);
         leased->read = position->log_position;

@@ -33,7 +33,7 @@ struct message {
 
 struct epoch {
     uint32_t process; /* 0: not seen yet */
-    uint32_t late_calls;
+    uint32_t late;    /* messages that came when a later one had been seen */
 };
 
 struct stream {
@@ -46,6 +46,7 @@ struct stream {
 struct history {
     struct event_log event_log;
     uint32_t message_max;
+    uint32_t batch_max; /* of a call */
     struct transaction *transactions;
     uint32_t transaction_count;
     struct message *messages;
@@ -65,13 +66,15 @@ static void *allocate(size_t count, size_t size)
     return memory;
 }
 
-struct history *history_create(uint32_t message_max, const int64_t *clock_ns, bool loud)
+struct history *history_create(uint32_t message_max, uint32_t batch_max,
+                               const int64_t *clock_ns, bool loud)
 {
     struct history *self = allocate(1, sizeof *self);
 
     self->event_log.clock_ns = clock_ns;
     self->event_log.loud = loud;
     self->message_max = message_max;
+    self->batch_max = batch_max;
     self->transactions = allocate(message_max + 1, sizeof *self->transactions);
     self->messages = allocate(message_max + 1, sizeof *self->messages);
     for (int i = 0; i < HISTORY_STREAMS * HISTORY_PARTITIONS; i++) {
@@ -189,7 +192,7 @@ void history_disturbed(struct history *self)
 
 /* V5 */
 static void check_epoch(struct history *self, struct stream *stream, uint32_t process,
-                        const struct weir_message *message, bool begins)
+                        const struct weir_message *message)
 {
     struct epoch *epoch;
 
@@ -205,7 +208,7 @@ static void check_epoch(struct history *self, struct stream *stream, uint32_t pr
     epoch->process = process;
     if (message->epoch > stream->epoch)
         stream->epoch = message->epoch;
-    else if (message->epoch < stream->epoch && begins && ++epoch->late_calls > 1)
+    else if (message->epoch < stream->epoch && ++epoch->late > self->batch_max)
         history_violate(self,
                         "partition %d: process %u goes on under epoch %" PRId64
                         " though %" PRId64 " was seen",
@@ -246,7 +249,7 @@ static void check_number(struct history *self, int index, struct stream *stream,
 }
 
 uint32_t history_delivered(struct history *self, int stream, uint32_t process,
-                           const struct weir_message *message, bool begins)
+                           const struct weir_message *message)
 {
     uint32_t number = UINT32_MAX;
     const struct message *it;
@@ -268,8 +271,7 @@ uint32_t history_delivered(struct history *self, int stream, uint32_t process,
         history_violate(self, "message %u came, and was rolled back", number);
     if (self->transactions[it->transaction].outcome == OPEN)
         history_violate(self, "message %u came before its commit", number);
-    check_epoch(self, &self->streams[stream][message->partition], process, message,
-                begins);
+    check_epoch(self, &self->streams[stream][message->partition], process, message);
     check_number(self, stream, &self->streams[stream][message->partition], number,
                  message);
     return number;
@@ -353,10 +355,10 @@ static void judge_order(struct history *self, const struct stream *stream)
 }
 
 /* V4 */
-static void judge_repetitions(struct history *self, int streams, uint32_t batch_max)
+static void judge_repetitions(struct history *self, int streams)
 {
-    uint64_t excused =
-        (uint64_t)self->disturbances * HISTORY_PARTITIONS * (uint64_t)streams * batch_max;
+    uint64_t excused = (uint64_t)self->disturbances * HISTORY_PARTITIONS *
+                       (uint64_t)streams * self->batch_max;
 
     if (self->again > excused)
         history_violate(
@@ -364,8 +366,7 @@ static void judge_repetitions(struct history *self, int streams, uint32_t batch_
             self->again, self->disturbances, excused);
 }
 
-void history_judge(struct history *self, int streams, uint32_t batch_max,
-                   struct history_stats *out)
+void history_judge(struct history *self, int streams, struct history_stats *out)
 {
     *out = (struct history_stats){.delivered = self->delivered,
                                   .again = self->again,
@@ -376,7 +377,7 @@ void history_judge(struct history *self, int streams, uint32_t batch_max,
         for (int partition = 0; partition < HISTORY_PARTITIONS; partition++)
             judge_order(self, &self->streams[i][partition]);
     }
-    judge_repetitions(self, streams, batch_max);
+    judge_repetitions(self, streams);
 }
 
 void history_rejected(const struct history *self, int stream, int64_t *least,

@@ -15,8 +15,9 @@
  *       before a message that was committed before it was enqueued
  *   V4  without a disturbance nothing that was done comes again; with them at most what
  *       was under way in each partition
- *   V5  an epoch belongs to one process; once a later epoch was seen, at most one more
- *       call of an earlier one begins: the one that was on its way
+ *   V5  an epoch belongs to one process; once a later epoch was seen, at most one batch
+ *       of messages comes under an earlier one: of the call that was on its way, or of
+ *       calls whose acks were deferred
  *   V6  an effect in the database that is part of the acknowledgement is there exactly
  *       once
  *
@@ -34,9 +35,11 @@ enum { HISTORY_STREAMS = 3, HISTORY_PARTITIONS = 8, HISTORY_TEXT_SIZE = 200 };
 
 struct history;
 
-/* Room for so many messages and transactions. `clock` is the world's time, for the
+/* Room for so many messages and transactions; calls have up to `batch_max` messages.
+ * `clock` is the world's time, for the
  * notes. */
-struct history *history_create(uint32_t message_max, const int64_t *clock_ns, bool loud);
+struct history *history_create(uint32_t message_max, uint32_t batch_max,
+                               const int64_t *clock_ns, bool loud);
 void history_destroy(struct history *self);
 
 /* What happened, for people; a part of the fingerprint too. */
@@ -69,10 +72,10 @@ uint32_t history_transactions(const struct history *self); /* begun */
 /* Something that excuses a repetition: a crash, a pause, an error of the database. */
 void history_disturbed(struct history *self);
 
-/* A handler of process number `process` was given a message; `begins`: it is the first
- * of a call. Returns the message's number. */
+/* A handler of process number `process` was given a message. Returns the message's
+ * number. */
 uint32_t history_delivered(struct history *self, int stream, uint32_t process,
-                           const struct weir_message *message, bool begins);
+                           const struct weir_message *message);
 void history_answered(struct history *self, int stream, uint32_t message,
                       enum weir_outcome outcome);
 
@@ -86,8 +89,7 @@ struct history_stats {
 };
 
 /* All is over, and everything was delivered, the database says. `batch_max` as in V4. */
-void history_judge(struct history *self, int streams, uint32_t batch_max,
-                   struct history_stats *out);
+void history_judge(struct history *self, int streams, struct history_stats *out);
 
 /* How many messages of a stream can only be dead letters, and how many may be. */
 void history_rejected(const struct history *self, int stream, int64_t *least,

@@ -264,12 +264,11 @@ static const char *const STREAM_NAMES[HISTORY_STREAMS] = {
     [STREAM_TRANSACTIONAL] = "transactional",
 };
 
-static uint32_t hear(struct service *self, const struct weir_message *message,
-                     bool begins)
+static uint32_t hear(struct service *self, const struct weir_message *message)
 {
     struct consumer *who = self->consumer;
     uint32_t number =
-        history_delivered(who->sim->history, self->stream, who->process, message, begins);
+        history_delivered(who->sim->history, self->stream, who->process, message);
 
     history_note(who->sim->history, who->name,
                  "gets %u: stream %d partition %d seq %lld epoch %lld", number,
@@ -284,7 +283,7 @@ static enum weir_outcome on_message(struct weir_context *context, void *state,
 {
     struct service *self = state;
     struct sim *sim = self->consumer->sim;
-    uint32_t number = hear(self, message, weir_batch_processed(message->batch) == 0);
+    uint32_t number = hear(self, message);
     enum weir_outcome outcome = choose_answer(sim, context, reason);
 
     history_answered(sim->history, self->stream, number, outcome);
@@ -297,14 +296,12 @@ static enum weir_outcome on_batch(struct weir_context *context, void *state,
     struct service *self = state;
     struct sim *sim = self->consumer->sim;
     const struct weir_message *message;
-    bool begins = true;
 
     while ((message = weir_batch_next(batch)) != NULL) {
-        uint32_t number = hear(self, message, begins);
+        uint32_t number = hear(self, message);
         enum weir_outcome outcome = choose_answer(sim, context, reason);
         enum weir_status status = WEIR_OK;
 
-        begins = false;
         if (outcome == WEIR_RETRY)
             return outcome;
         history_answered(sim->history, self->stream, number, outcome);
@@ -324,7 +321,7 @@ static enum weir_outcome on_message_tx(struct weir_context *context, void *state
 {
     struct service *self = state;
     struct sim *sim = self->consumer->sim;
-    uint32_t number = hear(self, message, weir_batch_processed(message->batch) == 0);
+    uint32_t number = hear(self, message);
     char sql[64];
     enum weir_outcome outcome;
 
@@ -768,7 +765,7 @@ void sim_run(const struct plan *plan, bool loud, bool tell, struct sim_outcome *
     memset(out, 0, sizeof *out);
     weir_random_init(&sim.time.random, plan->seed);
     sim.history = history_create(plan->transactions * TRANSACTION_MAX + TRANSACTION_MAX,
-                                 &sim.time.now_ns, loud);
+                                 BATCH, &sim.time.now_ns, loud);
     make_database(&sim);
     make_processes(&sim);
     live_in_chaos(&sim);
@@ -779,7 +776,7 @@ void sim_run(const struct plan *plan, bool loud, bool tell, struct sim_outcome *
     if (fine(&sim) && plan->streams > STREAM_TRANSACTIONAL)
         read_effects(&sim);
     if (fine(&sim))
-        history_judge(sim.history, (int)plan->streams, BATCH, &out->stats);
+        history_judge(sim.history, (int)plan->streams, &out->stats);
     (void)snprintf(out->violation, sizeof out->violation, "%s",
                    history_violation(sim.history));
     out->fingerprint = history_fingerprint(sim.history);
