@@ -447,51 +447,71 @@ def measure_all(chosen, rounds, seconds, emit):
 # ---- the tables --------------------------------------------------------------------------------
 
 
-def cells(results):
-    """{(row, system): text} from the medians."""
-    by_cell, bare, texts = {}, {}, {}
-    for result in results:
-        by_cell.setdefault((result["row"], result["system"]), []).append(result)
-        if result["system"].startswith("bare") and "error" not in result:
-            bare[result["row"], result["round"]] = result["rate"]
-    for (row, system), found in by_cell.items():
-        whole = [result for result in found if "error" not in result]
+class Cell:
+    """What one system did in one row: the medians of its runs, and how they are shown."""
+
+    def __init__(self, row, runs, bare):
+        whole = [run for run in runs if "error" not in run]
+        self.ahead_by, self.text = None, "failed"  # larger is better
+        if not whole:
+            return
 
         def median(key):
-            return statistics.median(result[key] for result in whole)
+            return statistics.median(run[key] for run in whole)
 
-        if not whole:
-            texts[row, system] = "failed"
-        elif "p50" in whole[0]:
-            wanted = float(row.split("-")[1])
-            texts[row, system] = f"{median('p50'):.2f} / {median('p99'):.2f}"
-            if median("rate") < 0.95 * wanted:
-                texts[row, system] += f" (at {median('rate'):.0f} a second)"
+        if "p50" in whole[0]:
+            self.ahead_by = -median("p50")
+            self.text = f"{median('p50'):.2f} / {median('p99'):.2f}"
+            if median("rate") < 0.95 * int(row.split("-")[1]):
+                self.text += f" (at {median('rate'):.0f} a second)"
         else:
-            texts[row, system] = f"{median('rate'):,.0f}"
-            ratios = [result["rate"] / bare[row, result["round"]] for result in whole
-                      if (row, result["round"]) in bare]
-            if ratios and not system.startswith("bare"):
-                texts[row, system] += f" ({statistics.median(ratios):.2f})"
-        if whole and len(whole) < len(found):
-            texts[row, system] += f" ({len(found) - len(whole)} of {len(found)} failed)"
-    return texts
+            self.ahead_by = median("rate")
+            self.text = f"{median('rate'):,.0f}"
+            ratios = [run["rate"] / bare[run["round"]] for run in whole if run["round"] in bare]
+            if ratios:
+                self.text += f" ({statistics.median(ratios):.2f})"
+        if len(whole) < len(runs):
+            self.text += f" ({len(runs) - len(whole)} of {len(runs)} failed)"
+
+
+def cells(results):
+    """{(row, system): Cell}"""
+    runs, bare = {}, {}
+    for run in results:
+        runs.setdefault((run["row"], run["system"]), []).append(run)
+        if run["system"].startswith("bare") and "error" not in run:
+            bare.setdefault(run["row"], {})[run["round"]] = run["rate"]
+    return {(row, system): Cell(row, found, {} if system.startswith("bare") else
+                                bare.get(row, {}))
+            for (row, system), found in runs.items()}
+
+
+def ahead(found, row):
+    """Titles of the systems that deliver and are ahead of the best form of weir."""
+    known = {name: cell.ahead_by for (where, name), cell in found.items()
+             if where == row and cell.ahead_by is not None and not name.startswith("bare")}
+    best = max((value for name, value in known.items() if name.startswith("weir")), default=None)
+    return [SYSTEMS[name].title for name in sorted(known, key=known.get, reverse=True)
+            if best is not None and known[name] > best]
 
 
 def tables(results):
     """Lines of Markdown."""
-    texts, lines = cells(results), []
+    found, lines = cells(results), []
     for title, columns in TABLES:
-        systems = [name for name in SYSTEMS if any((row, name) in texts for row in columns)]
-        if not systems:
-            continue
         columns = {row: text for row, text in columns.items()
-                   if any((row, name) in texts for name in systems)}
-        lines += ["", f"**{title}**", "", "| | " + " | ".join(columns.values()) + " |",
+                   if any(row == where for where, _ in found)}
+        if not columns:
+            continue
+        lines += ["", f"**{title}**", "", f"| | {' | '.join(columns.values())} |",
                   "| --- |" + " --- |" * len(columns)]
-        for name in systems:
-            found = [texts.get((row, name), "") for row in columns]
-            lines.append(f"| {SYSTEMS[name].title} | " + " | ".join(found) + " |")
+        for name, system in SYSTEMS.items():
+            texts = [found[row, name].text if (row, name) in found else "" for row in columns]
+            if any(texts):
+                lines.append(f"| {system.title} | {' | '.join(texts)} |")
+        lines.append("")
+        for row, text in columns.items():
+            lines.append(f"- Ahead of weir, {text}: {', '.join(ahead(found, row)) or 'none'}.")
     return lines[1:]
 
 
