@@ -8,6 +8,7 @@ the rounds; a ratio is the median of the ratios to the bare insert of the same r
 """
 import argparse
 import datetime
+import functools
 import glob
 import hashlib
 import json
@@ -78,6 +79,7 @@ def copied(name):
     return target, stamp, not stamp.exists() or stamp.read_text() != digest.hexdigest(), digest.hexdigest()
 
 
+@functools.cache
 def compile_c(name, *libraries):
     binary = BUILD / "bin" / name
     binary.parent.mkdir(parents=True, exist_ok=True)

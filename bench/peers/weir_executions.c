@@ -3,7 +3,7 @@
  *
  * One execution per message: submitted by a producer, claimed and completed by one of
  * `conns` workers, one at a time. It counts when it is completed; in the task `latency`,
- * when it is claimed.
+ * when it is claimed. No outbox, so no events.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -21,7 +21,12 @@ pub struct Options {
 
 impl Options {
     pub fn read() -> Options {
-        let mut o = Options { conns: 1, batch: 1, seconds: 1, ..Default::default() };
+        let mut o = Options {
+            conns: 1,
+            batch: 1,
+            seconds: 1,
+            ..Default::default()
+        };
         for argument in std::env::args().skip(1) {
             let (name, value) = argument.split_once('=').expect("NAME=VALUE");
             match name {
@@ -68,7 +73,10 @@ fn id_of(payload: &[u8]) -> usize {
 /// The first line of a handler.
 pub fn handled(payload: &[u8]) {
     let now = now_ns();
-    if HANDLED[id_of(payload)].compare_exchange(0, now, SeqCst, SeqCst).is_ok() {
+    if HANDLED[id_of(payload)]
+        .compare_exchange(0, now, SeqCst, SeqCst)
+        .is_ok()
+    {
         LAST.store(now, SeqCst);
         COUNT.fetch_add(1, SeqCst);
     }
@@ -130,6 +138,9 @@ where
         await_all().await;
         let count = NEXT.load(SeqCst) - first;
         let seconds = (LAST.load(SeqCst) - start) as f64 / 1e9;
-        println!("{{\"n\": {count}, \"rate\": {:.1}}}", count as f64 / seconds);
+        println!(
+            "{{\"n\": {count}, \"rate\": {:.1}}}",
+            count as f64 / seconds
+        );
     }
 }

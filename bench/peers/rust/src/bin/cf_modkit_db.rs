@@ -33,9 +33,14 @@ async fn main() {
         true => 1,
         false => PROCESSORS + sequencers_and_maintenance + o.conns + 10,
     };
-    let connect = ConnectOpts { max_conns: Some(connections as u32), ..Default::default() };
+    let connect = ConnectOpts {
+        max_conns: Some(connections as u32),
+        ..Default::default()
+    };
     let db = connect_db(&o.url, connect).await.unwrap();
-    run_migrations_for_testing(&db, outbox_migrations()).await.unwrap();
+    run_migrations_for_testing(&db, outbox_migrations())
+        .await
+        .unwrap();
     let profile = match o.latency {
         true => OutboxProfile::low_latency(),
         false => OutboxProfile::high_throughput(),
@@ -55,24 +60,28 @@ async fn main() {
         let (outbox, db) = (Arc::clone(&outbox), db.clone());
         async move {
             let inner = Arc::clone(&outbox);
-            let (_, result) = outbox.transaction(db, move |tx| {
-                Box::pin(async move {
-                    let partition = |id: i64| (id % i64::from(PARTITIONS)) as u32;
-                    if count == 1 {
-                        inner.enqueue(tx, QUEUE, partition(first), payload(first), "bench").await?;
-                        return Ok(());
-                    }
-                    let items: Vec<_> = (first..first + count)
-                        .map(|id| EnqueueMessage {
-                            partition: partition(id),
-                            payload: payload(id),
-                            payload_type: "bench",
-                        })
-                        .collect();
-                    inner.enqueue_batch(tx, QUEUE, &items).await?;
-                    Ok(())
+            let (_, result) = outbox
+                .transaction(db, move |tx| {
+                    Box::pin(async move {
+                        let partition = |id: i64| (id % i64::from(PARTITIONS)) as u32;
+                        if count == 1 {
+                            inner
+                                .enqueue(tx, QUEUE, partition(first), payload(first), "bench")
+                                .await?;
+                            return Ok(());
+                        }
+                        let items: Vec<_> = (first..first + count)
+                            .map(|id| EnqueueMessage {
+                                partition: partition(id),
+                                payload: payload(id),
+                                payload_type: "bench",
+                            })
+                            .collect();
+                        inner.enqueue_batch(tx, QUEUE, &items).await?;
+                        Ok(())
+                    })
                 })
-            }).await;
+                .await;
             result.unwrap();
         }
     })

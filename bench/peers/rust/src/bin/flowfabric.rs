@@ -77,7 +77,10 @@ async fn main() {
             loop {
                 let claimed = backend.claim(&lane, &capabilities, policy()).await.unwrap();
                 let Some(handle) = claimed else { continue };
-                backend.complete(&handle, Some(vec![b'r'; 16])).await.unwrap();
+                backend
+                    .complete(&handle, Some(vec![b'r'; 16]))
+                    .await
+                    .unwrap();
                 handled(&payload(message_of(&handle)));
             }
         });
@@ -94,7 +97,10 @@ async fn main() {
             for input in first..first + count {
                 let id = ExecutionId::solo(&lane, &config);
                 MESSAGES.lock().unwrap().insert(id.to_string(), input);
-                backend.create_execution(draft(&id, &lane, input)).await.unwrap();
+                backend
+                    .create_execution(draft(&id, &lane, input))
+                    .await
+                    .unwrap();
             }
         }
     })
