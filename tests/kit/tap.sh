@@ -20,6 +20,14 @@ trap 'rm -rf "$scratch"' EXIT
 tap_count=0
 tap_failed=0
 
+# A case that fails in the middle ends what it has started in the background.
+# shellcheck disable=SC2317 # called by the trap
+end_failed() {
+    local code=$?
+    # shellcheck disable=SC2046 # several words
+    [ "$code" -eq 0 ] || kill $(jobs -p) 2>/dev/null || true
+}
+
 # it CLAIM COMMAND [ARG...]: one test case; the command's success is its result. A
 # function may be given as well: the first failing line in it is its result.
 it() {
@@ -28,7 +36,7 @@ it() {
     tap_count=$((tap_count + 1))
     # Not `if output=...`: bash switches -e off inside a condition.
     set +e
-    output=$(set -e; "$@" 2>&1)
+    output=$(trap end_failed EXIT; set -e; "$@" 2>&1)
     result=$?
     set -e
     if [ "$result" -eq 0 ]; then
