@@ -64,6 +64,7 @@ struct weir_ack {
     size_t rejection_count;
     /* out */
     bool accepted;
+    bool is_ours; /* refused, but the lease is ours: of a deferred ack only */
 };
 
 /*

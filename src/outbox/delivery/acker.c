@@ -4,7 +4,8 @@
  * While one group commits the next one gathers, so that under load a commit carries the
  * acks of all leased partitions that finished meanwhile. When the reply of a commit is
  * lost, its outcome is unknown: each leased partition of the group forgets what it has
- * and begins at the position that is stored.
+ * and begins at the position that is stored. One whose ack was deferred goes on, and
+ * stores its newest position with the next group.
  *
  * With one writer at a time a commit of acks keeps the producers waiting. There, acks
  * that no partition waits for are deferred (partition_table.h): one group every
@@ -93,6 +94,27 @@ static enum weir_status release_refused(struct weir_outbox *outbox,
     return status;
 }
 
+/*
+ * A deferred ack is refused while its lease is ours when an earlier one was stored and
+ * its reply was lost. Its partition may be in a call, so it cannot be released: the ack
+ * is sent again, behind the version that is stored. What cannot be asked now is refused
+ * and asked about again.
+ */
+static enum weir_status ask_about_refused(struct weir_outbox *outbox,
+                                          struct weir_connection *connection,
+                                          struct weir_ack *acks, size_t count,
+                                          struct weir_error *error)
+{
+    enum weir_status status = WEIR_OK;
+
+    for (size_t i = 0; i < count; i++) {
+        acks[i].is_ours = acks[i].is_deferred && !acks[i].accepted;
+        if (acks[i].is_ours && status == WEIR_OK)
+            status = find_out(outbox, connection, &acks[i], error);
+    }
+    return status;
+}
+
 static enum weir_status move_group(struct weir_outbox *outbox, struct weir_ack *acks,
                                    size_t count, struct weir_error *error)
 {
@@ -108,8 +130,10 @@ static enum weir_status move_group(struct weir_outbox *outbox, struct weir_ack *
     if (status == WEIR_OK && WEIR_POINT(outbox->points, "acker.unanswered"))
         status = weir_error_set(error, WEIR_IN_DOUBT, "lost by order of a test");
     if (status == WEIR_OK) {
+        status = ask_about_refused(outbox, connection, acks, count, error);
         weir_partition_table_settle(outbox->partition_table, acks, count);
-        status = release_refused(outbox, connection, acks, count, error);
+        if (status == WEIR_OK)
+            status = release_refused(outbox, connection, acks, count, error);
         weir_db_release(outbox->db, connection);
         return status;
     }

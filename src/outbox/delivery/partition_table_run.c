@@ -762,29 +762,6 @@ static size_t collect_deferred(struct weir_partition_table *self, struct weir_ac
     return taken;
 }
 
-/* A deferred ack is stored, unless it was refused. */
-static void settle_deferred(struct weir_partition_table *self, const struct weir_ack *ack)
-    WEIR_REQUIRES(self->lock)
-{
-    struct weir_leased_partition *leased =
-        weir_partition_table_find(self, ack->key, ack->epoch);
-
-    if (leased == NULL) /* lost meanwhile */
-        return;
-    WEIR_ASSERT(leased->storing);
-    leased->storing = false;
-    if (!ack->accepted) {
-        weir_meter_add(&leased->subscriber->meter, WEIR_METER_REFUSED, 1);
-        weir_leased_partition_remove(self, leased); /* another process has it by now */
-        weir_partition_table_notify(self->options.lease_keeper);
-        return;
-    }
-    weir_meter_add(&leased->subscriber->meter, WEIR_METER_ACKED, leased->unstored_taken);
-    leased->unstored_taken = 0;
-    leased->position.version = ack->next.version;
-    leased->deferred_ns = self->collected_ns; /* what came since then is no older */
-}
-
 /* They were not stored, as far as is known: again, with what came since then. */
 static void put_deferred_back(struct weir_partition_table *self,
                               const struct weir_ack *ack) WEIR_REQUIRES(self->lock)
@@ -803,6 +780,34 @@ static void put_deferred_back(struct weir_partition_table *self,
     if (!leased->deferred)
         weir_list_append(&self->deferred, &leased->deferring);
     leased->deferred = true;
+    self->hurry = true; /* the backoff of the acker is the pace now */
+}
+
+/* A deferred ack is stored, unless it was refused. */
+static void settle_deferred(struct weir_partition_table *self, const struct weir_ack *ack)
+    WEIR_REQUIRES(self->lock)
+{
+    struct weir_leased_partition *leased =
+        weir_partition_table_find(self, ack->key, ack->epoch);
+
+    if (leased == NULL) /* lost meanwhile */
+        return;
+    if (!ack->accepted && ack->is_ours) {
+        put_deferred_back(self, ack);
+        return;
+    }
+    WEIR_ASSERT(leased->storing);
+    leased->storing = false;
+    if (!ack->accepted) {
+        weir_meter_add(&leased->subscriber->meter, WEIR_METER_REFUSED, 1);
+        weir_leased_partition_remove(self, leased); /* another process has it by now */
+        weir_partition_table_notify(self->options.lease_keeper);
+        return;
+    }
+    weir_meter_add(&leased->subscriber->meter, WEIR_METER_ACKED, leased->unstored_taken);
+    leased->unstored_taken = 0;
+    leased->position.version = ack->next.version;
+    leased->deferred_ns = self->collected_ns; /* what came since then is no older */
 }
 
 void weir_partition_table_correct(struct weir_partition_table *self,

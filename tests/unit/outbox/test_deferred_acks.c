@@ -321,6 +321,28 @@ WEIR_TEST(deferred_ack, is_stored_before_the_lease_is_released)
     close_setup(&setup);
 }
 
+/* The acker backs off after a failure. If the pace came between, each second try would do
+ * nothing, succeed and end that backoff. */
+WEIR_TEST(deferred_ack, that_was_not_stored_waits_for_no_pace)
+{
+    struct setup setup;
+    size_t count;
+
+    open_setup(&setup);
+    check(pass_one(&setup));
+    weir_partition_table_hurry(setup.partition_table);
+    count = collect(&setup);
+    check_int(count, 1);
+
+    weir_partition_table_uncollect(setup.partition_table, setup.acks, count);
+
+    check_int(weir_partition_table_ack_wait(setup.partition_table), 0);
+    check_int(collect(&setup), 1);
+    settle(&setup, 1, true);
+    check_int(count_acked(&setup), 1);
+    close_setup(&setup);
+}
+
 WEIR_TEST(deferred_ack, is_given_at_once_when_the_outbox_stops)
 {
     struct setup setup;

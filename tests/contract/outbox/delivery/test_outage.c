@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/fault_point.h"
+#include "db/clock.h"
 #include "db/db.h"
 #include "kit/outbox/outbox_engines.h"
 #include "kit/outbox/process_pool.h"
@@ -195,6 +196,67 @@ OUTBOX_TEST(doubt, that_cannot_be_settled_costs_no_lease)
     process_pool_leave(one);
     process_pool_audit(&process_pool);
     process_pool_close(&process_pool);
+}
+
+struct doubted_call {
+    struct process_pool *pool;
+    atomic_int stage; /* 1: the next ack is the one */
+};
+
+/* The ack of the first message is stored while the call of the second one runs; its reply
+ * is lost, and its outcome cannot be asked for. */
+static bool doubt_beside_a_call(void *argument, const char *name)
+{
+    struct doubted_call *self = argument;
+    int expected;
+
+    if (strcmp(name, "keeper.eager") == 0)
+        return true;
+    if (strcmp(name, "acker.moved") == 0 && atomic_load(&self->stage) >= 4)
+        atomic_fetch_add(&self->stage, 1); /* 5: refused, 6: with the right version */
+    if (strcmp(name, "acker.moved") == 0 && atomic_load(&self->stage) == 1) {
+        for (int i = 0; i < 5000 && atomic_load(&self->pool->ledger->holding) == 0 &&
+                        self->pool->fixture->engine == WEIR_SQLITE;
+             i++)
+            (void)weir_clock_sleep(WEIR_MILLISECONDS(1));
+        atomic_store(&self->stage, 2);
+        return false;
+    }
+    expected = strcmp(name, "acker.unanswered") == 0   ? 2
+               : strcmp(name, "acker.cannot_ask") == 0 ? 3
+                                                       : -1;
+    return atomic_compare_exchange_strong(&self->stage, &expected, expected + 1);
+}
+
+/* The ack is sent again and refused while its partition is in a call. The lease outlasts
+ * the test's patience, so a partition that lies idle until it runs out is seen. */
+OUTBOX_TEST(doubt, beside_a_call_costs_no_lease)
+{
+    struct weir_fault_points points;
+    struct process_pool pool;
+    struct doubted_call doubted = {.pool = &pool};
+    struct pool_process *one;
+
+    process_pool_open(
+        &pool, fixture,
+        &(struct process_pool_options){.batch = 10, .lease_ns = WEIR_SECONDS(240)});
+    weir_fault_points_init(&points);
+    weir_fault_points_set_oracle(&points, doubt_beside_a_call, &doubted);
+    one =
+        process_pool_join_with(&pool, &(struct process_pool_joining){.points = &points});
+    atomic_store(&doubted.stage, 1);
+    process_pool_enqueue(&pool, 0, 1);
+    wait_until(process_pool_done(&pool) == 1);
+    atomic_store(&pool.ledger->hold[0], true);
+    process_pool_enqueue(&pool, 0, 1);
+    wait_until(atomic_load(&doubted.stage) >= (fixture->engine == WEIR_SQLITE ? 6 : 4));
+    atomic_store(&pool.ledger->hold[0], false);
+
+    wait_until(process_pool_stored(&pool) == 2);
+    check_int(process_pool_read(&pool, 0).crashes, 0);
+    process_pool_leave(one);
+    process_pool_audit(&pool);
+    process_pool_close(&pool);
 }
 
 /* Processes come and go while answers to the lease keeper are lost. Each lease outlasts
