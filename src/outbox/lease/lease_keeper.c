@@ -103,8 +103,8 @@ static enum weir_status release_leaving(struct weir_lease_keeper *self,
 
     if (count == 0)
         return WEIR_OK;
-    /* It costs the next owner some reading, and where acks are deferred it may repeat up to
-     * a batch of each partition. */
+    /* It costs the next owner some reading, and where acks are deferred it may repeat up
+     * to a batch of each partition. */
     if (store_positions(self, connection, count, error) != WEIR_OK)
         weir_log_event(outbox->logger, WEIR_LOG_DEBUG, "outbox.place_not_stored",
                        "count=%zu", count);

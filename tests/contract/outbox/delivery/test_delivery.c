@@ -411,6 +411,21 @@ OUTBOX_TEST(delivery, of_a_backlog_is_not_paced)
 
 /* ---- trouble ----------------------------------------------------------------------- */
 
+static void add_seq(void *state, const struct weir_partition_info *info)
+{
+    *(int64_t *)state += info->seq;
+}
+
+/* The connection that asks may be one of those that were lost, too. */
+static bool are_acked(struct weir_outbox *outbox, int64_t count)
+{
+    int64_t sum = 0;
+
+    return weir_outbox_read_partitions(outbox, "orders", add_seq, &sum, NULL) ==
+               WEIR_OK &&
+           sum == count;
+}
+
 /* Every connection of the process is cut off, twice; nothing but the database tells
  * it. */
 OUTBOX_SERVER_TEST(delivery, goes_on_when_all_connections_were_lost)
@@ -423,7 +438,7 @@ OUTBOX_SERVER_TEST(delivery, goes_on_when_all_connections_were_lost)
     for (size_t i = 1; i <= 2; i++) {
         server_end_sessions(fixture->server, fixture->database);
         wait_until(weir_enqueue(outbox, NULL, "orders", &draft, NULL, NULL) == WEIR_OK);
-        wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == (int64_t)i);
+        wait_until(are_acked(outbox, (int64_t)i));
     }
 
     check(recorder_in_order(recorder, 0, 2));
