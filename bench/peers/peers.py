@@ -523,7 +523,7 @@ def machine():
     postgres = subprocess.run([server_folder() / "postgres", "--version"], capture_output=True,
                               text=True).stdout.split()[2]
     return (f"{os.cpu_count()} cores ({names[0] if names else platform.machine()}), "
-            f"{memory:.0f} GiB, Linux {platform.release()}; PostgreSQL {postgres}; "
+            f"{memory:.0f} GiB, Linux {platform.release().split('-')[0]}; PostgreSQL {postgres}; "
             f"load average before the run {os.getloadavg()[0]:.1f}")
 
 
