@@ -98,18 +98,20 @@ make_template() {
     mv "$made" "$WEIR_RUN_DIR/$1.template"
 }
 
-# The settings of server.c.
+# server_settings ENGINE: as arguments, from the list that server.c has, too.
+server_settings() {
+    sed -n 's/^"\(.*\)",$/--\1/p' "${BASH_SOURCE[0]%.sh}/$1.settings"
+}
+
 postgresql_words() {
-    printf '%s\n' "$server_bin/postgres" -D "$1/data" -k "$1" --port="$2" \
-        --listen_addresses=127.0.0.1 --shared_buffers=32MB --max_connections=100 \
-        --deadlock_timeout=100ms --dynamic_shared_memory_type=mmap --timezone=UTC
+    printf '%s\n' "$server_bin/postgres" -D "$1/data" -k "$1" --port="$2"
+    server_settings postgresql
 }
 
 mariadb_words() {
     printf '%s\n' mariadbd --no-defaults --datadir="$1/data" --socket="$1/socket" \
-        --init-file="$1/users.sql" --pid-file="$1/pid" --tmpdir="$1" --port="$2" \
-        --bind-address=127.0.0.1 --skip-name-resolve --character-set-server=utf8mb4 \
-        --innodb-buffer-pool-size=64M --innodb-log-file-size=32M --max-connections=100
+        --init-file="$1/users.sql" --pid-file="$1/pid" --tmpdir="$1" --port="$2"
+    server_settings mariadb
 }
 
 # Over their sockets: on the port another program's server may have been quicker.

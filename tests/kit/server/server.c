@@ -78,10 +78,9 @@ static const struct kind POSTGRESQL = {
     .kill_signal = SIGQUIT,
     .kill_name = "QUIT",
     .any_database = "postgres",
-    .settings = {"listen_addresses=127.0.0.1", "shared_buffers=32MB",
-                 "max_prepared_transactions=8", "max_connections=300",
-                 "deadlock_timeout=100ms", "dynamic_shared_memory_type=mmap",
-                 "timezone=UTC"},
+    .settings = {
+#include "kit/server/postgresql.settings"
+    },
 };
 
 static const struct kind MARIADB = {
@@ -92,9 +91,9 @@ static const struct kind MARIADB = {
     .kill_signal = SIGKILL,
     .kill_name = "KILL",
     .any_database = "mysql",
-    .settings = {"bind-address=127.0.0.1", "skip-name-resolve",
-                 "character-set-server=utf8mb4", "innodb-buffer-pool-size=64M",
-                 "innodb-log-file-size=32M", "max-connections=100", "skip-ssl"},
+    .settings = {
+#include "kit/server/mariadb.settings"
+    },
 };
 
 struct server {
