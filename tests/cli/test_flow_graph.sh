@@ -293,7 +293,7 @@ draws_the_graph() {
     show "$flow"
     sed -n '/^$/,$p' "$scratch/out" | cut -c 1-8 | diff - <(printf '%s\n' \
         '' '*    1 d' '+-+' '@ |  2 d' '| o  3 d' '+-+' 'o    4 d')
-    LC_ALL=C.UTF-8 "$weir" flow show "$flow" >"$scratch/out"
+    TERM=xterm LC_ALL=C.UTF-8 "$weir" flow show "$flow" >"$scratch/out"
     says '●    1 d1  completed' '├─╮' '◉ │  2 d2  active' '├─╯'
     ends 0 flow show "$flow" --quiet
     [ "$(cat "$scratch/out")" = running ]
