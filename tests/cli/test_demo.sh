@@ -34,11 +34,11 @@ gives_a_verdict() {
 
 # Long enough for orders that are rolled back, that fail and that are rejected.
 accounts_for_every_order() {
-    ends 0 demo --seconds 1.5 --rate 1000 --json "$@"
+    ends 0 demo --seconds 4 --rate 1000 --json "$@"
     json '.verdict == "good" and (.reason | startswith("all "))'
     json '.committed == .delivered + .dead_letters and .committed > 0'
     json '.rolled_back > 0 and .tried_again > 0 and .dead_letters > 0'
-    json '.rate == 1000 and .producers == 4 and .partitions == 8 and .seconds >= 1.5'
+    json '.rate == 1000 and .producers == 4 and .partitions == 8 and .seconds >= 4'
     json '.latency_p50_seconds > 0 and .latency_p50_seconds <= .latency_p99_seconds
         and .latency_p99_seconds <= .latency_max_seconds'
 }
