@@ -168,8 +168,7 @@ static void check_caught(const struct plant *plant)
         if (found.verdict.violations > 0)
             return;
     }
-    weir_test_fail(__FILE__, __LINE__, "%d runs found nothing wrong",
-                   PLANTED_TRIES_MAX);
+    weir_test_fail(__FILE__, __LINE__, "%d runs found nothing wrong", PLANTED_TRIES_MAX);
 }
 
 /* A commit takes a while, and others cut meanwhile. */

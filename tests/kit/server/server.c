@@ -78,9 +78,10 @@ static const struct kind POSTGRESQL = {
     .kill_signal = SIGQUIT,
     .kill_name = "QUIT",
     .any_database = "postgres",
-    .settings = {
+    .settings =
+        {
 #include "kit/server/postgresql.settings"
-    },
+        },
 };
 
 static const struct kind MARIADB = {
@@ -91,9 +92,10 @@ static const struct kind MARIADB = {
     .kill_signal = SIGKILL,
     .kill_name = "KILL",
     .any_database = "mysql",
-    .settings = {
+    .settings =
+        {
 #include "kit/server/mariadb.settings"
-    },
+        },
 };
 
 struct server {
