@@ -40,7 +40,7 @@
     X(CLOSED, STOP, "closed")                                                            \
     X(DENIED, STOP, "permission denied")                                                 \
     X(SCHEMA, STOP, "the schema does not fit")                                           \
-    X(FENCED, STOP, "somebody else holds the lease")
+    X(FENCED, STOP, "another owner holds the lease")
 
 #define WEIR_STATUS_ENUM_(name, class, text) WEIR_##name,
 enum weir_status { WEIR_STATUS_LIST(WEIR_STATUS_ENUM_) WEIR_STATUS_COUNT };

@@ -235,7 +235,7 @@ WEIR_CHECKED WEIR_API enum weir_status weir_execution_waitpoints(
     weir_waitpoint_visit_fn visit, void *state, struct weir_error *error);
 
 /*
- * New tokens are made with this key; those of all others are good for `grace_ms` more
+ * New tokens are made with this key; those of all others are valid for `grace_ms` more
  * at most (24 h is usual). The first key is made by itself, at random, when one is
  * needed. One that was used before, with the same secret, is in use again; if it still
  * is, nothing changes. With another secret it is WEIR_MISMATCH. `secret` NULL: a random

@@ -15,8 +15,8 @@ int weir_confirm(const struct weir_command *command, const char *format, ...)
     va_list arguments;
 
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
-        return weir_command_fail(command,
-                                 "nobody to ask; say --yes if it is really meant");
+        return weir_command_fail(command, "standard input is no terminal, so no question "
+                                          "can be asked; say --yes to confirm");
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);

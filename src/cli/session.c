@@ -197,10 +197,10 @@ static const char *remedy_of(const struct weir_session *self,
         if (strncmp(error->sqlstate, "28", 2) == 0) /* authentication failed */
             return "; check user and password in --db";
         return self->db != NULL && weir_db_traits(self->db)->in_process
-                   ? "; see who owns the file and its folder"
+                   ? "; see the owner of the file and of its folder"
                    : "; see docs/roles.md for the rights that are needed";
     case WEIR_LOCKED:
-        return "; somebody holds a lock, try again";
+        return "; another transaction holds a lock, try again";
     case WEIR_DISK_FULL:
         return "; make room and try again";
     default:

@@ -18,21 +18,21 @@
 enum { ANNOUNCEMENT_SIZE = WEIR_COMMIT_BATCH_TEXT_SIZE };
 
 static const struct weir_sql SQL_SAY = {
-    .name = "say that somebody waits",
+    .name = "note a waiter",
     .text = "SELECT setval('{q}_awaited', {now})",
 };
 
 /* A time that lies ahead (the server's clock was set back) counts too: it costs a
  * NOTIFY. */
 static const struct weir_sql SQL_TELL = {
-    .name = "tell those who wait",
+    .name = "notify waiters",
     .text = "SELECT pg_notify({1}, {2}) FROM {p}_awaited WHERE last_value > {now} - {3}"
             " AND " WEIR_PG_MAY_NOTIFY,
     .parameters = "tti",
 };
 
 static const struct weir_sql SQL_TELL_OF_TIMES = {
-    .name = "tell of times",
+    .name = "notify due times",
     .text = "SELECT pg_notify({1}, {2}) WHERE " WEIR_PG_MAY_NOTIFY,
     .parameters = "tt",
 };

@@ -719,7 +719,7 @@ static const char *counts_complaint(const struct weir_execution_row *row)
         return "its settled epoch is not before its epoch";
     if (row->settled_as >= WEIR_SETTLED_COUNT ||
         (row->settled_as != WEIR_SETTLED_UNKNOWN && row->settled_epoch == 0))
-        return "how it was settled is unknown, or nobody has settled it";
+        return "how it was settled is unknown, or it was never settled";
     if (row->retries > row->policy.retries_max)
         return "it has more retries than its policy";
     if (row->reclaims > row->policy.reclaims_max)

@@ -83,7 +83,7 @@
         " worker TEXT NOT NULL DEFAULT '',"                                              \
         " instance TEXT NOT NULL DEFAULT '',"                                            \
         " failure TEXT NOT NULL DEFAULT '',"                                             \
-        " told TEXT NOT NULL DEFAULT '')" HOT,                                           \
+        " progress_text TEXT NOT NULL DEFAULT '')" HOT,                                  \
         "CREATE INDEX {p}_execution_ready ON {p}_execution"                              \
         " (lane, capset, priority DESC, no) WHERE " WEIR_IS_READY,                       \
         "CREATE INDEX {p}_execution_due ON {p}_execution (due_us, no)"                   \

@@ -35,7 +35,7 @@
 #define FIRST_WAIT FIRST(WEIR_HAS_WAIT_LIMIT, "due_us")
 
 const struct weir_sql weir_execution_sql_stats = {
-    .name = "read figures",
+    .name = "read stats",
     .text = "SELECT {now}, " READY_COUNT ", " DELAYED_COUNT ", " ACTIVE_COUNT
             ", " ENDED_COUNT ", " FIRST_DELAY ", " FIRST_LEASE ", " FIRST_ATTEMPT
             ", " FIRST_DEADLINE ", " FIRST_WAIT,
@@ -68,7 +68,7 @@ const struct weir_sql weir_execution_sql_stats = {
 #define FIRST_RESET FIRST_IN("budget", "next_reset_us > 0", "next_reset_us")
 
 const struct weir_sql weir_execution_sql_waits = {
-    .name = "read figures of waits",
+    .name = "read stats of waits",
     .text = "SELECT {now}, " SUSPENDED_COUNT ", " ESCALATED_COUNT ", " HELD_COUNT
             ", " FLOW_COUNT ", " CANCELLING_COUNT ", " FIRST_CANCEL ", " FIRST_RESET,
     .parameters = "i",

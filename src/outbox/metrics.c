@@ -71,7 +71,7 @@ static const struct family PAGES = {"weir_outbox_read_pages_total",
 static const struct family ROWS = {"weir_outbox_read_rows_total",
                                    "Rows of the log read."};
 static const struct family SWEPT = {"weir_outbox_swept_rows_total",
-                                    "Rows removed because everybody has them."};
+                                    "Rows removed because all subscriptions have them."};
 
 static const struct family WORKERS = {"weir_worker_count", "Workers."};
 

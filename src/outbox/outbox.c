@@ -503,7 +503,7 @@ static enum weir_status make_wards(struct weir_outbox *self, struct weir_error *
 
     if (status == WEIR_OK)
         status = weir_ward_create(self->executor,
-                                  &(struct weir_ward_options){.name = "outbox.staff"},
+                                  &(struct weir_ward_options){.name = "outbox.internal"},
                                   &self->internal_workers, error);
     return status;
 }
@@ -549,7 +549,7 @@ static enum weir_status make_partition_table(struct weir_outbox *self,
     enum weir_status status =
         weir_partition_table_create(&options, &self->partition_table);
 
-    return status == WEIR_OK ? status : weir_error_set(error, status, "roster");
+    return status == WEIR_OK ? status : weir_error_set(error, status, "partition table");
 }
 
 /* In a simulation there is no thread to listen: the main reader looks by itself

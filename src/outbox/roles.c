@@ -139,7 +139,7 @@ enum weir_status weir_role_plan_read(struct weir_role_plan *self,
     self->blind = false;
     if (ops == NULL)
         return weir_error_set(error, WEIR_INVALID,
-                              "SQLite has no roles: who may do what is said by the modes "
+                              "SQLite has no roles: rights are set by the modes "
                               "of the file and its folder (docs/roles.md)");
     status = compare(self, connection, ops->compare, error);
     self->blind = status == WEIR_DENIED && ops->compare_blind != NULL;

@@ -680,7 +680,7 @@ static const struct weir_migration MIGRATIONS[] = {
     WEIR_MIGRATION(
         11, 9, "producers in SQL see headers that are there twice, and may keep quiet",
         NULL, weir_producer_pg, NULL),
-    WEIR_MIGRATION(12, 9, "what is kept although everybody has passed it", SQLITE_12,
+    WEIR_MIGRATION(12, 9, "keep rows that all subscriptions have passed", SQLITE_12,
                    PG_12, MARIA_12),
     WEIR_MIGRATION(13, 9, "how much waits in queues with a limit", SQLITE_13,
                    weir_producer_pg, MARIA_13),

@@ -162,7 +162,7 @@ static enum weir_outcome answer(struct stdout_sink *self, const struct weir_batc
     if (status == WEIR_CANCELLED && weir_batch_remaining_ns(batch) > 0)
         return WEIR_DONE;
     if (status == WEIR_CANCELLED)
-        return weir_retry(reason, "standard output: nobody reads it fast enough");
+        return weir_retry(reason, "standard output: its reader is too slow");
     if (status == WEIR_NO_MEMORY)
         return weir_retry(reason, "standard output: out of memory");
     if (number == EPIPE) {

@@ -111,7 +111,7 @@ tells_what_was_refused() {
     id=$(tail -n 1 "$scratch/out")
     ends 1 dlq resolve "$id" $((id + 1)) 888888 --token "$token" --json
     json '.resolved == 1 and ([.refused[].why] ==
-        ["somebody else holds the lease", "there is no such thing"])'
+        ["another owner holds the lease", "there is no such thing"])'
     grep -qF '2 of 3 dead letters not resolved' "$scratch/err"
 }
 

@@ -226,7 +226,7 @@ counts_a_key_once() {
 
 # Whatever is wrong, it is said in the same words, and no text has the token.
 gives_nothing_away() {
-    local right='the token is not good for this waitpoint' token
+    local right='the token is not valid for this waitpoint' token
     suspended secret ok@a --waitpoint b
     token=$(token_of a)
     refuses 1 "$id: $right" execution signal "$id" "$(id_of a)" --token "$no_token" --name ok
@@ -329,7 +329,7 @@ rotates_the_key() {
     suspended rotated '3 of signals ok@a'
     head -c 32 /dev/urandom >"$scratch/secret"
     ends 0 key rotate k2 --secret-file "$scratch/secret"
-    says "new tokens are made with 'k2'; those of the key before are good for another 1 d"
+    says "new tokens are made with 'k2'; those of the key before are valid for another 1 d"
     [ "$(signal a ok)" = kept ]
     od -An -v -tx1 "$scratch/secret" | tr -d ' \n' | ends 0 key rotate k2 --secret-file - --json
     json '.key == "k2" and .grace_seconds == 86400'
@@ -348,7 +348,7 @@ rotates_the_key() {
 forgets_rotated_keys() {
     suspended forgotten ok@a
     ends 0 key rotate k4 --grace 0 -q
-    refuses 1 'the token is not good for this waitpoint' execution signal "$id" a --token "$(token_of a)" --name ok
+    refuses 1 'the token is not valid for this waitpoint' execution signal "$id" a --token "$(token_of a)" --name ok
     [ "$(state "$id")" = suspended ]
     ends 0 execution approve "$id" a --name ok
 }

@@ -83,7 +83,7 @@ shows_partitions() {
     says subscription partition seq waiting attempts 'retry in' owner epoch 'lease left' 'last error'
     grep -qE '^mailer +0 +2 +3 +.* 4 +1 min 2[0-9] s +host:99 +7 +1[0-9]\.[0-9] s +mail server is down$' \
         "$scratch/out" || { cat "$scratch/out"; return 1; }
-    says 'and 1 partition with nothing to tell; --all shows them'
+    says 'and 1 partition with nothing to show; --all shows them'
     grep -qE '^host:99 +mail +mailer +2 +12 +1234 +[0-9.]+ s +lease +\? +older library$' "$scratch/out" || { cat "$scratch/out"; return 1; }
 }
 

@@ -140,7 +140,7 @@ OUTBOX_TEST(deaths, between_mark_and_call_are_those_of_the_call)
     atomic_store(&process_pool.ledger->poison, POISON);
     pid = process_pool_spawn(&process_pool);
     wait_until(process_has_ended(pid));
-    (void)strcpy(process_pool.ledger->point, "caller.marked");
+    (void)strcpy(process_pool.ledger->point, "handler_runner.marked");
     process_pool.ledger->point_at = 1;
     for (int i = 0; i < 2; i++) { /* beside, and alone */
         pid = process_pool_spawn(&process_pool);

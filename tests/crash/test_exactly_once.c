@@ -125,7 +125,7 @@ static void kill_at(struct fixture *fixture, const char *point, uint64_t at)
 
 OUTBOX_TEST(exactly_once, holds_when_killed_in_the_handler)
 {
-    kill_at(fixture, "caller.begun", 2);
+    kill_at(fixture, "handler_runner.begun", 2);
 }
 
 OUTBOX_TEST(exactly_once, holds_when_killed_before_the_position_is_moved)

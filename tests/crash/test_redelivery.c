@@ -181,8 +181,9 @@ static void keep_busy_until_end(struct process_pool *process_pool, pid_t pid)
 
 /* Kill at each of these, each time with messages in two partitions under way. */
 static const char *const POINTS[] = {
-    "caller.begun", "caller.answered", "acker.collected",     "acker.moved",
-    "keeper.taken", "keeper.renewed",  "dispatcher.advanced", "dispatcher.read",
+    "handler_runner.begun", "handler_runner.answered", "acker.collected",
+    "acker.moved",          "lease_keeper.taken",      "lease_keeper.renewed",
+    "dispatcher.advanced",  "dispatcher.read",
 };
 
 OUTBOX_TEST(kill, at_any_named_point_loses_nothing)
@@ -197,7 +198,7 @@ OUTBOX_TEST(kill, at_any_named_point_loses_nothing)
                                                      .lease_ns = WEIR_MILLISECONDS(150)});
     for (uint64_t at = 1; at <= AT_MAX; at++) {
         for (size_t i = 0; i < COUNT; i++) {
-            if (at > 1 && strcmp(POINTS[i], "keeper.taken") == 0)
+            if (at > 1 && strcmp(POINTS[i], "lease_keeper.taken") == 0)
                 continue; /* one process takes once */
             snprintf(process_pool.ledger->point, PROCESS_POOL_POINT_SIZE, "%s",
                      POINTS[i]);
@@ -220,7 +221,7 @@ OUTBOX_TEST(kill, at_any_named_point_loses_nothing)
 
 OUTBOX_TEST(kill, while_leases_are_given_up_loses_nothing)
 {
-    static const char *const PLACES[] = {"keeper.leaving", "keeper.released"};
+    static const char *const PLACES[] = {"lease_keeper.leaving", "lease_keeper.released"};
     struct process_pool process_pool;
     pid_t pid;
 

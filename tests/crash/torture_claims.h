@@ -149,7 +149,7 @@ static const struct torture_case STOPPED_BEFORE_ACK = {.rule = TORTURE_T2,
 /* Killed in any call: what waited in its other partitions was in no call. One attempt,
  * so that a death would show; a message that was alone in its call is rejected. */
 static const struct torture_case KILLED_IN_CALLS = {.rule = TORTURE_T9,
-                                                    .place = "caller.begun",
+                                                    .place = "handler_runner.begun",
                                                     .signal = SIGKILL,
                                                     .attempts_max = 1};
 

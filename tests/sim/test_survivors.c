@@ -50,9 +50,9 @@ static bool decide(void *argument, const char *name)
 {
     struct person *self = argument;
 
-    if (strcmp(name, "keeper.beaten") == 0)
+    if (strcmp(name, "lease_keeper.heartbeat_sent") == 0)
         self->heartbeats++;
-    if (strcmp(name, "keeper.renewed") == 0)
+    if (strcmp(name, "lease_keeper.renewed") == 0)
         self->renewals++;
     return self->sim_process != NULL && sim_process_is_dying(self->sim_process) &&
            (strcmp(name, "db.lose") == 0 || strcmp(name, "db.busy") == 0);

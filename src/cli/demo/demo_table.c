@@ -173,7 +173,7 @@ static void append_flow(struct weir_demo_table *self, const struct weir_demo_vie
         {"committed", now->committed, old->committed, WEIR_TONE_PLAIN,
          "a row and a message, in one transaction"},
         {"rolled back", now->rolled_back, old->rolled_back, WEIR_TONE_PLAIN,
-         "on purpose: nobody may ever see these"},
+         "on purpose: no handler may ever see these"},
         {"delivered", now->delivered, old->delivered, WEIR_TONE_GOOD,
          "in order, within each partition"},
         {"tried again", now->retries, old->retries,

@@ -152,7 +152,8 @@ static int check_claimed(const struct weir_command *self,
     if (decide_call->scope.id_count == 0)
         return weir_command_misuse(self, "which dead letters? ids are needed");
     if (decide_call->token == 0)
-        return weir_command_misuse(self, "whose claim is it? --token N is needed");
+        return weir_command_misuse(
+            self, "the token of the claim is missing: --token N is needed");
     return -1;
 }
 

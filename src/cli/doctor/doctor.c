@@ -375,7 +375,7 @@ static void check_queues(struct weir_doctor *self)
         weir_doctor_note_failure(self, "delivery", &error);
     else if (self->findings.counts[WEIR_VERDICT_WARNING] == warnings)
         weir_findings_add(&self->findings, WEIR_VERDICT_OK, "delivery", "",
-                          "nothing waits that nobody delivers");
+                          "every backlog has a process that delivers it");
     if (self->session.outbox != NULL)
         check_processes(self);
 }

@@ -42,7 +42,7 @@ static size_t name_late(struct weir_doctor *self, const char *what, int64_t late
         return 0;
     weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "supervisor",
                       "run 'weir supervise', or a supervisor of the library",
-                      "%s for %s, and nobody has looked after it", what,
+                      "%s for %s, and no supervisor has handled it", what,
                       weir_output_age(late_us, age));
     return 1;
 }

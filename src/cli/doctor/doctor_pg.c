@@ -135,7 +135,7 @@ static void judge_pooler(struct weir_doctor *self, int64_t server_port)
 
     if (declared)
         weir_findings_add(&self->findings, WEIR_VERDICT_OK, "pooler", "",
-                          "pooler=transaction: nobody listens, polling instead");
+                          "pooler=transaction: no LISTEN, polling instead");
     else if (server_port != 0 && ours != 0 && server_port != ours)
         weir_findings_add(&self->findings, WEIR_VERDICT_NOTE, "pooler",
                           "if it pools transactions, add pooler=transaction to --db",
@@ -244,7 +244,7 @@ static void check_creators(struct weir_doctor *self)
                            creators.schema, creators.roles);
     weir_findings_add(&self->findings, WEIR_VERDICT_WARNING, "creators", remedy,
                       "others may create in schema %s, and have their operators and "
-                      "functions called by those who use it: %s",
+                      "functions called by its users: %s",
                       creators.schema, creators.roles);
 }
 

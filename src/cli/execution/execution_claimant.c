@@ -30,6 +30,6 @@ int weir_execution_claimant_check(const struct weir_execution_claimant *self,
                                   const struct weir_command *command)
 {
     if (self->options.lane_count == 0)
-        return weir_command_misuse(command, "whose work? --lane LANE is needed");
+        return weir_command_misuse(command, "no lane is named: --lane LANE is needed");
     return WEIR_EXIT_DONE;
 }

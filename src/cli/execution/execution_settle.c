@@ -94,7 +94,7 @@ const struct weir_command weir_cli_execution_renew = {
     .usage = "TOKEN... [--lease D]",
     .details =
         "TOKEN is what 'weir execution claim' printed. Renew when a third of the lease\n"
-        "is over. A claim that is lost is refused with exit code 1, and the truth: stop\n"
+        "is over. A claim that is lost is refused with exit code 1: stop\n"
         "working on it.\n",
     WEIR_OPTIONS(RENEW_OPTIONS),
     WEIR_OPERANDS(CLAIMS),

@@ -45,7 +45,7 @@ const struct weir_command weir_cli_supervise = {
         "  housekeeping            what has ended longer ago than retention 60s\n"
         "\n"
         "One must run somewhere; any number may run on a database. 'weir work' has\n"
-        "one of its own. SIGTERM and Ctrl-C stop it in good order; a second one ends it\n"
+        "one of its own. SIGTERM and Ctrl-C stop it cleanly; a second one ends it\n"
         "at once. At the end it prints what was done.\n",
     WEIR_OPTIONS(OPTIONS),
     .uses_db = true,

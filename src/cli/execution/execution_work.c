@@ -114,7 +114,7 @@ const struct weir_command weir_cli_work = {
         "whose time limit is over, gets SIGTERM and then SIGKILL. The reconcilers of\n"
         "'weir supervise' run too, unless --no-supervise is given.\n"
         "\n"
-        "SIGTERM and Ctrl-C stop it in good order: nothing new is begun, what runs\n"
+        "SIGTERM and Ctrl-C stop it cleanly: nothing new is begun, what runs\n"
         "gets the grace, what does not end is given back; a second one ends it at\n"
         "once. The summary is printed on standard error, with --json on standard\n"
         "output.\n"

@@ -52,7 +52,7 @@ static const struct weir_command_option ROTATE_OPTIONS[] = {
     WEIR_OPTION(0, "secret-file", "FILE", "32 bytes or 64 hex digits; - is stdin",
                 WEIR_AS_TEXT(struct rotate_call, file)),
     WEIR_OPTION(
-        'g', "grace", "D", "tokens of the old key are good for; default 24h",
+        'g', "grace", "D", "tokens of the old key stay valid for; default 24h",
         WEIR_AS_MS(struct rotate_call, grace_ms, 0, WEIR_EXECUTION_DURATION_MS_MAX)),
 };
 static const struct weir_command_option ROTATE_OPERANDS[] = {
@@ -65,7 +65,7 @@ const struct weir_command weir_cli_key_rotate = {
     .usage = "KEY [--secret-file FILE] [--grace D]",
     .details =
         "KEY is its name, which tokens begin with. Without a file the secret is\n"
-        "random. Waitpoints that are older keep their tokens, and those are good until\n"
+        "random. Waitpoints that are older keep their tokens, and those are valid until\n"
         "the grace is over; with --grace 0 they are worthless at once, whatever grace\n"
         "they had before. A key that was used before is in use again, if its secret is\n"
         "the same; the one that is in use changes nothing. Another secret is refused.\n",
@@ -111,7 +111,7 @@ static void print_lines(const struct rotate_call *self)
 
     printf("new tokens are made with '%s'; ", self->key);
     if (self->grace_ms > 0)
-        printf("those of the key before are good for another %s\n",
+        printf("those of the key before are valid for another %s\n",
                weir_duration_spell(self->grace_ms * WEIR_MILLISECONDS(1), grace,
                                    sizeof grace));
     else

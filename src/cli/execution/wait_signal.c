@@ -216,7 +216,7 @@ static enum weir_status approve(struct signal_call *self, struct weir_error *err
 static const char *const EFFECTS[WEIR_SIGNAL_EFFECT_COUNT] = {
     [WEIR_SIGNAL_RESUMED] = "with this signal the condition holds",
     [WEIR_SIGNAL_KEPT] = "it counts, and more is missing",
-    [WEIR_SIGNAL_BUFFERED] = "nobody has suspended on the waitpoint yet",
+    [WEIR_SIGNAL_BUFFERED] = "no execution has suspended on the waitpoint yet",
     [WEIR_SIGNAL_IGNORED] = "no part of the condition asks for it",
     [WEIR_SIGNAL_DUPLICATE] = "its key came before; it counts once",
     [WEIR_SIGNAL_LATE] = "the wait is over",

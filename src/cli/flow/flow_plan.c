@@ -130,8 +130,8 @@ int weir_flow_plan_add_member(struct weir_flow_plan *self, struct weir_drafting 
                                    "another",
                                    WEIR_BATCH_MAX);
     if (ties->passes_data && ties->after == NULL)
-        return weir_command_misuse(self->command,
-                                   "data of whom? to pass data needs 'after'");
+        return weir_command_misuse(
+            self->command, "the member whose data to pass is missing: it needs 'after'");
     if (ties->name != NULL)
         code = add_name(self, ties->name, end.member);
     weir_buf_append(&self->members, &member, sizeof member);

@@ -78,7 +78,7 @@ static const char *remedy_of(enum weir_status status)
     case WEIR_CLOSED:
         return "; it takes no more members, make another with 'weir flow create'";
     case WEIR_STALE:
-        return ", 'weir flow show' tells what has changed";
+        return ", 'weir flow show' shows what has changed";
     case WEIR_FOREIGN:
         return "; members are made with 'weir flow add', and edges are between members";
     case WEIR_CYCLE:

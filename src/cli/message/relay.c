@@ -105,7 +105,7 @@ const struct weir_command weir_cli_relay = {
         "A database that is away at the start is waited for. With --drain, exit code\n"
         "3 says that messages became dead letters by attempts-max.\n"
         "\n"
-        "SIGTERM and Ctrl-C stop it in good order, with exit code 0: what runs gets\n"
+        "SIGTERM and Ctrl-C stop it cleanly, with exit code 0: what runs gets\n"
         "the grace; a second one ends it at once. What fails is said on standard\n"
         "error when it changes, and tried again. The summary is printed there too;\n"
         "with --json it goes to standard output, unless messages do.\n"

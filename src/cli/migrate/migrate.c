@@ -138,10 +138,9 @@ static struct weir_migrated row_of(const struct weir_session *session,
 static void tell_creators(const struct weir_creators *creators)
 {
     if (creators->roles[0] != '\0')
-        printf(
-            "warning: others may create in schema %s, and have their operators and "
-            "functions called by those who use it: REVOKE CREATE ON SCHEMA %s FROM %s\n",
-            creators->schema, creators->schema, creators->roles);
+        printf("warning: others may create in schema %s, and have their operators and "
+               "functions called by its users: REVOKE CREATE ON SCHEMA %s FROM %s\n",
+               creators->schema, creators->schema, creators->roles);
 }
 
 static void tell_text(const struct weir_session *session, const struct wishes *wishes,

@@ -20,7 +20,7 @@ int weir_roles_check_engine(const struct weir_session *session)
     if (weir_migrate_engine(session)->right_to_make != NULL)
         return WEIR_EXIT_DONE;
     return weir_command_misuse(session->command,
-                               "--roles: %s has no roles; who may do what is said by "
+                               "--roles: %s has no roles; rights are set by "
                                "the modes of the file and its folder (docs/roles.md)",
                                weir_db_traits(session->db)->title);
 }

@@ -29,7 +29,7 @@
                            WEIR_AS_NS(struct weir_queue_options,                         \
                                       dead_letter_retention_ns, 0, WEIR_DURATION_MAX)),  \
         WEIR_POLICY_OPTION(                                                              \
-            "retain", "D", "keep what everybody has passed, as in 7d; 0: not", RETAIN,   \
+            "retain", "D", "keep what all have passed, as in 7d; 0: not", RETAIN,        \
             WEIR_AS_NS(struct weir_queue_options, retain_ns, 0, WEIR_DURATION_MAX))
 
 #define WEIR_POLICY_OPTION(name_, argument_, summary_, policy_, ...)                     \

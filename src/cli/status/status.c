@@ -27,13 +27,13 @@ struct status {
     bool all;
     int64_t watch_ns; /* 0: once */
     struct weir_status_view view;
-    size_t hidden_count;            /* partitions with nothing to tell */
+    size_t hidden_count;            /* partitions with nothing to show */
     struct weir_buf retained;       /* lines about queues that keep what was delivered */
     struct weir_sqlite_space space; /* of all queues only; no pages: not SQLite */
 };
 
 static const struct weir_command_option OPTIONS[] = {
-    WEIR_OPTION('a', "all", NULL, "also queues and partitions with nothing to tell",
+    WEIR_OPTION('a', "all", NULL, "also queues and partitions with nothing to show",
                 WEIR_AS_FLAG(struct status, all)),
     WEIR_OPTION(
         'w', "watch", "D", "show it again every D (2s, 500ms), until Ctrl-C",
@@ -192,7 +192,7 @@ static enum weir_status append_partitions(const struct status *self,
         weir_buf_append_text(
             frame, "no subscriptions: the first handler or relay makes its own\n");
     else if (self->hidden_count > 0)
-        weir_buf_append_format(frame, "%s%zu %s with nothing to tell; --all shows them\n",
+        weir_buf_append_format(frame, "%s%zu %s with nothing to show; --all shows them\n",
                                self->view.partitions.count > 0 ? "and " : "",
                                self->hidden_count,
                                WEIR_NOUN(self->hidden_count, "partition", "partitions"));

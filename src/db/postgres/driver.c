@@ -446,7 +446,7 @@ static enum weir_status pg_clock(struct weir_link *link, int64_t *out_us,
     fits = read_one(result, WEIR_TYPE_TIME, &value);
     PQclear(result);
     if (!fits)
-        return weir_error_set(error, WEIR_FAILED, "the server has no time to tell");
+        return weir_error_set(error, WEIR_FAILED, "the server returned no valid time");
     *out_us = value.as.time_us;
     return WEIR_OK;
 }

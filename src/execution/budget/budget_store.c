@@ -174,7 +174,7 @@ static const struct weir_sql SQL_WAIT = {
 };
 
 static const struct weir_sql SQL_COUNT_WAITERS = {
-    .name = "count who waits for a budget",
+    .name = "count waiters of a budget",
     .text = "SELECT count(*) FROM (SELECT 1 FROM {p}_spent s WHERE " WEIR_WAITS
             " AND s.budget = {1} AND " WEIR_IS_HELD_BY_BUDGET("s") " LIMIT {2}) w",
     .parameters = "ii",

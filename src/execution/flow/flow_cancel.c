@@ -23,7 +23,7 @@ static const struct weir_sql SQL_MEMBERS[] = {
                                  " AND flow > 0 AND no < {2} AND state + 0 < 10"
                                  " ORDER BY no DESC LIMIT {3}",
                          .parameters = "iii"},
-    [WEIR_CANCEL_PENDING] = {.name = "pick members nobody has begun",
+    [WEIR_CANCEL_PENDING] = {.name = "pick members not begun",
                              .text = "SELECT no FROM {p}_execution WHERE flow = {1}"
                                      " AND flow > 0 AND no < {2} AND state + 0 < 10"
                                      " AND attempts = 0 ORDER BY no DESC LIMIT {3}",

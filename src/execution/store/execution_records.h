@@ -78,7 +78,8 @@ void weir_execution_records_reset(struct weir_execution_records *self);
     " e.lane, e.capset, e.policy, e.priority, e.attempts, e.retries, e.reclaims,"        \
     " e.replays, e.epoch, e.settled_epoch, e.flow, e.created_us, e.due_us, e.lease_us,"  \
     " e.attempt_deadline_us, e.deadline_us, e.claimed_us, e.started_us, e.ended_us,"     \
-    " e.namespace, e.kind, e.worker, e.instance, e.failure, e.told, e.on_timeout, "      \
+    " e.namespace, e.kind, e.worker, e.instance, e.failure, e.progress_text, "           \
+    "e.on_timeout, "                                                                     \
     "e.budgeted, e.settled_as, e.turn, e.data_edges, e.name"
 
 /* What add() reads behind them, if it is there: the clock, or the clock, input and

@@ -16,7 +16,7 @@
  * (postgres/engine.c). Repeating writes the same. */
 const struct weir_sql weir_store_sql_progress = {
     .name = "set progress",
-    .text = "UPDATE {p}_execution SET percent = {4}, told = {5} WHERE no = {1}"
+    .text = "UPDATE {p}_execution SET percent = {4}, progress_text = {5} WHERE no = {1}"
             " AND uuid = {2} AND epoch = {3} AND state + 0 = 4 AND lease_us + 0 > {now}"
             " AND " WEIR_IS_KNOWN,
     .parameters = "ibiit",

@@ -155,9 +155,9 @@ static enum weir_status add_new(struct weir_connection *connection,
     enum weir_status status = add(connection, secret, &added, error);
 
     if (status == WEIR_OK && added == 0)
-        status =
-            weir_error_set(error, WEIR_CONFLICT,
-                           "somebody else has made key \"%s\" meanwhile", secret->key_id);
+        status = weir_error_set(error, WEIR_CONFLICT,
+                                "another process has made key \"%s\" meanwhile",
+                                secret->key_id);
     return status;
 }
 

@@ -104,7 +104,8 @@ static enum weir_status check_signal(const struct weir_signal *signal,
 
 static enum weir_status deny(struct weir_error *error)
 {
-    return weir_error_set(error, WEIR_DENIED, "the token is not good for this waitpoint");
+    return weir_error_set(error, WEIR_DENIED,
+                          "the token is not valid for this waitpoint");
 }
 
 static const struct weir_waitpoint_row *find_uuid(const struct signal_call *self)

@@ -124,7 +124,7 @@ static enum weir_status make_wards(struct weir_execution_worker *self,
     const struct weir_ward_options claimers = {.name = "execution.claimer"};
     const struct weir_ward_options runners = {
         .name = "execution.runners", .on_end = runner_ended, .state = self};
-    const struct weir_ward_options internal_workers = {.name = "execution.staff"};
+    const struct weir_ward_options internal_workers = {.name = "execution.internal"};
     enum weir_status status =
         weir_ward_create(self->executor, &claimers, &self->claimers, error);
 

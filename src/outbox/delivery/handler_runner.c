@@ -252,7 +252,7 @@ static enum weir_status mark(struct weir_outbox *outbox, struct weir_call *call,
         status = WEIR_FENCED;
     *over = status != WEIR_OK;
     if (status == WEIR_OK)
-        (void)WEIR_POINT(outbox->points, "caller.marked");
+        (void)WEIR_POINT(outbox->points, "handler_runner.marked");
     else if (status == WEIR_FENCED)
         weir_partition_table_abandon(partition_table, call);
     else
@@ -289,12 +289,12 @@ static enum weir_status deliver(struct weir_outbox *outbox, struct weir_context 
         (void)weir_retry(&reason, "out of memory");
     } else {
         weir_partition_table_begin(partition_table, call, &batch);
-        (void)WEIR_POINT(points, "caller.begun");
+        (void)WEIR_POINT(points, "handler_runner.begun");
         run(context, &attempt);
         complete(&attempt);
         log_answer(outbox, &attempt);
     }
-    (void)WEIR_POINT(points, "caller.answered");
+    (void)WEIR_POINT(points, "handler_runner.answered");
     weir_partition_table_finish(partition_table, call, &batch, attempt.outcome,
                                 reason.text);
     weir_batch_fini(&batch);
@@ -329,7 +329,7 @@ static enum weir_status begin_within(struct weir_outbox *outbox, struct weir_tx 
         status = WEIR_FENCED;
     }
     if (status == WEIR_OK)
-        (void)WEIR_POINT(outbox->points, "caller.marked");
+        (void)WEIR_POINT(outbox->points, "handler_runner.marked");
     return status;
 }
 
@@ -417,12 +417,12 @@ static void run_within(struct weir_outbox *outbox,
     weir_partition_table_begin(partition_table, call, attempt->batch);
     weir_tx_enter(tx, call->deadline_ns);
     weir_tx_watchdog_note(outbox, call->deadline_ns);
-    (void)WEIR_POINT(tx->options.points, "caller.begun");
+    (void)WEIR_POINT(tx->options.points, "handler_runner.begun");
     run(context, attempt);
     weir_tx_leave(tx);
     complete(attempt);
     log_answer(outbox, attempt);
-    (void)WEIR_POINT(tx->options.points, "caller.answered");
+    (void)WEIR_POINT(tx->options.points, "handler_runner.answered");
 }
 
 static enum weir_status deliver_within(struct weir_outbox *outbox, struct weir_tx *tx,

@@ -42,7 +42,7 @@ enum weir_status weir_mark_store(struct weir_connection *connection, int64_t own
     if (status != WEIR_OK || mark->accepted)
         return status;
     (void)!weir_lease_release(connection, owner, &lease, 1, error); /* or it runs out */
-    return weir_error_set(error, WEIR_FENCED, "somebody else has the lease");
+    return weir_error_set(error, WEIR_FENCED, "another process has the lease");
 }
 
 enum weir_status weir_mark_forget_all(struct weir_connection *connection,

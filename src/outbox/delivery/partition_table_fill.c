@@ -288,11 +288,11 @@ bool weir_partition_table_next_page(struct weir_partition_table *self,
     if (self->options.memory_max / 4 < PAGE_BYTES_MAX)
         page->payload_max = (int64_t)(self->options.memory_max / 4);
 
-    if (WEIR_POINT(self->options.points, "roster.small_page"))
+    if (WEIR_POINT(self->options.points, "partition_table.small_page"))
         page->row_max = 1;
 
     weir_lock_acquire(&self->lock);
-    if (WEIR_POINT(self->options.points, "roster.forget"))
+    if (WEIR_POINT(self->options.points, "partition_table.forget"))
         forget_all(self);
     if (self->leased_count == 0)
         self->front_known = false;

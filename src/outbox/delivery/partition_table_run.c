@@ -208,7 +208,7 @@ static void begin_call(struct weir_partition_table *self,
     weir_leased_partition_move(self, leased, WEIR_PARTITION_RUNNING);
     leased->subscriber->running++;
     if (size == 0 || leased->lease.crashes > 0 ||
-        WEIR_POINT(self->options.points, "roster.small_batch"))
+        WEIR_POINT(self->options.points, "partition_table.small_batch"))
         size = 1;
     leased->call_count =
         count_flawless(leased, leased->count < size ? leased->count : size);

@@ -39,7 +39,7 @@ static enum weir_status begin(struct weir_tx *self, struct weir_error *error)
         status = weir_lease_confirm(connection, options->owner, &options->lease,
                                     options->limit_us, &ours, error);
     if (status == WEIR_OK && !ours)
-        status = weir_error_set(error, WEIR_FENCED, "somebody else has the lease");
+        status = weir_error_set(error, WEIR_FENCED, "another process has the lease");
     if (status == WEIR_OK)
         status = weir_connection_savepoint(connection, error);
     return status;
@@ -173,7 +173,7 @@ enum weir_status weir_tx_commit(struct weir_tx *self, struct weir_ack *ack,
     (void)WEIR_POINT(self->options.points, "tx.commit");
     status = weir_ack_move_inside(self->connection, self->options.owner, ack, 1, error);
     if (status == WEIR_OK && !ack->accepted)
-        status = weir_error_set(error, WEIR_FENCED, "somebody else has the lease");
+        status = weir_error_set(error, WEIR_FENCED, "another process has the lease");
     (void)WEIR_POINT(self->options.points, "tx.moved");
     if (status == WEIR_OK)
         status = weir_connection_commit(self->connection, error);

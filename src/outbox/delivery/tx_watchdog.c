@@ -79,7 +79,7 @@ static enum weir_status make_transactions(struct weir_outbox *outbox,
 enum weir_status weir_tx_watchdog_spawn(struct weir_outbox *outbox,
                                         struct weir_error *error)
 {
-    struct weir_outbox_worker_options options = {.category = "timekeeper"};
+    struct weir_outbox_worker_options options = {.category = "tx_watchdog"};
     enum weir_status status;
 
     if (!weir_tx_watchdog_is_needed(outbox))
@@ -89,7 +89,7 @@ enum weir_status weir_tx_watchdog_spawn(struct weir_outbox *outbox,
         return status;
     atomic_store(&outbox->watch_ns, WEIR_FOREVER);
     weir_worker_options_init(&options.worker);
-    options.worker.name = "timekeeper";
+    options.worker.name = "tx_watchdog";
     options.worker.action = watch;
     options.worker.state = outbox;
     options.worker.notifiers = &outbox->notifiers[WEIR_NOTIFY_TX_WATCHDOG];

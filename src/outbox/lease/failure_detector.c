@@ -55,7 +55,7 @@ static void note_entered(struct weir_failure_detector *self, enum weir_status st
 
     if (status == WEIR_OK) {
         self->said = false;
-        (void)WEIR_POINT(self->outbox->points, "presence.entered");
+        (void)WEIR_POINT(self->outbox->points, "failure_detector.entered");
         if (self->lost_before)
             self->judge_ns = weir_sat_add_i64(now_ns, GRACE_NS);
         return;
@@ -212,7 +212,7 @@ void weir_failure_detector_note_clock(struct weir_failure_detector *self,
     struct weir_outbox *outbox = self->outbox;
     int64_t off_us = before_us + (after_us - before_us) / 2 - database_us;
 
-    if (WEIR_POINT(outbox->points, "presence.wrong_clock"))
+    if (WEIR_POINT(outbox->points, "failure_detector.wrong_clock"))
         off_us += 3600 * INT64_C(1000000);
     if (database_us == 0 || after_us - before_us > ROUND_TRIP_US_MAX)
         return;
@@ -281,7 +281,7 @@ static void meet(void *state, const struct weir_peer *peer)
 
 static int64_t look_interval(const struct weir_failure_detector *self)
 {
-    if (WEIR_POINT(self->outbox->points, "presence.eager"))
+    if (WEIR_POINT(self->outbox->points, "failure_detector.eager"))
         return LOOK_EAGERLY_NS;
     return self->liveness != NULL ? LOOK_NS : LOOK_WITHOUT_LOCK_NS;
 }
@@ -307,7 +307,7 @@ enum weir_status weir_failure_detector_poll(struct weir_failure_detector *self,
         return status;
     out->changed = looking.peers != self->peers;
     self->peers = looking.peers;
-    (void)WEIR_POINT(self->outbox->points, "presence.looked");
+    (void)WEIR_POINT(self->outbox->points, "failure_detector.looked");
     return WEIR_OK;
 }
 

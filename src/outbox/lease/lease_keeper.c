@@ -108,15 +108,15 @@ static enum weir_status release_leaving(struct weir_lease_keeper *self,
     if (store_positions(self, connection, count, error) != WEIR_OK)
         weir_log_event(outbox->logger, WEIR_LOG_DEBUG, "outbox.place_not_stored",
                        "count=%zu", count);
-    (void)WEIR_POINT(outbox->points, "keeper.leaving");
-    if (WEIR_POINT(outbox->points, "keeper.cannot_release"))
+    (void)WEIR_POINT(outbox->points, "lease_keeper.leaving");
+    if (WEIR_POINT(outbox->points, "lease_keeper.cannot_release"))
         status = weir_error_set(error, WEIR_LOST, "lost by order of a test");
     else
         status =
             weir_lease_release(connection, outbox->owner, self->leases, count, error);
     self->untidy |=
         status != WEIR_OK; /* the partition table has forgotten them already */
-    (void)WEIR_POINT(outbox->points, "keeper.released");
+    (void)WEIR_POINT(outbox->points, "lease_keeper.released");
     if (status == WEIR_OK && !atomic_load(&outbox->alone)) {
         status = weir_wake_send(connection, outbox->channel, error);
         weir_wake_signal(outbox->db, outbox->channel);
@@ -241,7 +241,7 @@ static enum weir_status renew(struct weir_lease_keeper *self,
 
     for (size_t i = 0; i < outbox->subscriber_count && status == WEIR_OK; i++)
         status = renew_like(self, connection, i, error);
-    (void)WEIR_POINT(outbox->points, "keeper.renewed");
+    (void)WEIR_POINT(outbox->points, "lease_keeper.renewed");
     if (status == WEIR_OK)
         self->renew_ns = weir_sat_add_i64(now_ns, shortest_lease(outbox) / 3);
     return status;
@@ -361,12 +361,12 @@ static enum weir_status take(struct weir_lease_keeper *self,
     status = weir_lease_take(connection, outbox->owner, subscriber->subscription_id,
                              subscriber->lease_ns / 1000, occupied, occupied_count,
                              self->leases, wanted, taken, error);
-    if (status == WEIR_OK && WEIR_POINT(outbox->points, "keeper.unanswered"))
+    if (status == WEIR_OK && WEIR_POINT(outbox->points, "lease_keeper.unanswered"))
         status = weir_error_set(error, WEIR_IN_DOUBT, "lost by order of a test");
     self->untidy |= status != WEIR_OK;
     if (status != WEIR_OK)
         return status;
-    (void)WEIR_POINT(outbox->points, "keeper.taken");
+    (void)WEIR_POINT(outbox->points, "lease_keeper.taken");
     status = admit_all(self, connection, index, *taken, now_ns, error);
     self->untidy |= status != WEIR_OK;
     weir_outbox_notify(outbox, WEIR_NOTIFY_MAIN);
@@ -518,7 +518,7 @@ static enum weir_status heartbeat(struct weir_lease_keeper *self,
                                     outbox->subscriber_count, error);
     if (status != WEIR_OK)
         return status;
-    (void)WEIR_POINT(outbox->points, "keeper.beaten");
+    (void)WEIR_POINT(outbox->points, "lease_keeper.heartbeat_sent");
     set_clock(self, before_us);
     for (size_t i = 0; i < outbox->subscriber_count && status == WEIR_OK; i++) {
         int64_t subscriber_look_ns = look_ns;
@@ -567,9 +567,9 @@ static enum weir_status evict(struct weir_lease_keeper *self,
     enum weir_status status = WEIR_OK;
 
     for (size_t i = 0; i < peer_changes->dead_count && status == WEIR_OK; i++) {
-        (void)WEIR_POINT(self->outbox->points, "keeper.burying");
+        (void)WEIR_POINT(self->outbox->points, "lease_keeper.evicting");
         status = clear(self, connection, peer_changes->dead[i], true, error);
-        (void)WEIR_POINT(self->outbox->points, "keeper.buried");
+        (void)WEIR_POINT(self->outbox->points, "lease_keeper.evicted");
     }
     return status;
 }
@@ -672,7 +672,7 @@ static enum weir_status round_once(struct weir_lease_keeper *self,
     if (status == WEIR_OK)
         status = look(self, connection, error);
     if (status == WEIR_OK && (weir_executor_now(executor) >= self->heartbeat_ns ||
-                              WEIR_POINT(self->outbox->points, "keeper.eager")))
+                              WEIR_POINT(self->outbox->points, "lease_keeper.eager")))
         status = heartbeat(self, connection, error);
     return status;
 }
@@ -772,12 +772,12 @@ enum weir_status weir_lease_keeper_arrive(struct weir_outbox *outbox,
 enum weir_status weir_lease_keeper_spawn(struct weir_outbox *outbox,
                                          struct weir_error *error)
 {
-    struct weir_outbox_worker_options options = {.category = "keeper"};
+    struct weir_outbox_worker_options options = {.category = "lease_keeper"};
 
     if (outbox->subscriber_count == 0)
         return WEIR_OK;
     weir_worker_options_init(&options.worker);
-    options.worker.name = "keeper";
+    options.worker.name = "lease_keeper";
     options.worker.action = keep;
     options.worker.state = outbox->lease_keeper;
     options.worker.notifiers = &outbox->notifiers[WEIR_NOTIFY_LEASE_KEEPER];

@@ -85,7 +85,7 @@ enum {
  * for another.
  */
 static const struct weir_sql SQL_HEARTBEAT_PG = {
-    .name = "beat",
+    .name = "heartbeat",
     .text = "WITH buried AS (DELETE FROM {p}_member WHERE (subscription, process) IN"
             " (SELECT subscription, process FROM {p}_member WHERE " DEAD
             " AND process <> {2} FOR UPDATE SKIP LOCKED)),"
@@ -94,12 +94,12 @@ static const struct weir_sql SQL_HEARTBEAT_PG = {
     .parameters = "IititiiIR"};
 
 static const struct weir_sql SQL_HEARTBEAT_SQLITE = {
-    .name = "beat",
+    .name = "heartbeat",
     .text = HEARTBEAT_ONE,
     .parameters = "iititiiir",
 };
 static const struct weir_sql SQL_EVICT_SQLITE = {
-    .name = "bury members",
+    .name = "evict members",
     .text = "DELETE FROM {p}_member WHERE " DEAD,
 };
 static const struct weir_sql SQL_QUOTAS_SQLITE = {
@@ -119,7 +119,7 @@ static const struct weir_sql SQL_QUOTAS_SQLITE = {
     " delivered BIGINT PATH '$[1]', rate DOUBLE PATH '$[2]')) a"
 #define IN_MARIA_QUOTAS "IN (SELECT a.id FROM " MARIA_QUOTAS ")"
 static const struct weir_sql SQL_HEARTBEAT_MARIA = {
-    .name = "beat",
+    .name = "heartbeat",
     .text = HEARTBEAT(
         "a.delivered", "a.rate",
         "JOIN " MARIA_QUOTAS
@@ -138,7 +138,7 @@ static const struct weir_sql SQL_FIND_DEAD_MARIA = {
     .parameters = "i",
 };
 static const struct weir_sql SQL_EVICT_MARIA = {
-    .name = "bury member",
+    .name = "evict member",
     .text = "DELETE FROM {p}_member WHERE subscription = {1} AND process = {2}"
             " AND " DEAD,
     .parameters = "ii",

@@ -46,7 +46,7 @@ static enum weir_status open(struct weir_liveness *self, struct weir_db *db,
         status = weir_connection_query_integer(
             self->session, &SQL_HOLD, VALUES(weir_integer(self->number)), &got, error);
     if (status == WEIR_OK && got != 1)
-        status = weir_error_set(error, WEIR_LOCKED, "somebody holds it");
+        status = weir_error_set(error, WEIR_LOCKED, "another session holds it");
     return status;
 }
 

@@ -8,7 +8,7 @@
 /* A schema without an ACL is its owner's alone. Privileges that a role has by being a
  * member of another are that other's. */
 static const struct weir_sql SQL_CREATORS = {
-    .name = "find who may create",
+    .name = "find roles that may create",
     .text = "SELECT n.oid::regnamespace::text, coalesce(string_agg("
             "  CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END,"
             "  ', ' ORDER BY a.grantee), '')"

@@ -5,7 +5,7 @@
 
 /* In milliseconds; 0 waits for ever. */
 static const struct weir_sql SQL_SET_LOCK_TIMEOUT = {
-    .name = "set patience",
+    .name = "set lock timeout",
     .text = "SELECT set_config('lock_timeout', {1}::text, {2})",
     .parameters = "if",
 };

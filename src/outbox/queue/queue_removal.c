@@ -44,7 +44,7 @@ static enum weir_status wait_for_others(struct weir_queue_removal *self,
     if (ops->outlast_blind != NULL)
         status = ops->outlast_blind(self, error);
     if (status == WEIR_OK && !weir_clock_sleep(WEIR_REGISTRY_AGE_NS))
-        return weir_error_set(error, WEIR_CLOSED, "told to stop");
+        return weir_error_set(error, WEIR_CLOSED, "asked to stop");
     if (status == WEIR_OK && ops->outlast_all != NULL)
         status = ops->outlast_all(self, error);
     return status;
@@ -54,8 +54,9 @@ enum weir_status weir_queue_remove(const struct weir_outbox_log *log,
                                    struct weir_connection *connection, const char *name,
                                    bool force, struct weir_error *error)
 {
-    int64_t wait_ns = WEIR_POINT(log->points, "removal.impatient") ? WEIR_MILLISECONDS(50)
-                                                                   : WEIR_REMOVAL_WAIT_NS;
+    int64_t wait_ns = WEIR_POINT(log->points, "removal.short_wait")
+                          ? WEIR_MILLISECONDS(50)
+                          : WEIR_REMOVAL_WAIT_NS;
     struct weir_queue_removal self = {.log = log, .connection = connection, .name = name};
     enum weir_status status = weir_catalog_mark(
         log, connection, name, force, (wait_ns + WEIR_REGISTRY_AGE_NS + MARGIN_NS) / 1000,

@@ -46,7 +46,7 @@ static const struct weir_sql SQL_LOCK_LEASES = {
 /* Live processes: how many, one of them, and how long all of them count as alive at
  * most. */
 static const struct weir_sql SQL_SERVED = {
-    .name = "who serves the subscription",
+    .name = "find processes of the subscription",
     .text = "SELECT count(*), coalesce(min(m.name), ''),"
             " coalesce(max(m.until_us) - {now}, 0) FROM {p}_member m"
             " WHERE m.subscription = {1} AND m.until_us > {now}",

@@ -302,7 +302,7 @@ void weir_child_tell(const struct weir_child *self, char *out, size_t size)
     const char *signal_name;
 
     if (self->code == -1) {
-        (void)weir_text_format(out, size, "ended, somebody else took its exit code%s%s",
+        (void)weir_text_format(out, size, "ended, other code took its exit code%s%s",
                                before, self->words);
     } else if (WIFSIGNALED(self->code)) {
         signal_name = sigdescr_np(WTERMSIG(self->code));

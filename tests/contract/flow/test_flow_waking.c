@@ -155,7 +155,7 @@ FLOW_POSTGRESQL_TEST(extend, tells_those_who_wait_of_what_can_be_claimed)
     struct flow flow;
 
     counted_open(&counted, fixture);
-    count(&counted, "tell those who wait");
+    count(&counted, "notify waiters");
     graph_open(&flow, fixture, counted.executions);
     graph_add(&flow, "ab", "a>b");
     check_int(counted_get(&counted, 0), 1);

@@ -665,9 +665,9 @@ OUTBOX_POSTGRESQL_TEST(restore, stops_a_process_whose_connections_lead_there)
     fixture_prepare(fixture, "INSERT INTO {p}_log (pid, uid, type, payload)"
                              " VALUES (64, decode(repeat('07', 16), 'hex'), 't', 'x')");
     readers = count_failures(fixture, outbox, "dispatcher");
-    keepers = count_failures(fixture, outbox, "keeper");
+    keepers = count_failures(fixture, outbox, "lease_keeper");
     wait_until(count_failures(fixture, outbox, "dispatcher") > readers + 1);
-    wait_until(count_failures(fixture, outbox, "keeper") > keepers + 1);
+    wait_until(count_failures(fixture, outbox, "lease_keeper") > keepers + 1);
     check_int(recorder_count(recorder), 3);
 
     /* ...until it may be. Nobody has to be restarted for that. */

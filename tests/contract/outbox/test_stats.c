@@ -42,7 +42,7 @@ OUTBOX_TEST(statistics, have_a_category_for_each_kind_of_worker)
         const char *category;
         size_t workers;
     } kinds[] = {
-        {"lane", 4}, {"dispatcher", 2}, {"acker", 1}, {"keeper", 1}, {"sweep", 1},
+        {"lane", 4}, {"dispatcher", 2}, {"acker", 1}, {"lease_keeper", 1}, {"sweep", 1},
     };
     struct weir_outbox *outbox =
         outbox_fixture_open(fixture, "anna", "orders", 1, recorder_new());
@@ -106,10 +106,10 @@ OUTBOX_TEST(statistics, of_the_keeper_count_no_messages)
 
     outbox_fixture_send(fixture, outbox, "orders", 0, MESSAGES);
     wait_until(outbox_fixture_seq(fixture, outbox, "orders", 0) == MESSAGES);
-    wait_until(row_of(outbox, "keeper").executions > 0);
+    wait_until(row_of(outbox, "lease_keeper").executions > 0);
 
-    check_int(row_of(outbox, "keeper").messages, 0);
-    check_int(row_of(outbox, "keeper").failures, 0);
+    check_int(row_of(outbox, "lease_keeper").messages, 0);
+    check_int(row_of(outbox, "lease_keeper").failures, 0);
     outbox_fixture_close(outbox);
 }
 
@@ -235,7 +235,7 @@ OUTBOX_TEST(reports, are_not_written_while_there_is_nothing_to_do)
 
     open_env(fixture, &env, WEIR_MILLISECONDS(1));
 
-    wait_until(row_of(env.outbox, "keeper").noops >= 5);
+    wait_until(row_of(env.outbox, "lease_keeper").noops >= 5);
     wait_until(row_of(env.outbox, "dispatcher").noops >= 2);
     outbox_fixture_stop(env.outbox);
 

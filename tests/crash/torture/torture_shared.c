@@ -10,9 +10,9 @@ const char *const TORTURE_SUBSCRIPTIONS[DELIVERY_AUDIT_STREAMS] = {"single", "to
 
 /* Where a process is given a signal by itself. */
 static const char *const CONSUMER_PLACES[TORTURE_CONSUMER_PLACES] = {
-    "caller.begun",   "caller.answered", "acker.collected", "acker.moved",
-    "keeper.renewed", "dispatcher.read", "tx.commit",       "tx.moved",
-    "tx.committed",   "caller.marked",   "db.commit",       "move.pick",
+    "handler_runner.begun", "handler_runner.answered", "acker.collected", "acker.moved",
+    "lease_keeper.renewed", "dispatcher.read",         "tx.commit",       "tx.moved",
+    "tx.committed",         "handler_runner.marked",   "db.commit",       "move.pick",
     "sweep.locked", /* in the library's transactions */
 };
 static const char *const PRODUCER_PLACES[TORTURE_PRODUCER_PLACES] = {

@@ -453,7 +453,7 @@ utf8mb4_general_ci
 9|9|copies of leaves
 10|9|subscriptions that operators stop and move
 11|9|producers in SQL see headers that are there twice, and may keep quiet
-12|9|what is kept although everybody has passed it
+12|9|keep rows that all subscriptions have passed
 13|9|how much waits in queues with a limit
 -- meta
 payload_max

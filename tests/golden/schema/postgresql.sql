@@ -950,7 +950,7 @@ CREATE TABLE public.weir_execution (
     worker text DEFAULT ''::text NOT NULL,
     instance text DEFAULT ''::text NOT NULL,
     failure text DEFAULT ''::text NOT NULL,
-    told text DEFAULT ''::text NOT NULL,
+    progress_text text DEFAULT ''::text NOT NULL,
     on_timeout smallint DEFAULT 0 NOT NULL,
     settled_as smallint DEFAULT 0 NOT NULL,
     turn bigint DEFAULT 0 NOT NULL,
@@ -2079,7 +2079,7 @@ GRANT SELECT ON TABLE public.weir_waitpoint TO weir_viewer;
 9|9|copies of leaves
 10|9|subscriptions that operators stop and move
 11|9|producers in SQL see headers that are there twice, and may keep quiet
-12|9|what is kept although everybody has passed it
+12|9|keep rows that all subscriptions have passed
 13|9|how much waits in queues with a limit
 1001|1001|executions
 1002|1001|waiting claims

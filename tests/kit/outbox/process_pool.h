@@ -209,8 +209,8 @@ const struct process_pool_record *process_pool_next(const struct process_pool *s
                                                     int32_t partition, size_t *from);
 
 /* How many partitions are stored as this process's. A member is woken by being asked
- * about: with its point "keeper.eager" armed it looks at once for what it should have,
- * and not in seconds. */
+ * about: with its point "lease_keeper.eager" armed it looks at once for what it should
+ * have, and not in seconds. */
 int process_pool_quota(struct process_pool *self, const char *owner);
 int process_pool_quota_of(struct process_pool *self, const struct pool_process *member);
 

@@ -110,8 +110,9 @@ static bool decide_call(struct consumer *who)
 
 static bool is_rare(const char *name)
 {
-    return strcmp(name, "roster.small_page") == 0 ||
-           strcmp(name, "roster.small_batch") == 0 || strcmp(name, "roster.forget") == 0;
+    return strcmp(name, "partition_table.small_page") == 0 ||
+           strcmp(name, "partition_table.small_batch") == 0 ||
+           strcmp(name, "partition_table.forget") == 0;
 }
 
 static bool decide(void *argument, const char *name)

@@ -172,7 +172,7 @@ const struct weir_execution_engine weir_execution_postgresql = {
         },
     .budget_waiters =
         {
-            .name = "find who waits for budgets",
+            .name = "find waiters of budgets",
             .text = WEIR_WAITED_BUDGETS
             " CROSS JOIN LATERAL (SELECT s.no, s.budget FROM {p}_spent s"
             " WHERE " WEIR_WAITS " AND s.budget = w.budget ORDER BY s.budget, s.no"

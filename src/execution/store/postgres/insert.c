@@ -267,7 +267,7 @@ static enum weir_status note_number(struct batch *self, size_t *at,
         }
     }
     return weir_error_set(error, WEIR_SCHEMA,
-                          "an execution was inserted that nobody sent");
+                          "an execution was inserted that was not sent");
 }
 
 static enum weir_status insert_batch(struct batch *self,

@@ -120,7 +120,7 @@ const struct weir_execution_engine weir_execution_sqlite = {
         },
     .budget_waiters =
         {
-            .name = "find who waits for budgets",
+            .name = "find waiters of budgets",
             .text = WEIR_WAITED_BUDGETS
             " CROSS JOIN {p}_spent s LEFT JOIN {p}_execution e"
             " ON e.no = s.no" WEIR_HAS_ROOM " AND s.budget = w.budget AND " WEIR_WAITS

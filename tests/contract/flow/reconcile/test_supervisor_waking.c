@@ -203,8 +203,8 @@ static void counted_open(struct counted *self, struct fixture *fixture)
 
     *self = (struct counted){.db = fixture_open(fixture, &options)};
     weir_fault_points_init(&self->points);
-    weir_fault_points_arm(&self->points, "tell those who wait", UINT64_MAX);
-    weir_fault_points_arm(&self->points, "tell of times", UINT64_MAX);
+    weir_fault_points_arm(&self->points, "notify waiters", UINT64_MAX);
+    weir_fault_points_arm(&self->points, "notify due times", UINT64_MAX);
     weir_db_set_fault_points(self->db, &self->points);
     self->supervisor_fixture = (struct supervisor_fixture){
         .fixture = fixture,

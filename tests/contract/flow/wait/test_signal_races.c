@@ -405,7 +405,7 @@ static void check_refused(struct weir_executions *executions,
     weir_error_clear(&error);
     check_status(weir_execution_signal(executions, &wrong->signal, &effect, &error),
                  WEIR_DENIED);
-    check_str(error.text, "the token is not good for this waitpoint");
+    check_str(error.text, "the token is not valid for this waitpoint");
     check_int(error.native_code, 0);
     check_str(error.sqlstate, "");
     check_int(effect, WEIR_SIGNAL_EFFECT_COUNT);

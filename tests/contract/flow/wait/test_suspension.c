@@ -626,7 +626,7 @@ FLOW_TEST(token, that_is_wrong_learns_nothing_of_a_waitpoint_that_is_gone)
                                            &(enum weir_signal_effect){0},
                                            &fixture->error),
                      WEIR_DENIED);
-            check_str(fixture->error.text, "the token is not good for this waitpoint");
+            check_str(fixture->error.text, "the token is not valid for this waitpoint");
         }
     }
     token[strlen(token) - 1] ^= 1;
@@ -648,7 +648,7 @@ static void check_denied(struct wait *self, struct fixture *fixture,
 
     check_db(weir_execution_signal(self->executions, signal, &effect, &fixture->error),
              WEIR_DENIED);
-    check_str(fixture->error.text, "the token is not good for this waitpoint");
+    check_str(fixture->error.text, "the token is not valid for this waitpoint");
     check_str(wait_signals(self, fixture).text, "");
 }
 

@@ -20,7 +20,7 @@ static struct weir_outbox *open_remover(struct fixture *fixture,
     struct weir_outbox *outbox = outbox_fixture_outbox(fixture, "remover");
 
     weir_fault_points_init(points);
-    weir_fault_points_arm(points, "removal.impatient", 1);
+    weir_fault_points_arm(points, "removal.short_wait", 1);
     weir_outbox_set_fault_points(outbox, points);
     return outbox;
 }

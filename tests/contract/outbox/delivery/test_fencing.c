@@ -25,7 +25,7 @@ static uint64_t passes(const struct weir_fault_points *points)
 static void count_renewals(struct weir_fault_points *points)
 {
     weir_fault_points_init(points);
-    weir_fault_points_arm(points, "keeper.renewed", UINT64_MAX);
+    weir_fault_points_arm(points, "lease_keeper.renewed", UINT64_MAX);
 }
 
 /* Renewals come every third of a lease: after so many a lease that is not renewed is

@@ -185,7 +185,7 @@ OUTBOX_TEST(doubt, that_cannot_be_settled_costs_no_lease)
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "acker.unanswered", 3);
     weir_fault_points_arm(&points, "acker.cannot_ask", 1);
-    weir_fault_points_arm(&points, "keeper.eager", 1); /* not in seconds */
+    weir_fault_points_arm(&points, "lease_keeper.eager", 1); /* not in seconds */
     one = process_pool_join_with(&process_pool,
                                  &(struct process_pool_joining){.points = &points});
     for (int i = 0; i < 4; i++) { /* each third is unanswered, and costs a heartbeat */
@@ -210,7 +210,7 @@ static bool doubt_beside_a_call(void *argument, const char *name)
     struct doubted_call *self = argument;
     int expected;
 
-    if (strcmp(name, "keeper.eager") == 0)
+    if (strcmp(name, "lease_keeper.eager") == 0)
         return true;
     if (strcmp(name, "acker.moved") == 0 && atomic_load(&self->stage) >= 4)
         atomic_fetch_add(&self->stage, 1); /* 5: refused, 6: with the right version */
@@ -274,7 +274,7 @@ static void share_with(struct fixture *fixture, const char *point)
     for (int i = 0; i < 2; i++) {
         weir_fault_points_init(&points[i]);
         weir_fault_points_arm(&points[i], point, 2);
-        weir_fault_points_arm(&points[i], "keeper.eager", 1);
+        weir_fault_points_arm(&points[i], "lease_keeper.eager", 1);
     }
     one = process_pool_join_with(
         &process_pool,
@@ -303,12 +303,12 @@ static void share_with(struct fixture *fixture, const char *point)
 
 OUTBOX_TEST(doubt, about_a_lease_that_was_taken_is_settled_before_it_runs_out)
 {
-    share_with(fixture, "keeper.unanswered");
+    share_with(fixture, "lease_keeper.unanswered");
 }
 
 OUTBOX_TEST(doubt, about_a_lease_that_was_given_up_is_settled_before_it_runs_out)
 {
-    share_with(fixture, "keeper.cannot_release");
+    share_with(fixture, "lease_keeper.cannot_release");
 }
 
 static enum weir_status enqueue_one(struct weir_outbox *outbox,

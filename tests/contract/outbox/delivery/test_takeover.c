@@ -54,8 +54,8 @@ static uint64_t passes(const struct weir_fault_points *points, int index)
 static void count_looks(struct weir_fault_points *points)
 {
     weir_fault_points_init(points);
-    weir_fault_points_arm(points, "presence.looked", UINT64_MAX);
-    weir_fault_points_arm(points, "presence.eager", 1);
+    weir_fault_points_arm(points, "failure_detector.looked", UINT64_MAX);
+    weir_fault_points_arm(points, "failure_detector.eager", 1);
 }
 
 static void wait_for_looks(const struct weir_fault_points *points, uint64_t count)
@@ -339,12 +339,12 @@ OUTBOX_TEST(takeover, by_two_at_once_is_as_by_one)
     for (int i = 0; i < 2; i++) {
         weir_fault_points_init(&points[i]);
         if (i == 0)
-            weir_fault_points_arm_call(&points[i], "keeper.burying", 1, wait_for_pass,
-                                       &wait);
+            weir_fault_points_arm_call(&points[i], "lease_keeper.evicting", 1,
+                                       wait_for_pass, &wait);
         else
-            weir_fault_points_arm(&points[i], "keeper.burying", UINT64_MAX);
-        weir_fault_points_arm(&points[i], "keeper.buried", UINT64_MAX);
-        weir_fault_points_arm(&points[i], "keeper.taken", UINT64_MAX);
+            weir_fault_points_arm(&points[i], "lease_keeper.evicting", UINT64_MAX);
+        weir_fault_points_arm(&points[i], "lease_keeper.evicted", UINT64_MAX);
+        weir_fault_points_arm(&points[i], "lease_keeper.taken", UINT64_MAX);
     }
     write_ghost(&process_pool, WEIR_ALIVE_BY_LOCK);
     for (int i = 0; i < 2; i++) {
@@ -576,8 +576,8 @@ OUTBOX_SERVER_TEST(lost_connections, cost_no_partition_while_the_session_is_ther
     print_url(fixture, url, sizeof url);
     options.url = url;
     weir_fault_points_init(&points);
-    weir_fault_points_arm(&points, "keeper.beaten", UINT64_MAX);
-    weir_fault_points_arm(&points, "keeper.eager", 1);
+    weir_fault_points_arm(&points, "lease_keeper.heartbeat_sent", UINT64_MAX);
+    weir_fault_points_arm(&points, "lease_keeper.eager", 1);
     one = process_pool_join_with(
         &process_pool, &(struct process_pool_joining){
                            .db = fixture_open(fixture, &options), .points = &points});
@@ -676,7 +676,7 @@ static void switch_over(struct fixture *fixture)
     old = make_old_primary(fixture);
     tcp_proxy = tcp_proxy_open(server_port(old));
     weir_fault_points_init(&points);
-    weir_fault_points_arm(&points, "keeper.eager", 1);
+    weir_fault_points_arm(&points, "lease_keeper.eager", 1);
     one = process_pool_join_with(
         &process_pool,
         &(struct process_pool_joining){.db = open_as_application(fixture, tcp_proxy),
@@ -736,9 +736,11 @@ OUTBOX_TEST(lost_session, is_followed_by_two_seconds_in_which_nobody_is_judged)
 
     process_pool_open(&process_pool, fixture, &OPTIONS);
     weir_fault_points_init(&points);
-    weir_fault_points_arm_call(&points, "presence.entered", 2, note_entered, &moments);
-    weir_fault_points_arm_call(&points, "keeper.burying", 1, note_burying, &moments);
-    weir_fault_points_arm(&points, "keeper.eager", 1);
+    weir_fault_points_arm_call(&points, "failure_detector.entered", 2, note_entered,
+                               &moments);
+    weir_fault_points_arm_call(&points, "lease_keeper.evicting", 1, note_burying,
+                               &moments);
+    weir_fault_points_arm(&points, "lease_keeper.eager", 1);
     one = process_pool_join_with(&process_pool,
                                  &(struct process_pool_joining){.points = &points});
     end_liveness_sessions(&process_pool);
@@ -776,8 +778,8 @@ OUTBOX_TEST(presence, of_a_process_alone_costs_no_statement)
     weir_fault_points_init(&statements);
     weir_fault_points_arm(&statements, "look at members", UINT64_MAX);
     weir_fault_points_init(&points);
-    weir_fault_points_arm(&points, "presence.looked", UINT64_MAX);
-    weir_fault_points_arm(&points, "keeper.renewed", UINT64_MAX);
+    weir_fault_points_arm(&points, "failure_detector.looked", UINT64_MAX);
+    weir_fault_points_arm(&points, "lease_keeper.renewed", UINT64_MAX);
     db = fixture_open(fixture, &options);
     weir_db_set_fault_points(db, &statements);
     one = process_pool_join_with(

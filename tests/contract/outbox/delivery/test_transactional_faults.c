@@ -313,7 +313,7 @@ OUTBOX_SERVER_TEST(transactional_faults,
     atomic_store(&pause.over, false);
     weir_fault_points_init(&points);
     weir_fault_points_arm_call(&points, "tx.commit", 1, hold, &pause);
-    weir_fault_points_arm_call(&points, "keeper.renewed", 1, hold, &pause);
+    weir_fault_points_arm_call(&points, "lease_keeper.renewed", 1, hold, &pause);
     outbox_fixture_short_lease(&handler);
     handler.budget_ns = WEIR_MINUTES(1);
     anna = client_outbox(fixture, "anna", late, &handler);

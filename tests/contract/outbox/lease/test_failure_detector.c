@@ -77,8 +77,8 @@ static struct setup *open_setup(struct fixture *fixture)
     process_pool_leave(
         process_pool_join(&setup.process_pool)); /* crew-0 has made the subscription */
     weir_fault_points_init(&setup.points);
-    weir_fault_points_arm(&setup.points, "presence.looked", UINT64_MAX);
-    weir_fault_points_arm(&setup.points, "presence.eager", 1);
+    weir_fault_points_arm(&setup.points, "failure_detector.looked", UINT64_MAX);
+    weir_fault_points_arm(&setup.points, "failure_detector.eager", 1);
     return &setup;
 }
 
@@ -266,8 +266,8 @@ OUTBOX_TEST(clock, of_its_own_that_is_wrong_is_told_once)
     struct setup *setup = open_setup(fixture);
     struct pool_process *one;
 
-    weir_fault_points_arm(&setup->points, "presence.wrong_clock", 1);
-    weir_fault_points_arm(&setup->points, "keeper.eager", 1);
+    weir_fault_points_arm(&setup->points, "failure_detector.wrong_clock", 1);
+    weir_fault_points_arm(&setup->points, "lease_keeper.eager", 1);
     one = join(fixture, setup);
     wait_until(process_pool_quota_of(&setup->process_pool, one) ==
                    1 && /* which wakes it to beat */

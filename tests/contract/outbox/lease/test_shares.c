@@ -121,7 +121,7 @@ static void come_and_go(struct fixture *fixture, int32_t partitions)
                                                      .batch = 5,
                                                      .lease_ns = WEIR_SECONDS(300)});
     weir_fault_points_init(&points);
-    weir_fault_points_arm(&points, "keeper.eager", 1);
+    weir_fault_points_arm(&points, "lease_keeper.eager", 1);
     for (int i = 0; i < 5; i++) {
         enqueue_everywhere(&process_pool, 10);
         while (count < COUNTS[i])
@@ -267,7 +267,7 @@ OUTBOX_TEST(shares, of_a_newcomer_do_not_wait_for_a_long_call)
                                                      .lease_ns = WEIR_MILLISECONDS(1500),
                                                      .budget_ns = WEIR_SECONDS(300)});
     weir_fault_points_init(&points);
-    weir_fault_points_arm(&points, "keeper.renewed", UINT64_MAX); /* to count */
+    weir_fault_points_arm(&points, "lease_keeper.renewed", UINT64_MAX); /* to count */
     one = process_pool_join_with(&process_pool,
                                  &(struct process_pool_joining){.points = &points});
     for (int32_t p = 0; p < 2; p++) {

@@ -32,16 +32,16 @@ static bool stand_still(void *argument, const char *name)
     struct suspension *self = argument;
     bool reader = strncmp(name, "dispatcher.", 11) == 0;
 
-    if (strcmp(name, "roster.forget") == 0)
+    if (strcmp(name, "partition_table.forget") == 0)
         return atomic_load(&self->forgets);
-    if (!reader && strncmp(name, "keeper.", 7) != 0)
+    if (!reader && strncmp(name, "lease_keeper.", 13) != 0)
         return false; /* perhaps inside a transaction, or with a lock */
     atomic_fetch_add(&self->pages, strcmp(name, "dispatcher.read") == 0);
     atomic_fetch_add(&self->standing, reader);
     while (atomic_load(&self->suspended))
         weir_clock_sleep(WEIR_MILLISECONDS(1));
     atomic_fetch_sub(&self->standing, reader);
-    return strcmp(name, "keeper.eager") == 0;
+    return strcmp(name, "lease_keeper.eager") == 0;
 }
 
 static struct weir_outbox *make_anna(struct fixture *fixture, struct suspension *self,

@@ -13,8 +13,9 @@
 #include "weir/subscription.h"
 
 /* Looks for its share whenever it is woken, and not every few seconds. */
-static struct weir_fault_points eager = {.armed = {{.name = "keeper.eager", .every = 1}},
-                                         .armed_count = 1};
+static struct weir_fault_points eager = {
+    .armed = {{.name = "lease_keeper.eager", .every = 1}},
+    .armed_count = 1};
 
 /* ---- a reader that looks for the header -------------------------------------------- */
 

@@ -11,8 +11,9 @@
 #include "weir/subscription.h"
 
 /* Looks for its share whenever it is woken, and not every few seconds. */
-static struct weir_fault_points eager = {.armed = {{.name = "keeper.eager", .every = 1}},
-                                         .armed_count = 1};
+static struct weir_fault_points eager = {
+    .armed = {{.name = "lease_keeper.eager", .every = 1}},
+    .armed_count = 1};
 
 static struct weir_handler_options subscriber(const char *name, struct recorder *recorder)
 {

@@ -81,7 +81,7 @@ static struct weir_outbox *open_eager(struct fixture *fixture, const char *name,
                                       int32_t partitions, struct recorder *recorder)
 {
     static struct weir_fault_points eager = {
-        .armed = {{.name = "keeper.eager", .every = 1}}, .armed_count = 1};
+        .armed = {{.name = "lease_keeper.eager", .every = 1}}, .armed_count = 1};
     struct weir_outbox *outbox = outbox_fixture_outbox(fixture, name);
 
     weir_outbox_set_fault_points(outbox, &eager);

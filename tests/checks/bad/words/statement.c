@@ -1,0 +1,1 @@
+static const struct weir_sql SQL = {.name = "bury process", .text = "SELECT vigil"};
