@@ -251,8 +251,10 @@ static enum weir_status try_unit(struct work *work, struct weir_db *db,
                                  int64_t wait_limit_ms, struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
-    enum weir_status status = weir_db_acquire(db, &connection, error);
+    enum weir_status status;
 
+    *work->failed = *first; /* also if it is not reached, for want of its lock */
+    status = weir_db_acquire(db, &connection, error);
     if (status == WEIR_OK)
         status = weir_connection_begin(connection, error);
     if (status == WEIR_OK) {

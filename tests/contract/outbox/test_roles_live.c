@@ -33,6 +33,7 @@ struct command {
     pthread_t thread;
     enum weir_status status;
     struct weir_error error;
+    char failed[256]; /* statement */
     atomic_bool ended;
 };
 
@@ -45,6 +46,7 @@ static void *run_command(void *argument)
     weir_role_plan_init(&plan, &self->fixture->heap.heap, weir_executions_grants,
                         weir_executions_right_count);
     self->status = weir_role_plan_apply(&plan, self->db, &failed, &self->error);
+    (void)snprintf(self->failed, sizeof self->failed, "%s", failed.text);
     weir_role_plan_fini(&plan);
     atomic_store(&self->ended, true);
     return NULL;
@@ -66,6 +68,36 @@ static void command_check(struct command *self)
     if (self->status != WEIR_OK)
         weir_test_fail(__FILE__, __LINE__, "the command: %s", self->error.text);
     weir_db_destroy(self->db);
+}
+
+/* A member of the owner that does not inherit its rights may not lock a table, so it
+ * does not even try the statement. */
+static void may_not_lock_the_table(struct fixture *fixture)
+{
+    PGconn *admin = pg_outbox_connect(fixture);
+    static struct command command;
+
+    command_start(&command, fixture);
+    command_check(&command);
+    pg_run(admin, "CREATE ROLE operator NOINHERIT; GRANT weir_owner TO operator;"
+                  " GRANT USAGE ON SCHEMA public TO operator;"
+                  " GRANT SELECT ON weir_schema, weir_meta TO operator;"
+                  " REVOKE INSERT ON weir_subscription FROM weir_runtime;"
+                  " ALTER ROLE CURRENT_USER SET role = 'operator'");
+
+    command_start(&command, fixture);
+    check_int(pthread_join(command.thread, NULL), 0);
+    pg_run(admin, "ALTER ROLE CURRENT_USER RESET role");
+    check_status(command.status, WEIR_DENIED);
+    check(strstr(command.failed, "GRANT INSERT ON TABLE ") != NULL);
+    check(strstr(command.failed, "weir_subscription") != NULL);
+    weir_db_destroy(command.db);
+    PQfinish(admin);
+}
+
+WEIR_TEST(roles, name_the_statement_whose_table_may_not_be_locked_on_postgresql)
+{
+    outbox_fixture_run_own(WEIR_POSTGRESQL, NULL, may_not_lock_the_table);
 }
 
 /* ---- an application ---------------------------------------------------------------- */
