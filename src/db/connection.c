@@ -433,13 +433,6 @@ bool weir_rows_boolean(struct weir_rows *self, size_t column)
     return value.type == WEIR_TYPE_BOOLEAN && value.as.boolean;
 }
 
-int64_t weir_rows_time_us(struct weir_rows *self, size_t column)
-{
-    struct weir_value value = read_column(self, column, WEIR_TYPE_TIME);
-
-    return value.type == WEIR_TYPE_TIME ? value.as.time_us : 0;
-}
-
 struct weir_str weir_rows_text(struct weir_rows *self, size_t column)
 {
     struct weir_value value = read_column(self, column, WEIR_TYPE_TEXT);
@@ -1239,4 +1232,14 @@ static enum weir_status check_values(const struct weir_connection *self,
             status = check_scalar(&values[i], wanted, (unsigned)i + 1, error);
     }
     return status;
+}
+
+enum weir_status weir_connection_check_durability(struct weir_connection *self,
+                                                  weir_finding_fn report, void *state,
+                                                  struct weir_error *error)
+{
+    struct weir_error scratch;
+
+    return self->link->driver->durability(self->link, report, state,
+                                          error != NULL ? error : &scratch);
 }

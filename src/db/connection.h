@@ -114,7 +114,6 @@ bool weir_rows_is_null(struct weir_rows *self, size_t column);
 int64_t weir_rows_integer(struct weir_rows *self, size_t column);
 double weir_rows_real(struct weir_rows *self, size_t column);
 bool weir_rows_boolean(struct weir_rows *self, size_t column);
-int64_t weir_rows_time_us(struct weir_rows *self, size_t column);
 struct weir_str weir_rows_text(struct weir_rows *self, size_t column);
 struct weir_str weir_rows_bytes(struct weir_rows *self, size_t column);
 
@@ -270,5 +269,11 @@ WEIR_CHECKED enum weir_status weir_connection_ask(struct weir_connection *self,
 WEIR_CHECKED enum weir_status weir_connection_clock(struct weir_connection *self,
                                                     int64_t *out_us,
                                                     struct weir_error *error);
+
+/* Looks at the settings that decide whether a commit survives a crash; reports each that
+ * does not suffice: the value found and the value needed. */
+WEIR_CHECKED enum weir_status
+weir_connection_check_durability(struct weir_connection *self, weir_finding_fn report,
+                                 void *state, struct weir_error *error);
 
 #endif

@@ -651,39 +651,3 @@ void weir_connection_disown(struct weir_connection *self)
     WEIR_ASSERT(weir_connection_link(self)->adopted);
     weir_connection_destroy(self);
 }
-
-/* ---- durability -------------------------------------------------------------------- */
-
-struct findings {
-    const struct weir_log *log;
-    size_t count;
-};
-
-static void report_finding(void *state, const struct weir_finding *finding)
-{
-    struct findings *findings = state;
-
-    findings->count++;
-    weir_log_event(findings->log, WEIR_LOG_WARNING, "db.not_durable",
-                   "setting=%s found=\"%s\" needed=\"%s\"", finding->setting,
-                   finding->found, finding->needed);
-}
-
-enum weir_status weir_db_check_durability(struct weir_db *self, size_t *out,
-                                          struct weir_error *error)
-{
-    struct findings findings = {.log = &self->log};
-    struct weir_connection *connection;
-    struct weir_error scratch;
-    enum weir_status status;
-
-    if (error == NULL)
-        error = &scratch;
-    status = weir_db_acquire(self, &connection, error);
-    if (status == WEIR_OK)
-        status = self->driver->durability(weir_connection_link(connection),
-                                          report_finding, &findings, error);
-    weir_db_release(self, connection);
-    *out = findings.count;
-    return status;
-}

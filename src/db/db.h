@@ -51,12 +51,4 @@ void weir_db_cut_off(struct weir_db *self);
  */
 void weir_db_abandon(struct weir_db *self, struct weir_connection *connection);
 
-/*
- * Look at the settings that decide whether a commit survives a crash, and warn in the
- * log of each that does not suffice: the value found and the value needed. *out gets
- * how many.
- */
-WEIR_CHECKED enum weir_status weir_db_check_durability(struct weir_db *self, size_t *out,
-                                                       struct weir_error *error);
-
 #endif

@@ -168,10 +168,10 @@ static void note_setting(void *state, const struct weir_finding *finding)
 static void check_durability(struct weir_doctor *self)
 {
     size_t before = self->findings.counts[WEIR_VERDICT_WARNING];
-    struct weir_link *link = weir_connection_link(self->connection);
     struct weir_error error = {0};
 
-    if (link->driver->durability(link, note_setting, self, &error) != WEIR_OK)
+    if (weir_connection_check_durability(self->connection, note_setting, self, &error) !=
+        WEIR_OK)
         weir_doctor_note_failure(self, "durability", &error);
     else if (self->findings.counts[WEIR_VERDICT_WARNING] == before)
         weir_findings_add(&self->findings, WEIR_VERDICT_OK, "durability", "",

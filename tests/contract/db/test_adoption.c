@@ -12,6 +12,7 @@
 #include <sqlite3.h>
 
 #include "kit/db/named_items.h"
+#include "kit/db/rows_time.h"
 
 enum { TEXT_SIZE = 64 * 1024 };
 
@@ -634,7 +635,7 @@ SERVER_TEST(adoption, understands_values_under_any_setting)
     check(weir_rows_real(&rows, 0) == 1.0 / 3.0);
     check(weir_str_equal(weir_rows_bytes(&rows, 1), (struct weir_str){"\\\0'\"", 4}));
     check(weir_rows_boolean(&rows, 2));
-    check_int(weir_rows_time_us(&rows, 3), INT64_C(1752508799123456));
+    check_int(rows_time_us(&rows, 3), INT64_C(1752508799123456));
     weir_rows_close(&rows);
     check_db(weir_connection_clock(connection, &clock_us, &fixture->error), WEIR_OK);
     clock_gettime(CLOCK_REALTIME, &now);

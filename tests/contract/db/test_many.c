@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kit/db/engines.h"
+#include "kit/db/rows_time.h"
 
 enum { COLUMNS = 7 };
 
@@ -314,7 +315,7 @@ static void check_rows(struct fixture *fixture, struct weir_connection *connecti
         if (row[5].type != WEIR_TYPE_NULL)
             check_int(weir_rows_boolean(&rows, 5), row[5].as.boolean);
         if (row[6].type != WEIR_TYPE_NULL)
-            check_int(weir_rows_time_us(&rows, 6), row[6].as.time_us);
+            check_int(rows_time_us(&rows, 6), row[6].as.time_us);
     }
     check_db(weir_rows_next(&rows, &fixture->error), WEIR_NO_ROW);
     weir_rows_close(&rows);

@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "kit/db/engines.h"
+#include "kit/db/rows_time.h"
 
 #define COUNT_OF(list) (sizeof(list) / sizeof(list)[0])
 
@@ -307,7 +308,7 @@ ENGINE_TEST(value, null_is_a_value_of_every_type)
     check_int(weir_rows_text(&rows, TEXT).size, 0);
     check_int(weir_rows_bytes(&rows, BYTES).size, 0);
     check(!weir_rows_boolean(&rows, FLAG));
-    check_int(weir_rows_time_us(&rows, TIME), 0);
+    check_int(rows_time_us(&rows, TIME), 0);
     check_db(weir_rows_next(&rows, &fixture->error), WEIR_NO_ROW);
     weir_rows_close(&rows);
     fixture_give(fixture, connection);
@@ -603,7 +604,7 @@ static void misread_boolean(struct weir_rows *rows)
 
 static void misread_time(struct weir_rows *rows)
 {
-    (void)weir_rows_time_us(rows, TEXT);
+    (void)rows_time_us(rows, TEXT);
 }
 
 static void misread_real(struct weir_rows *rows)
@@ -937,7 +938,7 @@ static void check_thing(struct weir_rows *rows, const struct weir_value *thing)
     if (thing[FLAG].type != WEIR_TYPE_NULL)
         check_int(weir_rows_boolean(rows, FLAG), thing[FLAG].as.boolean);
     if (thing[TIME].type != WEIR_TYPE_NULL)
-        check_int(weir_rows_time_us(rows, TIME), thing[TIME].as.time_us);
+        check_int(rows_time_us(rows, TIME), thing[TIME].as.time_us);
     check(!rows->misread);
 }
 
