@@ -13,6 +13,7 @@
 #include "kit/choice.h"
 #include "kit/db/sqlite_file.h"
 #include "kit/execution/graph_run.h"
+#include "kit/execution/migrated_file.h"
 #include "kit/sim/sim_process.h"
 #include "kit/temp_dir.h"
 #include "kit/test.h"
@@ -38,20 +39,11 @@ struct sim {
 static const char *template(void)
 {
     static char path[TEMP_DIR_SIZE + 16];
-    struct weir_db_options options;
-    struct weir_db *db = NULL;
-    char url[TEMP_DIR_SIZE + 32];
 
     if (path[0] != '\0')
         return path;
     (void)snprintf(path, sizeof path, "%s/graph", temp_dir_of_program());
-    (void)snprintf(url, sizeof url, "sqlite:%s", path);
-    weir_db_options_init(&options);
-    options.url = url;
-    check_status(weir_db_create(&options, &db, NULL), WEIR_OK);
-    check_status(weir_outbox_migrate(db, NULL), WEIR_OK);
-    check_status(weir_executions_migrate(db, NULL), WEIR_OK);
-    weir_db_destroy(db);
+    migrated_file_make(path, true);
     return path;
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kit/outbox/accept.h"
 #include "kit/sim/sim_process.h"
 #include "kit/temp_dir.h"
 #include "kit/test.h"
@@ -58,17 +59,6 @@ static bool decide(void *argument, const char *name)
            (strcmp(name, "db.lose") == 0 || strcmp(name, "db.busy") == 0);
 }
 
-static enum weir_outcome on_message(struct weir_context *context, void *state,
-                                    const struct weir_message *message,
-                                    struct weir_reason *reason)
-{
-    (void)context;
-    (void)state;
-    (void)message;
-    (void)reason;
-    return WEIR_DONE;
-}
-
 static struct weir_outbox *open_outbox(struct person *self,
                                        struct sim_process *sim_process)
 {
@@ -89,7 +79,7 @@ static struct weir_outbox *open_outbox(struct person *self,
     weir_outbox_set_fault_points(outbox, sim_process_points(sim_process));
     weir_handler_options_init(&handler);
     handler.queue = "q";
-    handler.on_message = on_message;
+    handler.on_message = accept_message;
     handler.lease.duration_ns = self->lease_ns;
     handler.lease.headroom_ns = self->lease_ns / 10;
     check_status(weir_outbox_add_handler(outbox, &handler, NULL), WEIR_OK);

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "kit/outbox/accept.h"
 #include "kit/outbox/outbox_engines.h"
 #include "weir/inspect.h"
 #include "weir/outbox.h"
@@ -70,17 +71,6 @@ static void add_queue(struct fixture *fixture, struct weir_outbox *outbox,
     check_db(weir_outbox_add_queue(outbox, &options, &fixture->error), WEIR_OK);
 }
 
-static enum weir_outcome take(struct weir_context *context, void *state,
-                              const struct weir_message *message,
-                              struct weir_reason *reason)
-{
-    (void)context;
-    (void)state;
-    (void)message;
-    (void)reason;
-    return WEIR_DONE;
-}
-
 static void subscribe(struct fixture *fixture, struct weir_outbox *outbox,
                       const char *queue)
 {
@@ -88,7 +78,7 @@ static void subscribe(struct fixture *fixture, struct weir_outbox *outbox,
 
     weir_handler_options_init(&options);
     options.queue = queue;
-    options.on_message = take;
+    options.on_message = accept_message;
     check_db(weir_outbox_add_handler(outbox, &options, &fixture->error), WEIR_OK);
 }
 

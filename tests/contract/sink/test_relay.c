@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fault_point.h"
+#include "kit/outbox/accept.h"
 #include "kit/outbox/outbox_engines.h"
 #include "kit/temp_dir.h"
 #include "outbox/outbox.h"
@@ -333,17 +334,6 @@ OUTBOX_TEST(relay, gets_everything_under_each_name)
     consumer_close(&a);
 }
 
-static enum weir_outcome ignore(struct weir_context *context, void *state,
-                                const struct weir_message *message,
-                                struct weir_reason *reason)
-{
-    (void)context;
-    (void)state;
-    (void)message;
-    (void)reason;
-    return WEIR_DONE;
-}
-
 OUTBOX_TEST(relay, refuses_the_name_of_a_handler)
 {
     struct weir_handler_options handler;
@@ -357,7 +347,7 @@ OUTBOX_TEST(relay, refuses_the_name_of_a_handler)
     consumer_open(&b, fixture);
     weir_handler_options_init(&handler);
     handler.queue = "orders";
-    handler.on_message = ignore;
+    handler.on_message = accept_message;
     check_db(weir_outbox_add_handler(a.outbox, &handler, &fixture->error), WEIR_OK);
     weir_relay_options_init(&options);
     options.queue = "orders";

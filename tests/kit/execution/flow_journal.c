@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kit/execution/migrated_file.h"
 #include "kit/temp_dir.h"
 #include "kit/test.h"
 #include "weir/outbox.h"
@@ -132,22 +133,13 @@ static void run(sqlite3 *db, const char *sql)
 const char *flow_journal_template(void)
 {
     static char path[TEMP_DIR_SIZE + 16];
-    struct weir_db_options options;
-    struct weir_db *db = NULL;
     sqlite3 *handle = NULL;
-    char url[TEMP_DIR_SIZE + 32];
 
     if (path[0] != '\0')
         return path;
     check(sqlite3_auto_extension((void (*)(void))add_functions) == SQLITE_OK);
     (void)snprintf(path, sizeof path, "%s/flow", temp_dir_of_program());
-    (void)snprintf(url, sizeof url, "sqlite:%s", path);
-    weir_db_options_init(&options);
-    options.url = url;
-    check_status(weir_db_create(&options, &db, NULL), WEIR_OK);
-    check_status(weir_outbox_migrate(db, NULL), WEIR_OK);
-    check_status(weir_executions_migrate(db, NULL), WEIR_OK);
-    weir_db_destroy(db);
+    migrated_file_make(path, true);
     check(sqlite3_open(path, &handle) == SQLITE_OK);
     for (size_t i = 0; i < sizeof SETUP / sizeof SETUP[0]; i++)
         run(handle, SETUP[i]);

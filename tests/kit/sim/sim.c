@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kit/db/sqlite_file.h"
+#include "kit/execution/migrated_file.h"
 #include "kit/sim/timeline.h"
 #include "kit/temp_dir.h"
 #include "kit/test.h"
@@ -680,20 +681,12 @@ static void end_all(struct sim *self)
 static const char *template_path(void)
 {
     static char path[TEMP_DIR_SIZE + 16];
-    struct weir_db_options options;
-    struct weir_db *db = NULL;
     sqlite3 *handle = NULL;
-    char url[TEMP_DIR_SIZE + 32];
 
     if (path[0] != '\0')
         return path;
     (void)snprintf(path, sizeof path, "%s/world", temp_dir_of_program());
-    (void)snprintf(url, sizeof url, "sqlite:%s", path);
-    weir_db_options_init(&options);
-    options.url = url;
-    check_status(weir_db_create(&options, &db, NULL), WEIR_OK);
-    check_status(weir_outbox_migrate(db, NULL), WEIR_OK);
-    weir_db_destroy(db);
+    migrated_file_make(path, false);
     check(sqlite3_open(path, &handle) == SQLITE_OK);
     check(sqlite3_exec(handle, "CREATE TABLE effect (message)", NULL, NULL, NULL) ==
           SQLITE_OK);

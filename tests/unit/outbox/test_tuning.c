@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "kit/outbox/accept.h"
 #include "kit/test.h"
 #include "weir/worker.h"
 
@@ -426,17 +427,6 @@ WEIR_TEST(queue_options, are_checked_one_by_one)
 
 /* ---- options of a handler ---------------------------------------------------------- */
 
-static enum weir_outcome on_message(struct weir_context *context, void *state,
-                                    const struct weir_message *message,
-                                    struct weir_reason *reason)
-{
-    (void)context;
-    (void)state;
-    (void)message;
-    (void)reason;
-    return WEIR_DONE;
-}
-
 static enum weir_outcome on_batch(struct weir_context *context, void *state,
                                   struct weir_batch *batch, struct weir_reason *reason)
 {
@@ -461,7 +451,7 @@ static struct weir_handler_options good_handler(void)
 
     weir_handler_options_init(&options);
     options.queue = "orders";
-    options.on_message = on_message;
+    options.on_message = accept_message;
     return options;
 }
 
