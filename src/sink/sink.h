@@ -3,7 +3,7 @@
  *
  * A sink is opened from a URL and is given batches, each of one partition. It is an
  * operation table, so to add a sink is one more file, its declaration at the end of this
- * header and one more line in sink.c.
+ * header and one more line in sink.c; docs/internals/sink.md lists the pages and tests.
  *
  *   stdout:                 lines on standard output
  *   file:PATH               lines at the end of a file, on disk before they are
@@ -58,7 +58,7 @@ struct weir_sink_health {
 struct weir_sink_ops {
     const char *scheme; /* "file" */
     const char *usage;  /* "file:PATH" */
-    const char *about;  /* for help, one line without a full stop */
+    const char *about;  /* what it does, one line without a full stop */
     uint32_t batch;     /* messages per delivery that suit it; 0: any number does */
 
     /*
@@ -139,7 +139,7 @@ WEIR_CHECKED enum weir_status weir_sink_system_error(struct weir_error *error, i
                                                      const char *format, ...)
     WEIR_PRINTF(3, 4);
 
-/* All kinds of sinks, for help; NULL at and after the end. */
+/* All kinds of sinks in their order; NULL at and after the end. */
 const struct weir_sink_ops *weir_sink_kind(size_t index);
 
 extern const struct weir_sink_ops weir_stdout_sink;
