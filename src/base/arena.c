@@ -85,25 +85,29 @@ void *weir_arena_alloc(struct weir_arena *self, size_t size)
     return block->bytes + start;
 }
 
+char *weir_arena_copy(struct weir_arena *self, struct weir_str text)
+{
+    char *copy = weir_arena_alloc(self, text.size + 1);
+
+    if (copy == NULL)
+        return NULL;
+    if (text.size > 0)
+        memcpy(copy, text.data, text.size);
+    copy[text.size] = '\0';
+    return copy;
+}
+
 char *weir_arena_copy_text(struct weir_arena *self, const char *text)
 {
-    size_t size = strlen(text) + 1;
-    char *copy = weir_arena_alloc(self, size);
-
-    if (copy != NULL)
-        memcpy(copy, text, size);
-    return copy;
+    return weir_arena_copy(self, weir_str(text));
 }
 
 bool weir_arena_keep(struct weir_arena *self, struct weir_str *text)
 {
-    char *copy = weir_arena_alloc(self, text->size + 1);
+    char *copy = weir_arena_copy(self, *text);
 
     if (copy == NULL)
         return false;
-    if (text->size > 0)
-        memcpy(copy, text->data, text->size);
-    copy[text->size] = '\0';
     text->data = copy;
     return true;
 }

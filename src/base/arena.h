@@ -39,6 +39,9 @@ void weir_arena_fini(struct weir_arena *self);
  * NULL without memory or beyond the limit; the arena stays usable. */
 WEIR_CHECKED void *weir_arena_alloc(struct weir_arena *self, size_t size);
 
+/* A copy of `text` with a zero behind it. NULL as above. */
+WEIR_CHECKED char *weir_arena_copy(struct weir_arena *self, struct weir_str text);
+
 /* A zero-terminated copy of `text`. NULL as above. */
 WEIR_CHECKED char *weir_arena_copy_text(struct weir_arena *self, const char *text);
 

@@ -107,3 +107,19 @@ enum weir_status weir_transact_on(struct weir_connection *connection,
     } while (worth_repeating(status) && status != WEIR_LOST && wait_for_next(&backoff));
     return status;
 }
+
+enum weir_status weir_transact_in_savepoint(struct weir_connection *connection,
+                                            weir_transact_fn body, void *argument,
+                                            struct weir_error *error)
+{
+    enum weir_status status = weir_connection_savepoint(connection, error);
+
+    if (status != WEIR_OK)
+        return status;
+    status = body(connection, argument, error);
+    if (status == WEIR_OK)
+        return weir_connection_savepoint_keep(connection, error);
+    if (weir_connection_savepoint_undo(connection, NULL) != WEIR_OK)
+        weir_error_prefix(error, "the transaction cannot be used any more");
+    return status;
+}

@@ -43,4 +43,10 @@ WEIR_CHECKED enum weir_status weir_transact_on(struct weir_connection *connectio
                                                weir_transact_fn body, void *argument,
                                                struct weir_error *error);
 
+/* In a savepoint of the transaction that is open. A body that fails is undone alone; if
+ * that fails too, the text says that the transaction cannot be used any more. */
+WEIR_CHECKED enum weir_status
+weir_transact_in_savepoint(struct weir_connection *connection, weir_transact_fn body,
+                           void *argument, struct weir_error *error);
+
 #endif

@@ -331,26 +331,13 @@ static enum weir_status make_claim_result(struct claim_call *self,
     return WEIR_OK;
 }
 
-/* With a zero behind it; NULL without memory. */
-static const char *keep_text(struct claim_result *claim_result, struct weir_str text)
-{
-    char *copy = weir_arena_alloc(&claim_result->arena, text.size + 1);
-
-    if (copy == NULL)
-        return NULL;
-    if (text.size > 0)
-        memcpy(copy, text.data, text.size);
-    copy[text.size] = '\0';
-    return copy;
-}
-
 static enum weir_status keep_input(void *state, const struct weir_work_input *input,
                                    struct weir_error *error)
 {
     struct claim_result *claim_result = state;
     struct weir_claimed *item = &claim_result->items[input->index];
 
-    item->input = keep_text(claim_result, input->input);
+    item->input = weir_arena_copy(&claim_result->arena, input->input);
     item->input_size = input->input.size;
     return item->input != NULL ? WEIR_OK : weir_no_memory_for(error, "what was claimed");
 }
@@ -374,10 +361,10 @@ static enum weir_status describe(struct claim_call *self,
 
     *out = (struct weir_claimed){
         .claim = {.id = row->id, .no = row->no, .epoch = row->epoch},
-        .name_space = keep_text(claim_result, stored->name_space),
-        .lane = keep_text(claim_result, stored->lane_name),
-        .kind = keep_text(claim_result, stored->kind),
-        .name = keep_text(claim_result, stored->name),
+        .name_space = weir_arena_copy(&claim_result->arena, stored->name_space),
+        .lane = weir_arena_copy(&claim_result->arena, stored->lane_name),
+        .kind = weir_arena_copy(&claim_result->arena, stored->kind),
+        .name = weir_arena_copy(&claim_result->arena, stored->name),
         .attempt = row->attempts - 1,
         .type = row->attempt_type,
         .lease_us = row->lease_us,
@@ -407,8 +394,8 @@ static enum weir_status keep_tag(void *state, const struct weir_work_tag *tag,
         return weir_no_memory_for(error, "what was claimed");
     item->tags = tags;
     tags += item->tag_count;
-    *tags = (struct weir_tag){keep_text(claim_result, tag->key),
-                              keep_text(claim_result, tag->value)};
+    *tags = (struct weir_tag){weir_arena_copy(&claim_result->arena, tag->key),
+                              weir_arena_copy(&claim_result->arena, tag->value)};
     if (tags->key == NULL || tags->value == NULL)
         return weir_no_memory_for(error, "what was claimed");
     item->tag_count++;

@@ -24,14 +24,9 @@ static const char *text_of(struct weir_arena *arena, struct weir_str text, bool 
 
     if (text.size == 0)
         return "";
-    copy = weir_arena_alloc(arena, text.size + 1);
-    if (copy == NULL) {
-        *failed = true;
-        return "";
-    }
-    memcpy(copy, text.data, text.size);
-    copy[text.size] = '\0';
-    return copy;
+    copy = weir_arena_copy(arena, text);
+    *failed = *failed || copy == NULL;
+    return copy != NULL ? copy : "";
 }
 
 /* Of a set of capabilities, ",gpu,linux,", without the commas around it. */

@@ -286,21 +286,11 @@ enum weir_status weir_executions_inside(struct weir_executions *executions,
                                         weir_transact_fn body, void *argument,
                                         struct weir_error *error)
 {
-    enum weir_status status;
-
     if (weir_connection_transaction(connection) == WEIR_TRANSACTION_NONE)
         return refuse_idle(connection, error);
     if (executions->no_savepoint)
         return body(connection, argument, error);
-    status = weir_connection_savepoint(connection, error);
-    if (status != WEIR_OK)
-        return status;
-    status = body(connection, argument, error);
-    if (status == WEIR_OK)
-        return weir_connection_savepoint_keep(connection, error);
-    if (weir_connection_savepoint_undo(connection, NULL) != WEIR_OK)
-        weir_error_prefix(error, "the transaction cannot be used any more");
-    return status;
+    return weir_transact_in_savepoint(connection, body, argument, error);
 }
 
 /* What is new is added outside of the transaction, so that it is remembered, and two

@@ -3,22 +3,6 @@
  */
 #include "outbox/transact_nested.h"
 
-static enum weir_status in_savepoint(struct weir_connection *connection,
-                                     weir_transact_fn body, void *argument,
-                                     struct weir_error *error)
-{
-    enum weir_status status = weir_connection_savepoint(connection, error);
-
-    if (status != WEIR_OK)
-        return status;
-    status = body(connection, argument, error);
-    if (status == WEIR_OK)
-        return weir_connection_savepoint_keep(connection, error);
-    if (weir_connection_savepoint_undo(connection, NULL) != WEIR_OK)
-        weir_error_prefix(error, "the transaction cannot be used any more");
-    return status;
-}
-
 enum weir_status weir_transact_nested(struct weir_outbox *outbox,
                                       struct weir_connection *connection,
                                       weir_transact_fn body, void *argument,
@@ -29,7 +13,7 @@ enum weir_status weir_transact_nested(struct weir_outbox *outbox,
     if (weir_connection_transaction(connection) != WEIR_TRANSACTION_OPEN)
         return weir_error_set(error, WEIR_INVALID,
                               "the connection must have an open transaction");
-    return in_savepoint(connection, body, argument, error);
+    return weir_transact_in_savepoint(connection, body, argument, error);
 }
 
 enum weir_status weir_transact_nested_reading(struct weir_outbox *outbox,

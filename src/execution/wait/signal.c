@@ -613,27 +613,15 @@ static enum weir_status find(struct reading *self, struct weir_connection *conne
                           error);
 }
 
-/* Texts of rows have no zero behind them. */
-static const char *terminated(struct weir_arena *arena, struct weir_str text)
-{
-    char *copy = weir_arena_alloc(arena, text.size + 1);
-
-    if (copy == NULL)
-        return NULL;
-    memcpy(copy, text.data, text.size);
-    copy[text.size] = '\0';
-    return copy;
-}
-
 static enum weir_status show_signal(void *state, const struct weir_signal_row *row,
                                     struct weir_error *error)
 {
     struct reading *self = state;
     struct weir_signal_info info = {
-        .waitpoint_key = terminated(&self->arena, row->waitpoint_key),
-        .name = terminated(&self->arena, row->name),
-        .source_type = terminated(&self->arena, row->source_type),
-        .source = terminated(&self->arena, row->source),
+        .waitpoint_key = weir_arena_copy(&self->arena, row->waitpoint_key),
+        .name = weir_arena_copy(&self->arena, row->name),
+        .source_type = weir_arena_copy(&self->arena, row->source_type),
+        .source = weir_arena_copy(&self->arena, row->source),
         .payload = row->payload.size > 0 ? row->payload.data : NULL,
         .payload_size = row->payload.size,
         .came_us = row->came_us,
@@ -721,8 +709,8 @@ static enum weir_status show_waitpoint(struct reading *self,
     const struct weir_execution_row *execution = &self->records.rows[0].row;
     int64_t count = 0;
     struct weir_waitpoint_info info = {
-        .key = terminated(&self->arena, row->key),
-        .key_id = terminated(&self->arena, row->key_id),
+        .key = weir_arena_copy(&self->arena, row->key),
+        .key_id = weir_arena_copy(&self->arena, row->key_id),
         .state = row->state,
         .created_us = row->created_us,
         .until_us = row->until_us,

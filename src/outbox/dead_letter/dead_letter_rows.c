@@ -168,19 +168,6 @@ static const struct weir_column LETTER[] = {
     COLUMN(struct letter_columns, requeued_uid, BYTES_OR_NONE),
 };
 
-/* A copy with a zero behind it. NULL: no memory. */
-static char *keep(struct weir_letters *self, struct weir_str text)
-{
-    char *copy = weir_arena_alloc(&self->texts, text.size + 1);
-
-    if (copy == NULL)
-        return NULL;
-    if (text.size > 0)
-        memcpy(copy, text.data, text.size);
-    copy[text.size] = '\0';
-    return copy;
-}
-
 static void copy_uid(uint8_t *out, struct weir_str uid)
 {
     if (uid.size == WEIR_UID_SIZE)
@@ -198,7 +185,8 @@ static bool keep_headers(struct weir_letters *self, struct weir_str json,
 
     if (json.data == NULL)
         return true;
-    letter->headers_json = (struct weir_str){keep(self, json), json.size};
+    letter->headers_json =
+        (struct weir_str){weir_arena_copy(&self->texts, json), json.size};
     if (letter->headers_json.data == NULL)
         return false;
     if (weir_headers_measure(json, &size, &count, NULL) != WEIR_OK || size == 0)
@@ -252,14 +240,15 @@ static enum weir_status add_letter(void *state, struct weir_rows *rows,
     if (status != WEIR_OK)
         return status;
     *letter = (struct weir_letter){.pid = row.pid, .shown = row.shown};
-    shown->queue = keep(self, row.queue);
-    shown->subscription = keep(self, row.subscription);
+    shown->queue = weir_arena_copy(&self->texts, row.queue);
+    shown->subscription = weir_arena_copy(&self->texts, row.subscription);
     shown->partition = weir_pid_partition(row.pid);
-    shown->key = row.key.data != NULL ? keep(self, row.key) : NULL;
-    shown->type = keep(self, row.type);
-    shown->payload = row.payload.data != NULL ? keep(self, row.payload) : NULL;
+    shown->key = row.key.data != NULL ? weir_arena_copy(&self->texts, row.key) : NULL;
+    shown->type = weir_arena_copy(&self->texts, row.type);
+    shown->payload =
+        row.payload.data != NULL ? weir_arena_copy(&self->texts, row.payload) : NULL;
     shown->payload_size = row.payload.size;
-    shown->reason = keep(self, row.reason);
+    shown->reason = weir_arena_copy(&self->texts, row.reason);
     shown->requeued = row.requeued_uid.data != NULL;
     copy_uid(shown->uid, row.uid);
     copy_uid(shown->requeued_uid, row.requeued_uid);
