@@ -1,5 +1,5 @@
 /*
- * json_read.h - strict reader of JSON texts (RFC 8259).
+ * json_read.h - strict parser (reader) of JSON texts (RFC 8259).
  *
  * Reading has two steps. check() proves that a text is JSON, or says what is wrong and
  * where. A walk then gives the values of a list or an object, as they are written, and

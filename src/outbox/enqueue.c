@@ -109,8 +109,9 @@ static int32_t choose_partition(const struct weir_draft *draft, int32_t partitio
 }
 
 /*
- * 128 random bits each. Two draws make a whole call: the numbers of one call differ
- * because mixing is one to one, those of different calls because the draws do.
+ * The uid of a message: 128 random bits. Two draws make a whole call: the numbers of one
+ * call differ because mixing is one to one, those of different calls because the draws
+ * do.
  */
 static void fill_uid(uint8_t *uid, const uint64_t draws[2], size_t index)
 {
