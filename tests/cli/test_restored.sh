@@ -58,7 +58,7 @@ says_what_it_would_do() {
 }
 
 wants_an_answer() {
-    refuses 1 'say --yes if it is really meant' migrate --restored </dev/null
+    refuses 1 'say --yes to confirm' migrate --restored </dev/null
     [ "$(log_rows)" = 4 ]
 }
 
