@@ -8,6 +8,7 @@
 #define WEIR_H
 
 #include <weir/api.h>
+#include <weir/audit.h>
 #include <weir/batch.h>
 #include <weir/budget.h>
 #include <weir/context.h>
@@ -29,6 +30,7 @@
 #include <weir/subscription.h>
 #include <weir/suspension.h>
 #include <weir/time.h>
+#include <weir/token.h>
 #include <weir/version.h>
 
 #endif
