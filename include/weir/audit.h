@@ -19,8 +19,8 @@
  *          Subscriptions: subscription.pause, .resume, .seek, .remove. Dead letters:
  *          dead_letter.claim, .resolve, .reject, .requeue, .discard, .cleanup.
  *          Executions: execution.cancel, .revoke, .prioritise, .replay, .resume,
- *          .approve; flow.cancel; budget.create, .limit, .reset, .release; key.rotate.
- *          Tokens: token.create, .rotate, .revoke. Schema: schema.migrate,
+ *          .approve; flow.cancel; budget.create, .change, .reset, .release; key.rotate.
+ *          Tokens: token.create, .rotate, .revoke; audit.retention. Schema: schema.migrate,
  *          schema.restored, schema.roles, each in a transaction behind the last of its
  *          own.
  * Once     A call has one row, also when it works in several transactions: the first

@@ -16,6 +16,7 @@
 #include "execution/executions.h"
 #include "execution/flow/flow_store.h"
 #include "execution/wait/wait_store.h"
+#include "outbox/audit/audit.h"
 #include "outbox/outbox.h"
 #include "outbox/queue/catalog.h"
 #include "outbox/schema.h"
@@ -95,6 +96,7 @@ enum weir_status weir_events_make_queues(struct weir_db *db, struct weir_error *
 enum weir_status weir_events_open(struct weir_outbox *outbox, size_t *size_max,
                                   struct weir_error *error)
 {
+    const struct weir_audit_actor *actor;
     enum weir_status status = WEIR_OK;
 
     *size_max = outbox->options.payload_size_max;
@@ -103,6 +105,7 @@ enum weir_status weir_events_open(struct weir_outbox *outbox, size_t *size_max,
                               "the outbox's payload_size_max is %zu, must be at least %d "
                               "for events",
                               *size_max, WEIR_EVENT_SIZE_MIN);
+    actor = weir_audit_suspend(); /* these queues are no operator's */
     for (int i = 0; i < QUEUE_COUNT && status == WEIR_OK; i++) {
         const struct weir_queue_options options = options_of(i);
 
@@ -110,6 +113,7 @@ enum weir_status weir_events_open(struct weir_outbox *outbox, size_t *size_max,
         if (status == WEIR_EXISTS)
             status = WEIR_OK; /* another engine has the same outbox */
     }
+    weir_audit_resume(actor);
     return status;
 }
 

@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "db/clock.h"
 #include "db/db.h"
+#include "outbox/audit/audit.h"
 #include "outbox/lease/liveness.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
@@ -236,10 +237,10 @@ static enum weir_status put_queue(struct weir_outbox *self, enum weir_catalog_pu
     return status;
 }
 
-enum weir_status weir_outbox_add_queue_telling(struct weir_outbox *self,
-                                               const struct weir_queue_options *options,
-                                               struct weir_queue_change *change,
-                                               struct weir_error *error)
+static enum weir_status declare_and_add(struct weir_outbox *self,
+                                        const struct weir_queue_options *options,
+                                        struct weir_queue_change *change,
+                                        struct weir_error *error)
 {
     enum weir_status status = weir_queue_options_check(options, error);
 
@@ -252,6 +253,17 @@ enum weir_status weir_outbox_add_queue_telling(struct weir_outbox *self,
     if (status != WEIR_OK)
         weir_registry_undeclare(&self->registry, options->name);
     return status;
+}
+
+enum weir_status weir_outbox_add_queue_telling(struct weir_outbox *self,
+                                               const struct weir_queue_options *options,
+                                               struct weir_queue_change *change,
+                                               struct weir_error *error)
+{
+    struct weir_audit_call audit;
+
+    weir_audit_begin(&audit, self->db, NULL, "queue.add", options->name);
+    return weir_audit_end(&audit, declare_and_add(self, options, change, error), error);
 }
 
 enum weir_status weir_outbox_add_queue(struct weir_outbox *self,
@@ -267,14 +279,16 @@ enum weir_status weir_outbox_set_queue(struct weir_outbox *self,
                                        struct weir_error *error)
 {
     struct weir_queue_options checked = *options;
+    struct weir_audit_call audit;
     enum weir_status status;
 
+    weir_audit_begin(&audit, self->db, NULL, "queue.set", options->name);
     if (checked.partitions == 0)
         checked.partitions = 1; /* whatever it has */
     status = weir_queue_options_check(&checked, error);
     if (status == WEIR_OK)
         status = put_queue(self, WEIR_CATALOG_SET, options, change, error);
-    return status;
+    return weir_audit_end(&audit, status, error);
 }
 
 const struct weir_subscriber *weir_outbox_find_subscriber(const struct weir_outbox *self,
@@ -790,8 +804,11 @@ static enum weir_status set_paused(struct weir_outbox *self, const char *queue,
                                    bool paused, struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
+    struct weir_audit_call audit;
     enum weir_status status = weir_queue_name_check("queue name", queue, error);
 
+    weir_audit_begin(&audit, self->db, NULL, paused ? "queue.pause" : "queue.resume",
+                     queue);
     if (status == WEIR_OK)
         status = weir_outbox_connect(self, &connection, error);
     if (status == WEIR_OK)
@@ -799,7 +816,7 @@ static enum weir_status set_paused(struct weir_outbox *self, const char *queue,
     weir_db_release(self->db, connection);
     if (status == WEIR_OK)
         note_paused(self, queue, paused);
-    return status;
+    return weir_audit_end(&audit, status, error);
 }
 
 enum weir_status weir_outbox_pause_queue(struct weir_outbox *self, const char *queue,
@@ -818,8 +835,10 @@ enum weir_status weir_outbox_remove_queue(struct weir_outbox *self, const char *
                                           bool force, struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
+    struct weir_audit_call audit;
     enum weir_status status = weir_queue_name_check("queue name", queue, error);
 
+    weir_audit_begin(&audit, self->db, NULL, "queue.remove", queue);
     if (status == WEIR_OK)
         status = weir_outbox_connect(self, &connection, error);
     if (status == WEIR_OK)
@@ -830,5 +849,5 @@ enum weir_status weir_outbox_remove_queue(struct weir_outbox *self, const char *
         weir_registry_undeclare(&self->registry, queue); /* the name is free again */
         weir_outbox_notify(self, WEIR_NOTIFY_LEASE_KEEPER);
     }
-    return status;
+    return weir_audit_end(&audit, status, error);
 }

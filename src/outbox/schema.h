@@ -11,6 +11,9 @@
 
 extern const struct weir_schema weir_outbox_schema;
 
+/* The number that brings audit rows and tokens. */
+enum { WEIR_SCHEMA_WITH_AUDIT = 14 };
+
 /* PostgreSQL: leaves of the log, of acks and of cuts, and how many numbers fill one. */
 enum {
     WEIR_LOG_LEAVES = 8,

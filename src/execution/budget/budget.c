@@ -16,6 +16,7 @@
 #include "db/db.h"
 #include "execution/budget/budget_store.h"
 #include "execution/executions.h"
+#include "outbox/audit/audit.h"
 
 enum { ARENA_SIZE_MAX = 4 * 1024 * 1024, WAITING_SHOWN = 1000 };
 
@@ -137,6 +138,7 @@ struct budget_call {
     struct weir_str key;
     struct weir_budget_answer *answer;
     bool existed;
+    bool audited; /* an operator's, with a row */
 
     /* of one transaction */
     struct weir_arena arena;
@@ -171,6 +173,8 @@ static enum weir_status act(struct weir_connection *connection, void *argument,
     struct budget_call *self = argument;
     enum weir_status status = self->body(connection, self, error);
 
+    if (status == WEIR_OK && self->audited)
+        status = weir_audit_record(connection, !self->existed, error);
     return status == WEIR_OK ? announce(self, connection, error) : status;
 }
 
@@ -189,6 +193,20 @@ static enum weir_status run(struct budget_call *self, weir_transact_fn body,
                           self->name.data);
     weir_arena_fini(&self->arena);
     return status;
+}
+
+/* The same for an operator; `status`: of the checks before it. */
+static enum weir_status run_audited(struct budget_call *self, const char *action,
+                                    const char *name, weir_transact_fn body,
+                                    enum weir_status status, struct weir_error *error)
+{
+    struct weir_audit_call audit;
+
+    self->audited = true;
+    weir_audit_begin(&audit, self->executions->db, NULL, action, name);
+    if (status == WEIR_OK)
+        status = run(self, body, error);
+    return weir_audit_end(&audit, status, error);
 }
 
 /* Locked, with what is used. */
@@ -325,8 +343,8 @@ enum weir_status weir_budget_create(struct weir_executions *self,
         .executions = self, .name = or_nothing(draft->name), .draft = draft};
     enum weir_status status = check_draft(draft, error);
 
-    if (status == WEIR_OK)
-        status = run(&budget_call, create, error);
+    status =
+        run_audited(&budget_call, "budget.create", draft->name, create, status, error);
     if (status == WEIR_OK && existed != NULL)
         *existed = budget_call.existed;
     return status;
@@ -360,7 +378,7 @@ enum weir_status weir_budget_change(struct weir_executions *self,
         .executions = self, .name = or_nothing(draft->name), .draft = draft};
     enum weir_status status = check_draft(draft, error);
 
-    return status == WEIR_OK ? run(&budget_call, change, error) : status;
+    return run_audited(&budget_call, "budget.change", draft->name, change, status, error);
 }
 
 /* ---- report ------------------------------------------------------------------------ */
@@ -648,7 +666,7 @@ enum weir_status weir_budget_release(struct weir_executions *self, const char *n
 
     if (status == WEIR_OK)
         status = weir_execution_check_given("id", id != NULL, error);
-    return status == WEIR_OK ? run(&budget_call, release, error) : status;
+    return run_audited(&budget_call, "budget.release", name, release, status, error);
 }
 
 static enum weir_status reset(struct weir_connection *connection, void *argument,
@@ -669,7 +687,7 @@ enum weir_status weir_budget_reset(struct weir_executions *self, const char *nam
     struct budget_call budget_call = {.executions = self, .name = or_nothing(name)};
     enum weir_status status = check_name(name, error);
 
-    return status == WEIR_OK ? run(&budget_call, reset, error) : status;
+    return run_audited(&budget_call, "budget.reset", name, reset, status, error);
 }
 
 /* ---- reading ----------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include "execution/events.h"
 #include "execution/executions.h"
 #include "execution/flow/flow_store.h"
+#include "outbox/audit/audit.h"
 #include "weir/flow.h"
 
 enum { ARENA_SIZE_MAX = 4 * 1024 * 1024, MEMBERS_TOGETHER = 1000 };
@@ -143,6 +144,15 @@ static enum weir_status find(struct cancel_call *self, struct weir_connection *c
                : status;
 }
 
+/* A flow that had ended has a row without states (weir_audit_end()). */
+static enum weir_status record(const struct cancel_call *self,
+                               struct weir_connection *connection,
+                               struct weir_error *error)
+{
+    weir_audit_note("open", "cancelled");
+    return weir_audit_record(connection, (int64_t)self->cancelled, error);
+}
+
 static enum weir_status end(struct weir_connection *connection, void *argument,
                             struct weir_error *error)
 {
@@ -181,13 +191,13 @@ static enum weir_status end(struct weir_connection *connection, void *argument,
         status = weir_events_flow_cancelled(self->executions, connection, &self->row,
                                             self->cancelled,
                                             &self->pending_wakeups.events, error);
-    return status;
+    return status == WEIR_OK ? record(self, connection, error) : status;
 }
 
-enum weir_status weir_flow_cancel(struct weir_executions *self,
-                                  const struct weir_flow_id *flow,
-                                  enum weir_flow_cancel_policy policy, const char *reason,
-                                  size_t *members, struct weir_error *error)
+static enum weir_status cancel(struct weir_executions *self,
+                               const struct weir_flow_id *flow,
+                               enum weir_flow_cancel_policy policy, const char *reason,
+                               size_t *members, struct weir_error *error)
 {
     struct cancel_call *cancel_call;
     struct weir_str text;
@@ -219,4 +229,19 @@ enum weir_status weir_flow_cancel(struct weir_executions *self,
     weir_arena_fini(&cancel_call->arena);
     weir_heap_free(self->heap, cancel_call);
     return status;
+}
+
+enum weir_status weir_flow_cancel(struct weir_executions *self,
+                                  const struct weir_flow_id *flow,
+                                  enum weir_flow_cancel_policy policy, const char *reason,
+                                  size_t *members, struct weir_error *error)
+{
+    char target[WEIR_FLOW_ID_TEXT_SIZE];
+    struct weir_audit_call audit;
+
+    weir_audit_begin(&audit, self->db, NULL, "flow.cancel",
+                     flow != NULL ? weir_flow_id_format(flow, target) : NULL);
+    weir_audit_because(reason);
+    return weir_audit_end(&audit, cancel(self, flow, policy, reason, members, error),
+                          error);
 }

@@ -1,7 +1,7 @@
 /*
  * housekeeping.c - removes what is not needed any more: executions and flows that ended
  * long ago, with all that is theirs; keys of idempotency, waitpoints and secrets that
- * have run out.
+ * have run out; audit rows whose time is over.
  *
  * This is not urgent, so it comes at its interval and not when each of them is old
  * enough. Members go with their flow (flow_remove.h). The filter is about executions,
@@ -14,6 +14,8 @@
 #include "execution/reconcile/reconciler.h"
 #include "execution/wait/secrets.h"
 #include "execution/wait/wait_store.h"
+#include "outbox/audit/audit_retention.h"
+#include "outbox/schema.h"
 
 static enum weir_ruling is_old(struct weir_execution_row *row, int64_t now_us,
                                struct weir_consequence *out)
@@ -184,6 +186,41 @@ static enum weir_status forget_keys(struct weir_context *context,
     return status;
 }
 
+/* A database may have the tables of executions alone. */
+static enum weir_status expire_audit_rows(struct weir_connection *connection,
+                                          void *argument, struct weir_error *error)
+{
+    struct forget_call *self = argument;
+    struct weir_schema_version version = {0};
+    int64_t removed = 0;
+    enum weir_status status;
+
+    weir_reconciler_runs_on(self->task, connection);
+    status = weir_schema_read(&weir_outbox_schema, connection, &version, error);
+    if (status == WEIR_OK && version.number >= WEIR_SCHEMA_WITH_AUDIT)
+        status = weir_audit_expire(connection, &removed, error);
+    weir_reconciler_runs_on(self->task, NULL);
+    self->removed = (size_t)removed;
+    return status;
+}
+
+static enum weir_status expire_audit(struct weir_context *context,
+                                     struct weir_reconciler_task *task,
+                                     struct weir_scan_report *out,
+                                     struct weir_error *error)
+{
+    struct forget_call call = {.task = task, .removed = WEIR_AUDIT_EXPIRE_STEP};
+    enum weir_status status = WEIR_OK;
+
+    while (status == WEIR_OK && call.removed >= WEIR_AUDIT_EXPIRE_STEP &&
+           !weir_context_cancelled(context)) {
+        status = weir_transact(task->db, expire_audit_rows, &call, error);
+        if (status == WEIR_OK)
+            out->processed += call.removed;
+    }
+    return status;
+}
+
 static enum weir_status keep_house(struct weir_context *context, void *task,
                                    const struct weir_scan_tick *tick,
                                    struct weir_scan_report *out, struct weir_error *error)
@@ -197,6 +234,8 @@ static enum weir_status keep_house(struct weir_context *context, void *task,
         status = clear_flows(context, self, tick->filter, out, error);
     if (status == WEIR_OK)
         status = forget_keys(context, self, out, error);
+    if (status == WEIR_OK)
+        status = expire_audit(context, self, out, error);
     return status;
 }
 

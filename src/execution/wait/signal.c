@@ -26,6 +26,7 @@
 #include "execution/wait/secrets.h"
 #include "execution/wait/signal_keys.h"
 #include "execution/wait/wait_store.h"
+#include "outbox/audit/audit.h"
 
 enum { ARENA_SIZE_MAX = 32 * 1024 * 1024, UUID_TEXT_SIZE = 2 * WEIR_UUID_SIZE + 1 };
 
@@ -512,6 +513,17 @@ static enum weir_status remember(struct signal_call *self,
     return weir_signal_key_keep(connection, &key, &use, self->now_us, error);
 }
 
+/* Of an approval; a signal is no action of an operator. */
+static enum weir_status record(const struct signal_call *self,
+                               struct weir_connection *connection,
+                               struct weir_error *error)
+{
+    if (self->waitpoint_key == NULL)
+        return WEIR_OK;
+    weir_audit_note(NULL, weir_signal_effect_name(self->effect));
+    return weir_audit_record(connection, self->effect < WEIR_SIGNAL_DUPLICATE, error);
+}
+
 static enum weir_status deliver(struct weir_connection *connection, void *argument,
                                 struct weir_error *error)
 {
@@ -524,7 +536,9 @@ static enum weir_status deliver(struct weir_connection *connection, void *argume
         status = come_late(self, connection, error);
     else
         status = take(self, connection, error);
-    return status == WEIR_OK ? remember(self, connection, error) : status;
+    if (status == WEIR_OK)
+        status = remember(self, connection, error);
+    return status == WEIR_OK ? record(self, connection, error) : status;
 }
 
 /* ---- calls ------------------------------------------------------------------------- */
@@ -585,13 +599,21 @@ weir_execution_approve(struct weir_executions *self, const struct weir_execution
 {
     struct signal_call signal_call = {
         .executions = self, .id = id, .signal = signal, .waitpoint_key = waitpoint_key};
+    char target[WEIR_AUDIT_TARGET_SIZE], id_text[WEIR_EXECUTION_ID_TEXT_SIZE];
+    struct weir_audit_call audit;
+    enum weir_status status = WEIR_OK;
 
+    weir_audit_begin(
+        &audit, self->db, NULL, "execution.approve",
+        weir_audit_pair(weir_execution_id_format(id, id_text), waitpoint_key, target));
     if (!weir_condition_is_word(or_nothing(waitpoint_key), WEIR_WAITPOINT_KEY_SIZE_MAX))
-        return weir_error_set(error, WEIR_INVALID,
-                              "the key of a waitpoint must have 1 to %d letters, digits "
-                              "and \"_-.:/\"",
-                              WEIR_WAITPOINT_KEY_SIZE_MAX);
-    return send(&signal_call, effect, error);
+        status = weir_error_set(error, WEIR_INVALID,
+                                "the key of a waitpoint must have 1 to %d letters, "
+                                "digits and \"_-.:/\"",
+                                WEIR_WAITPOINT_KEY_SIZE_MAX);
+    if (status == WEIR_OK)
+        status = send(&signal_call, effect, error);
+    return weir_audit_end(&audit, status, error);
 }
 
 /* ---- reading ----------------------------------------------------------------------- */

@@ -17,6 +17,7 @@
 #include "execution/executions.h"
 #include "execution/wait/secrets.h"
 #include "execution/wait/wait_store.h"
+#include "outbox/audit/audit.h"
 
 enum { ARENA_SIZE_MAX = 32 * 1024 * 1024 };
 
@@ -709,16 +710,15 @@ static enum weir_status rotate(struct weir_connection *connection, void *argumen
     int64_t now_us = 0;
     enum weir_status status = weir_connection_clock(connection, &now_us, error);
 
-    return status == WEIR_OK
-               ? weir_secrets_rotate(connection, &self->secret,
-                                     weir_sat_add_i64(now_us, self->grace_us), error)
-               : status;
+    if (status == WEIR_OK)
+        status = weir_secrets_rotate(connection, &self->secret,
+                                     weir_sat_add_i64(now_us, self->grace_us), error);
+    return status == WEIR_OK ? weir_audit_record(connection, 1, error) : status;
 }
 
-enum weir_status weir_executions_rotate_key(struct weir_executions *self,
-                                            const char *key_id,
-                                            const uint8_t secret[WEIR_SECRET_SIZE],
-                                            int64_t grace_ms, struct weir_error *error)
+static enum weir_status rotate_to(struct weir_executions *self, const char *key_id,
+                                  const uint8_t secret[WEIR_SECRET_SIZE],
+                                  int64_t grace_ms, struct weir_error *error)
 {
     struct rotation rotation = {.grace_us = 0};
     struct weir_str name = weir_str(key_id != NULL ? key_id : "");
@@ -740,4 +740,16 @@ enum weir_status weir_executions_rotate_key(struct weir_executions *self,
         status = weir_transact(self->db, rotate, &rotation, error);
     OPENSSL_cleanse(&rotation, sizeof rotation);
     return status;
+}
+
+enum weir_status weir_executions_rotate_key(struct weir_executions *self,
+                                            const char *key_id,
+                                            const uint8_t secret[WEIR_SECRET_SIZE],
+                                            int64_t grace_ms, struct weir_error *error)
+{
+    struct weir_audit_call audit;
+
+    weir_audit_begin(&audit, self->db, NULL, "key.rotate", key_id);
+    return weir_audit_end(&audit, rotate_to(self, key_id, secret, grace_ms, error),
+                          error);
 }

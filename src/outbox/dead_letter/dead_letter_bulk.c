@@ -4,6 +4,7 @@
 #include "outbox/dead_letter/dead_letter_bulk.h"
 
 #include "base/noun.h"
+#include "outbox/audit/audit.h"
 #include "outbox/transact_nested.h"
 
 /* The last entry of the primary key. */
@@ -68,7 +69,10 @@ static enum weir_status step(struct weir_connection *connection, void *argument,
     if (status != WEIR_OK || self->picks.count == 0)
         return status;
     self->taken = weir_letter_picks_fitting(&self->picks, 0, self->picks.count);
-    return rule->step(rule->outbox, connection, &self->picks, self->taken, now_us, error);
+    status =
+        rule->step(rule->outbox, connection, &self->picks, self->taken, now_us, error);
+    return status == WEIR_OK ? weir_audit_step(connection, (int64_t)self->taken, error)
+                             : status;
 }
 
 static bool goes_on(const struct weir_letter_bulk *rule,
@@ -87,6 +91,7 @@ static enum weir_status run(struct bulk *self, struct weir_connection *connectio
         status = weir_transact_nested(self->rule->outbox, connection, step, self, error);
         if (status != WEIR_OK || self->taken == 0)
             break;
+        weir_audit_stepped();
         self->after = self->picks.items[self->taken - 1].id;
         self->left -= (int64_t)self->taken;
         out->done += (int64_t)self->taken;
@@ -98,10 +103,10 @@ static enum weir_status run(struct bulk *self, struct weir_connection *connectio
     return status;
 }
 
-enum weir_status weir_letter_bulk_run(const struct weir_letter_bulk *self,
-                                      struct weir_connection *connection,
-                                      struct weir_dead_letter_progress *out,
-                                      struct weir_error *error)
+static enum weir_status run_all(const struct weir_letter_bulk *self,
+                                struct weir_connection *connection,
+                                struct weir_dead_letter_progress *out,
+                                struct weir_error *error)
 {
     int64_t limit = self->scope->limit;
     struct bulk bulk = {.rule = self, .left = limit != 0 ? limit : INT64_MAX};
@@ -116,4 +121,17 @@ enum weir_status weir_letter_bulk_run(const struct weir_letter_bulk *self,
     status = run(&bulk, connection, out, error);
     weir_letter_picks_fini(&bulk.picks);
     return status;
+}
+
+enum weir_status weir_letter_bulk_run(const struct weir_letter_bulk *self,
+                                      struct weir_connection *connection,
+                                      struct weir_dead_letter_progress *out,
+                                      struct weir_error *error)
+{
+    char target[WEIR_AUDIT_TARGET_SIZE];
+    struct weir_audit_call audit;
+
+    weir_audit_begin(&audit, self->outbox->db, connection, self->action,
+                     weir_letter_scope_describe(self->scope, target, sizeof target));
+    return weir_audit_end(&audit, run_all(self, connection, out, error), error);
 }

@@ -28,6 +28,7 @@ typedef enum weir_status (*weir_letter_step_fn)(struct weir_outbox *outbox,
                                                 struct weir_error *error);
 
 struct weir_letter_bulk {
+    const char *action; /* "dead_letter.requeue", for the audit */
     struct weir_outbox *outbox;
     const struct weir_dead_letter_scope *scope;
     const struct weir_sql *pick; /* as requeue in struct weir_letter_sql */

@@ -8,10 +8,14 @@
 #include "base/heap.h"
 #include "base/no_memory.h"
 #include "base/noun.h"
+#include "base/text.h"
 #include "db/query.h"
+#include "outbox/audit/audit.h"
 #include "outbox/dead_letter/dead_letter_sql.h"
 #include "outbox/engine.h"
 #include "outbox/transact_nested.h"
+
+enum { ID_TEXT_SIZE = 24 };
 
 /* One of the ids. */
 struct item {
@@ -144,6 +148,20 @@ static void begin_anew(struct decision *self)
     }
 }
 
+/* What the call will return, in the caller's order. */
+static enum weir_status first_refusal(const struct decision *self)
+{
+    const struct item *refused = NULL;
+
+    for (size_t i = 0; i < self->count; i++) {
+        const struct item *item = &self->items[i];
+
+        if (item->verdict != WEIR_OK && (refused == NULL || item->index < refused->index))
+            refused = item;
+    }
+    return refused != NULL ? refused->verdict : WEIR_OK;
+}
+
 static enum weir_status decide(struct weir_connection *connection, void *argument,
                                struct weir_error *error)
 {
@@ -159,9 +177,13 @@ static enum weir_status decide(struct weir_connection *connection, void *argumen
         if (self->items[i].change)
             self->picks.items[self->picks.count++] = self->items[i].pick;
     }
-    if (self->picks.count == 0)
-        return WEIR_OK;
-    return self->rule->act(self->rule, connection, &self->picks, self->now_us, error);
+    if (self->picks.count > 0)
+        status =
+            self->rule->act(self->rule, connection, &self->picks, self->now_us, error);
+    return status == WEIR_OK
+               ? weir_audit_record_partly(connection, (int64_t)self->picks.count,
+                                          first_refusal(self), error)
+               : status;
 }
 
 /* ---- telling ----------------------------------------------------------------------- */
@@ -253,24 +275,68 @@ static enum weir_status prepare(struct decision *self, struct weir_error *error)
     return WEIR_OK;
 }
 
-enum weir_status weir_letter_decide(const struct weir_letter_decision *self,
-                                    struct weir_connection *connection,
-                                    enum weir_status *verdicts, struct weir_error *error)
+static enum weir_status decide_on_all(const struct weir_letter_decision *self,
+                                      struct weir_connection *connection,
+                                      enum weir_status *verdicts,
+                                      struct weir_error *error)
 {
     const struct weir_heap *heap = self->outbox->heap;
     struct decision decision = {.rule = self, .count = self->choice->count};
-    enum weir_status status = check(self, error);
+    enum weir_status status;
 
-    if (status != WEIR_OK || self->choice->count == 0)
-        return status;
     weir_letter_picks_init(&decision.picks, heap);
     status = prepare(&decision, error);
     if (status == WEIR_OK)
         status = weir_transact_nested(self->outbox, connection, decide, &decision, error);
+    if (status == WEIR_OK)
+        weir_audit_settle();
     if (status == WEIR_OK)
         status = sum_up(&decision, verdicts, error);
     weir_letter_picks_fini(&decision.picks);
     weir_heap_free(heap, decision.items);
     weir_heap_free(heap, decision.ids);
     return status;
+}
+
+/* The ids, as many as there is room for. */
+static const char *write_target(const struct weir_dead_letter_choice *choice,
+                                char out[WEIR_AUDIT_TARGET_SIZE])
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < choice->count && used + ID_TEXT_SIZE < WEIR_AUDIT_TARGET_SIZE;
+         i++)
+        used += weir_text_format(out + used, WEIR_AUDIT_TARGET_SIZE - used, "%s%lld",
+                                 i > 0 ? "," : "", (long long)choice->ids[i]);
+    return choice->count > 0 ? out : NULL;
+}
+
+enum weir_status weir_letter_decide(const struct weir_letter_decision *self,
+                                    struct weir_connection *connection,
+                                    enum weir_status *verdicts, struct weir_error *error)
+{
+    char target[WEIR_AUDIT_TARGET_SIZE];
+    struct weir_audit_call audit;
+    enum weir_status status;
+
+    weir_audit_begin(&audit, self->outbox->db, connection, self->action,
+                     write_target(self->choice, target));
+    weir_audit_because(self->reason);
+    status = check(self, error);
+    if (status == WEIR_OK && self->choice->count > 0)
+        status = decide_on_all(self, connection, verdicts, error);
+    return weir_audit_end(&audit, status, error);
+}
+
+enum weir_status weir_letter_refuse(const struct weir_letter_decision *self,
+                                    struct weir_connection *connection,
+                                    enum weir_status status)
+{
+    char target[WEIR_AUDIT_TARGET_SIZE];
+    struct weir_audit_call audit;
+
+    weir_audit_begin(&audit, self->outbox->db, connection, self->action,
+                     write_target(self->choice, target));
+    return weir_audit_end(&audit, status, NULL);
 }

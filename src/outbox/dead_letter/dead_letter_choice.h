@@ -29,6 +29,8 @@ typedef enum weir_status (*weir_letter_act_fn)(const struct weir_letter_decision
 struct weir_letter_decision {
     struct weir_outbox *outbox;
     const struct weir_dead_letter_choice *choice;
+    const char *action;                   /* "dead_letter.resolve", for the audit */
+    const char *reason;                   /* likewise; NULL: none */
     const char *done;                     /* "resolved", for texts */
     enum weir_dead_letter_status becomes; /* as stored afterwards */
     bool takes_pending;
@@ -41,5 +43,10 @@ WEIR_CHECKED enum weir_status weir_letter_decide(const struct weir_letter_decisi
                                                  struct weir_connection *connection,
                                                  enum weir_status *verdicts,
                                                  struct weir_error *error);
+
+/* Record a decision that was refused before it was looked at. Returns `status`. */
+enum weir_status weir_letter_refuse(const struct weir_letter_decision *self,
+                                    struct weir_connection *connection,
+                                    enum weir_status status);
 
 #endif

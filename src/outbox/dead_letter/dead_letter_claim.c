@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/duration.h"
 #include "db/clock.h"
+#include "outbox/audit/audit.h"
 #include "outbox/dead_letter/dead_letter_choice.h"
 #include "outbox/dead_letter/dead_letter_sql.h"
 #include "outbox/engine.h"
@@ -86,15 +87,17 @@ static enum weir_status claim(struct weir_connection *connection, void *argument
     if (status == WEIR_OK)
         status = weir_letters_fetch(&self->letters, connection, self->picks.items,
                                     self->out->count, now_us, error);
+    if (status == WEIR_OK)
+        status = weir_audit_record(connection, (int64_t)self->out->count, error);
     return status;
 }
 
-enum weir_status weir_dead_letter_claim(struct weir_outbox *outbox,
-                                        struct weir_connection *connection,
-                                        const struct weir_dead_letter_scope *scope,
-                                        int64_t timeout_ns, weir_dead_letter_fn visit,
-                                        void *state, struct weir_dead_letter_claim *out,
-                                        struct weir_error *error)
+static enum weir_status claim_some(struct weir_outbox *outbox,
+                                   struct weir_connection *connection,
+                                   const struct weir_dead_letter_scope *scope,
+                                   int64_t timeout_ns, weir_dead_letter_fn visit,
+                                   void *state, struct weir_dead_letter_claim *out,
+                                   struct weir_error *error)
 {
     struct claim self = {.scope = scope, .timeout_us = timeout_ns / 1000, .out = out};
     enum weir_status status =
@@ -120,6 +123,24 @@ enum weir_status weir_dead_letter_claim(struct weir_outbox *outbox,
     return status;
 }
 
+enum weir_status weir_dead_letter_claim(struct weir_outbox *outbox,
+                                        struct weir_connection *connection,
+                                        const struct weir_dead_letter_scope *scope,
+                                        int64_t timeout_ns, weir_dead_letter_fn visit,
+                                        void *state, struct weir_dead_letter_claim *out,
+                                        struct weir_error *error)
+{
+    char target[WEIR_AUDIT_TARGET_SIZE];
+    struct weir_audit_call audit;
+
+    weir_audit_begin(&audit, outbox->db, connection, "dead_letter.claim",
+                     weir_letter_scope_describe(scope, target, sizeof target));
+    return weir_audit_end(
+        &audit,
+        claim_some(outbox, connection, scope, timeout_ns, visit, state, out, error),
+        error);
+}
+
 /* ---- what becomes of it ------------------------------------------------------------ */
 
 static enum weir_status resolve(const struct weir_letter_decision *self,
@@ -143,6 +164,7 @@ enum weir_status weir_dead_letter_resolve(struct weir_outbox *outbox,
     const struct weir_letter_decision decision = {
         .outbox = outbox,
         .choice = choice,
+        .action = "dead_letter.resolve",
         .done = "resolved",
         .becomes = WEIR_DEAD_LETTER_RESOLVED,
         .act = resolve,
@@ -173,6 +195,8 @@ enum weir_status weir_dead_letter_reject(struct weir_outbox *outbox,
     const struct weir_letter_decision decision = {
         .outbox = outbox,
         .choice = choice,
+        .action = "dead_letter.reject",
+        .reason = reason,
         .done = "rejected",
         .becomes = WEIR_DEAD_LETTER_PENDING,
         .act = reject,
@@ -182,7 +206,9 @@ enum weir_status weir_dead_letter_reject(struct weir_outbox *outbox,
     enum weir_status status;
 
     if (reason == NULL || reason[0] == '\0')
-        return weir_error_set(error, WEIR_INVALID, "a reject needs a reason");
+        return weir_letter_refuse(
+            &decision, connection,
+            weir_error_set(error, WEIR_INVALID, "a reject needs a reason"));
     weir_arena_init(&texts, outbox->heap, 2 * WEIR_PLAIN_TEXT_SIZE_MAX);
     status = weir_plain_text(&texts, weir_str(reason), &plain);
     if (status == WEIR_OK)

@@ -41,6 +41,7 @@ enum weir_status weir_dead_letter_discard(struct weir_outbox *outbox,
     const struct weir_letter_decision decision = {
         .outbox = outbox,
         .choice = choice,
+        .action = "dead_letter.discard",
         .done = "discarded",
         .becomes = WEIR_DEAD_LETTER_DISCARDED,
         .takes_pending = true,
@@ -88,6 +89,7 @@ enum weir_status weir_dead_letter_discard_all(struct weir_outbox *outbox,
                                               int64_t *out, struct weir_error *error)
 {
     const struct weir_letter_bulk bulk = {
+        .action = "dead_letter.discard",
         .outbox = outbox,
         .scope = scope,
         .pick = &outbox->engine->letters->step_open,
@@ -103,6 +105,7 @@ enum weir_status weir_dead_letter_cleanup(struct weir_outbox *outbox,
                                           int64_t *out, struct weir_error *error)
 {
     const struct weir_letter_bulk bulk = {
+        .action = "dead_letter.cleanup",
         .outbox = outbox,
         .scope = scope,
         .pick = &outbox->engine->letters->step_closed,

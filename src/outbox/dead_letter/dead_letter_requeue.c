@@ -20,6 +20,7 @@
 #include "base/no_memory.h"
 #include "base/text.h"
 #include "db/clock.h"
+#include "outbox/audit/audit.h"
 #include "outbox/dead_letter/dead_letter_bulk.h"
 #include "outbox/dead_letter/dead_letter_choice.h"
 #include "outbox/dead_letter/dead_letter_sql.h"
@@ -287,6 +288,7 @@ enum weir_status weir_dead_letter_requeue(struct weir_outbox *outbox,
     const struct weir_letter_decision decision = {
         .outbox = outbox,
         .choice = choice,
+        .action = "dead_letter.requeue",
         .done = "requeued",
         .becomes = WEIR_DEAD_LETTER_RESOLVED,
         .takes_pending = true,
@@ -317,6 +319,7 @@ enum weir_status weir_dead_letter_requeue_all(struct weir_outbox *outbox,
                                               struct weir_error *error)
 {
     const struct weir_letter_bulk bulk = {
+        .action = "dead_letter.requeue",
         .outbox = outbox,
         .scope = scope,
         .pick = &outbox->engine->letters->requeue,
@@ -324,9 +327,13 @@ enum weir_status weir_dead_letter_requeue_all(struct weir_outbox *outbox,
         .progress = progress,
         .state = state,
     };
+    char target[WEIR_AUDIT_TARGET_SIZE];
+    struct weir_audit_call audit;
     enum weir_status status;
 
     *out = (struct weir_dead_letter_progress){.done = 0};
+    weir_audit_begin(&audit, outbox->db, NULL, bulk.action,
+                     weir_letter_scope_describe(scope, target, sizeof target));
     status = weir_dead_letter_count(outbox, NULL, scope, WEIR_DEAD_LETTER_PENDING,
                                     &out->total, error);
     if (scope->limit > 0 && out->total > scope->limit)
@@ -334,5 +341,5 @@ enum weir_status weir_dead_letter_requeue_all(struct weir_outbox *outbox,
     if (status == WEIR_OK)
         status = weir_letter_bulk_run(&bulk, NULL, out, error);
     weir_outbox_flush(outbox);
-    return status;
+    return weir_audit_end(&audit, status, error);
 }

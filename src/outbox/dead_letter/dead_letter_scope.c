@@ -6,9 +6,11 @@
  */
 #include "outbox/dead_letter/dead_letter_scope.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/count.h"
+#include "base/text.h"
 #include "outbox/names.h"
 #include "outbox/queue/catalog.h"
 
@@ -174,4 +176,52 @@ void weir_letter_filter_bind(const struct weir_letter_filter *self,
     values[4] = optional(self->subscription);
     values[5] = optional(self->key);
     values[6] = optional(self->type);
+}
+
+/* ---- for people -------------------------------------------------------------------- */
+
+/* A text that is being written; what does not fit is left out. */
+struct phrase {
+    char *out;
+    size_t size;
+    size_t used;
+};
+
+static WEIR_PRINTF(2, 3) void add(struct phrase *self, const char *format, ...)
+{
+    va_list arguments;
+
+    if (self->used + 4 > self->size)
+        return;
+    va_start(arguments, format);
+    self->used += weir_text_format_list(self->out + self->used, self->size - self->used,
+                                        format, arguments);
+    va_end(arguments);
+}
+
+static void add_place(struct phrase *self, const struct weir_dead_letter_scope *scope)
+{
+    if (scope->queue == NULL && scope->subscription == NULL)
+        return;
+    add(self, "%s", scope->queue != NULL ? scope->queue : "*");
+    if (scope->subscription != NULL || scope->partition != WEIR_ANY_PARTITION)
+        add(self, "/%s", scope->subscription != NULL ? scope->subscription : "*");
+    if (scope->partition != WEIR_ANY_PARTITION)
+        add(self, "/%d", (int)scope->partition);
+}
+
+const char *weir_letter_scope_describe(const struct weir_dead_letter_scope *scope,
+                                       char *out, size_t size)
+{
+    struct phrase phrase = {.out = out, .size = size};
+
+    out[0] = '\0';
+    add_place(&phrase, scope);
+    if (scope->key != NULL)
+        add(&phrase, "%skey=%s", phrase.used > 0 ? " " : "", scope->key);
+    if (scope->type != NULL)
+        add(&phrase, "%stype=%s", phrase.used > 0 ? " " : "", scope->type);
+    if (scope->limit != 0)
+        add(&phrase, "%slimit=%lld", phrase.used > 0 ? " " : "", (long long)scope->limit);
+    return phrase.used > 0 ? out : NULL;
 }

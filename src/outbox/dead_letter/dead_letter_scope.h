@@ -49,6 +49,11 @@ weir_letter_scope_resolve(const struct weir_dead_letter_scope *scope,
                           struct weir_connection *connection,
                           struct weir_letter_filter *out, struct weir_error *error);
 
+/* For people, with what the scope says: "orders/mail/3 key=c42 limit=10"; names that are
+ * not said are "*". Returns `out`, which is cut where it is full; NULL: it says nothing. */
+const char *weir_letter_scope_describe(const struct weir_dead_letter_scope *scope,
+                                       char *out, size_t size);
+
 /* Into the first WEIR_LETTER_FILTER_SIZE of `values`. */
 void weir_letter_filter_bind(const struct weir_letter_filter *self,
                              struct weir_value *values);

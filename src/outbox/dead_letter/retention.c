@@ -1,7 +1,7 @@
 /*
- * retention.c - the worker that removes dead letters whose time is over.
+ * retention.c - the worker that removes dead letters and audit rows whose time is over.
  *
- * Those that were resolved or discarded longer ago than their queue keeps them. Never
+ * Letters that were resolved or discarded longer ago than their queue keeps them. Never
  * those that wait for a decision. It looks as seldom as the sweep does without load,
  * and in bounded steps; what another process is removing at the moment is left to it.
  */
@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/no_memory.h"
 #include "db/transact.h"
+#include "outbox/audit/audit_retention.h"
 #include "outbox/dead_letter/dead_letter_rows.h"
 #include "outbox/dead_letter/dead_letter_sql.h"
 #include "outbox/outbox.h"
@@ -71,6 +72,35 @@ static enum weir_status expire(struct weir_outbox *outbox, size_t *removed,
     return status;
 }
 
+/* ---- audit rows -------------------------------------------------------------------- */
+
+static enum weir_status remove_audit_rows(struct weir_connection *connection,
+                                          void *argument, struct weir_error *error)
+{
+    return weir_audit_expire(connection, argument, error);
+}
+
+static enum weir_status expire_audit(struct weir_context *context,
+                                     struct weir_outbox *outbox, struct weir_error *error)
+{
+    int64_t removed = WEIR_AUDIT_EXPIRE_STEP;
+    int64_t sum = 0;
+    enum weir_status status = WEIR_OK;
+
+    for (int i = 0; i < STEPS_PER_RUN && removed >= WEIR_AUDIT_EXPIRE_STEP &&
+                    status == WEIR_OK && !weir_context_cancelled(context);
+         i++) {
+        status = weir_transact(outbox->db, remove_audit_rows, &removed, error);
+        sum += status == WEIR_OK ? removed : 0;
+    }
+    if (sum > 0)
+        weir_log_event(outbox->logger, WEIR_LOG_INFO, "outbox.audit_removed",
+                       "count=%lld", (long long)sum);
+    return status;
+}
+
+/* ---- the worker -------------------------------------------------------------------- */
+
 static enum weir_status retain(struct weir_context *context, void *state,
                                struct weir_directive *out, struct weir_error *error)
 {
@@ -89,6 +119,8 @@ static enum weir_status retain(struct weir_context *context, void *state,
     if (self->report.messages > 0)
         weir_log_event(outbox->logger, WEIR_LOG_INFO, "outbox.dead_letters_removed",
                        "count=%llu", (unsigned long long)self->report.messages);
+    if (status == WEIR_OK)
+        status = expire_audit(context, outbox, error);
     *out = status == WEIR_OK && removed == WEIR_DEAD_LETTER_STEP
                ? weir_proceed()
                : weir_sleep_for(outbox->tuning[WEIR_KIND_SWEEP].idle_ns);

@@ -45,12 +45,13 @@
 #define ROUTINE_SHORT SHORT("routine_name")
 #define ROUTINE_IS_OURS IS_OURS("routine_name")
 
-/* `counts`: a sequence; `private`: it has messages. */
+/* `counts`: a sequence; `private`: it has messages or hashes of tokens. */
 #define TABLES                                                                           \
     "SELECT " TABLE_NAME " AS name, '' AS kind, " TABLE_SHORT " AS short,"               \
     "  t.table_type = 'SEQUENCE' AS counts, EXISTS (SELECT 1"                            \
     "   FROM information_schema.columns c WHERE c.table_schema = DATABASE()"             \
-    "   AND c.table_name = t.table_name AND c.column_name = 'payload') AS private"       \
+    "   AND c.table_name = t.table_name AND c.column_name IN ('payload', 'secret'))"     \
+    "  AS private"                                                                       \
     " FROM information_schema.tables t WHERE t.table_schema = DATABASE()"                \
     "  AND " TABLE_IS_OURS
 #define ROUTINES                                                                         \
@@ -129,7 +130,8 @@
     "SELECT 'viewer' AS part, o.kind, o.name, 'SELECT' AS privilege,"                    \
     "  " COLUMN_NAME " AS col FROM object o JOIN information_schema.columns c"           \
     "  ON c.table_schema = DATABASE() AND " COLUMN_TABLE " = o.name"                     \
-    "  WHERE o.private AND c.column_name NOT IN ('payload', 'headers')"
+    "  WHERE o.private AND c.column_name NOT IN ('payload', 'headers',"                  \
+    "   'secret')"
 #define NEEDED_ROUTINES                                                                  \
     "SELECT r.part, o.kind, o.name, 'EXECUTE' AS privilege, NULL AS col"                 \
     "  FROM role r, object o WHERE r.part = 'runtime'"                                   \

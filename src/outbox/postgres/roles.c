@@ -69,13 +69,13 @@
  * first.
  *
  * Sequences of identity columns belong to their tables in every respect, and no role
- * needs a right on them. `private`: it has messages. */
+ * needs a right on them. `private`: it has messages or hashes of tokens. */
 #define TABLES                                                                           \
     "SELECT c.oid, home.name || '.' || quote_ident(c.relname) AS name,"                  \
     "  CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind,"                \
     "  " TABLE_SHORT " AS short, c.relispartition AS leaf, c.relowner AS owner,"         \
     "  c.relacl AS acl, EXISTS (SELECT FROM pg_attribute WHERE attrelid = c.oid"         \
-    "   AND attname = 'payload' AND NOT attisdropped) AS private"                        \
+    "   AND attname IN ('payload', 'secret') AND NOT attisdropped) AS private"           \
     " FROM pg_class c, home WHERE c.relnamespace = home.oid"                             \
     "  AND c.relkind IN ('r', 'p', 'v', 'S') AND " TABLE_IS_OURS                         \
     "  AND NOT (c.relkind = 'S' AND EXISTS (SELECT FROM pg_depend"                       \
@@ -189,7 +189,7 @@
     "SELECT 'viewer', o.kind, o.name, 'SELECT', a.attname FROM object o"                 \
     "  JOIN pg_attribute a ON a.attrelid = o.oid AND a.attnum > 0 AND NOT attisdropped"  \
     "  WHERE o.kind = 'TABLE' AND o.private AND NOT o.leaf"                              \
-    "  AND a.attname NOT IN ('payload', 'headers') AND NOT " SAID_OF_VIEWER              \
+    "  AND a.attname NOT IN ('payload', 'headers', 'secret') AND NOT " SAID_OF_VIEWER    \
     " UNION ALL SELECT 'producer', o.kind, o.name, c.privilege, c.name FROM object o,"   \
     "  (VALUES ('SELECT', 'id'), ('INSERT', 'pid'), ('INSERT', 'uid'),"                  \
     "   ('INSERT', 'message_key'), ('INSERT', 'type'), ('INSERT', 'headers'),"           \

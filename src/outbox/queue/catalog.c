@@ -15,6 +15,7 @@
 #include "base/count.h"
 #include "base/noun.h"
 #include "db/query.h"
+#include "outbox/audit/audit.h"
 #include "outbox/delivery/ack.h"
 #include "outbox/engine.h"
 #include "outbox/lease/lease.h"
@@ -326,6 +327,27 @@ static void tell_change(const struct put_queue_call *self,
         };
 }
 
+/* All of a queue that is new, else what is another value than before. */
+static enum weir_status record_change(struct weir_connection *connection,
+                                      const struct put_queue_call *self,
+                                      const struct weir_queue_options *before, bool added,
+                                      struct weir_error *error)
+{
+    const struct weir_queue_options now = options_of(self->out, self->options->name);
+    uint32_t changed = weir_policies_differing(before, &now);
+    char text_before[WEIR_POLICIES_TEXT_SIZE], text_now[WEIR_POLICIES_TEXT_SIZE];
+
+    if (!weir_audit_is_on())
+        return WEIR_OK;
+    if (added)
+        weir_audit_note(NULL, weir_policies_describe(
+                                  &now, true, weir_policies_named(&now), text_now));
+    else if (changed != 0)
+        weir_audit_note(weir_policies_describe(before, false, changed, text_before),
+                        weir_policies_describe(&now, false, changed, text_now));
+    return weir_audit_record(connection, added || changed != 0, error);
+}
+
 static enum weir_status put_queue(struct weir_connection *connection, void *argument,
                                   struct weir_error *error)
 {
@@ -352,7 +374,8 @@ static enum weir_status put_queue(struct weir_connection *connection, void *argu
     if (wanted != 0)
         status = change_policies(connection, options, wanted, out, error);
     tell_change(self, &before, added);
-    return status;
+    return status == WEIR_OK ? record_change(connection, self, &before, added, error)
+                             : status;
 }
 
 enum weir_status weir_catalog_put_queue(struct weir_connection *connection,
@@ -377,15 +400,53 @@ enum weir_status weir_catalog_add_queue(struct weir_connection *connection,
                                   error);
 }
 
-enum weir_status weir_catalog_pause(struct weir_connection *connection, const char *name,
-                                    bool paused, struct weir_error *error)
+struct pause_call {
+    const char *name;
+    bool paused;
+};
+
+static enum weir_status set_paused(struct weir_connection *connection,
+                                   const struct pause_call *self,
+                                   struct weir_error *error)
 {
     int64_t changed = 0;
     enum weir_status status = weir_connection_execute(
         connection, &SQL_PAUSE_QUEUE,
-        VALUES(weir_text(weir_str(name)), weir_boolean(paused)), &changed, error);
+        VALUES(weir_text(weir_str(self->name)), weir_boolean(self->paused)), &changed,
+        error);
 
-    return status == WEIR_OK && changed == 0 ? no_queue(name, error) : status;
+    return status == WEIR_OK && changed == 0 ? no_queue(self->name, error) : status;
+}
+
+static const char *pause_word(bool paused)
+{
+    return paused ? "paused" : "delivered";
+}
+
+static enum weir_status pause_and_record(struct weir_connection *connection,
+                                         void *argument, struct weir_error *error)
+{
+    const struct pause_call *self = argument;
+    struct weir_queue_row before;
+    enum weir_status status =
+        weir_catalog_find_queue(connection, self->name, &before, error);
+
+    if (status == WEIR_OK)
+        status = set_paused(connection, self, error);
+    if (status != WEIR_OK)
+        return status;
+    weir_audit_note(pause_word(before.paused), pause_word(self->paused));
+    return weir_audit_record(connection, before.paused != self->paused, error);
+}
+
+enum weir_status weir_catalog_pause(struct weir_connection *connection, const char *name,
+                                    bool paused, struct weir_error *error)
+{
+    struct pause_call call = {name, paused};
+
+    return weir_audit_is_on()
+               ? weir_transact_on(connection, pause_and_record, &call, error)
+               : set_paused(connection, &call, error);
 }
 
 /* ---- subscriptions ----------------------------------------------------------------- */
@@ -758,6 +819,8 @@ static enum weir_status remove_queue(struct weir_connection *connection, void *a
                               self->name);
     if (status == WEIR_OK)
         status = remove_rows(connection, queue.id, error);
+    if (status == WEIR_OK)
+        status = weir_audit_record(connection, 1, error);
     return status;
 }
 

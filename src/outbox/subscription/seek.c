@@ -13,12 +13,13 @@
 #include "outbox/engine.h"
 
 #include <inttypes.h>
-#include <time.h>
 
 #include "base/fault_point.h"
 #include "base/noun.h"
 #include "base/text.h"
+#include "base/utc.h"
 #include "db/transact.h"
+#include "outbox/audit/audit.h"
 #include "outbox/delivery/ack.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
@@ -244,25 +245,12 @@ static enum weir_status find_time(struct reading *self, struct part *part,
     return WEIR_OK;
 }
 
-static const char *format_time(int64_t time_us, char *out, size_t size)
-{
-    time_t seconds = time_us / 1000000;
-    struct tm parts = {0};
-
-    (void)gmtime_r(&seconds, &parts);
-    (void)weir_text_format(out, size, "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ",
-                           parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                           parts.tm_hour, parts.tm_min, parts.tm_sec,
-                           (int)(time_us % 1000000));
-    return out;
-}
-
 /* Something is gone, and nothing that is left tells that it was created before. */
 static enum weir_status refuse_time(const struct seek_call *self, int64_t first_us,
                                     struct weir_error *error)
 {
     char text[160];
-    char first[64];
+    char first[WEIR_UTC_SIZE];
 
     if (first_us == 0)
         return refuse(
@@ -271,7 +259,7 @@ static enum weir_status refuse_time(const struct seek_call *self, int64_t first_
     (void)weir_text_format(text, sizeof text,
                            "messages before it are removed, the oldest there is was "
                            "created at %s",
-                           format_time(first_us, first, sizeof first));
+                           weir_utc_format(first_us, first));
     return refuse(self, error, text);
 }
 
@@ -526,6 +514,24 @@ static bool stays(const struct seek_call *self, struct part *part)
     return part->seq == part->position.seq;
 }
 
+/* The sums of all partitions that were moved; of one partition its numbers. */
+static enum weir_status record_move(const struct seek_call *self,
+                                    struct weir_error *error)
+{
+    char before[32], after[32];
+    int64_t moved = 0, from = 0, to = 0;
+
+    for (size_t i = 0; i < self->count; i++) {
+        moved += self->parts[i].seq != self->parts[i].position.seq;
+        from += self->parts[i].position.seq;
+        to += self->parts[i].seq;
+    }
+    (void)weir_text_format(before, sizeof before, "seq %" PRId64, from);
+    (void)weir_text_format(after, sizeof after, "seq %" PRId64, to);
+    weir_audit_note(before, after);
+    return weir_audit_record(self->connection, moved, error);
+}
+
 /* WEIR_STALE: something that was counted is gone by now. */
 static enum weir_status move_locked(struct weir_connection *connection, void *argument,
                                     struct weir_error *error)
@@ -549,7 +555,7 @@ static enum weir_status move_locked(struct weir_connection *connection, void *ar
             status = store(self, part, &part->position, error);
         (void)WEIR_POINT(self->log->points, "seek.moving");
     }
-    return status;
+    return status == WEIR_OK ? record_move(self, error) : status;
 }
 
 /* Without a lock as long as that works. */
@@ -617,9 +623,15 @@ enum weir_status weir_outbox_seek_subscription(struct weir_outbox *self,
 {
     struct weir_seek_info infos[WEIR_PARTITIONS_MAX];
     struct weir_connection *connection = NULL;
+    char target[WEIR_AUDIT_TARGET_SIZE];
+    struct weir_audit_call audit = {.on = false};
     size_t count = 0;
-    enum weir_status status = weir_outbox_connect(self, &connection, error);
+    enum weir_status status;
 
+    if (!seek->dry_run)
+        weir_audit_begin(&audit, self->db, NULL, "subscription.seek",
+                         weir_audit_pair(queue, subscription, target));
+    status = weir_outbox_connect(self, &connection, error);
     if (status == WEIR_OK)
         status = weir_seek_move(&self->log, connection, queue, subscription, seek, infos,
                                 &count, error);
@@ -628,5 +640,5 @@ enum weir_status weir_outbox_seek_subscription(struct weir_outbox *self,
         visit(state, &infos[i]);
     if (status == WEIR_OK)
         weir_outbox_notify(self, WEIR_NOTIFY_LEASE_KEEPER);
-    return status;
+    return weir_audit_end(&audit, status, error);
 }

@@ -19,6 +19,7 @@
 #include "base/noun.h"
 #include "db/query.h"
 #include "db/transact.h"
+#include "outbox/audit/audit.h"
 #include "outbox/names.h"
 #include "outbox/outbox.h"
 #include "weir/subscription.h"
@@ -28,6 +29,12 @@ static const struct weir_sql SQL_FIND = {
     .name = "find subscription",
     .text = "SELECT id FROM {p}_subscription WHERE queue = {1} AND name = {2}",
     .parameters = "it",
+};
+
+static const struct weir_sql SQL_IS_PAUSED = {
+    .name = "is the subscription paused",
+    .text = "SELECT paused FROM {p}_subscription WHERE id = {1}",
+    .parameters = "i",
 };
 
 static const struct weir_sql SQL_PAUSE = {
@@ -159,19 +166,60 @@ enum weir_status weir_subscription_check(struct weir_connection *connection,
 
 /* ---- pausing ----------------------------------------------------------------------- */
 
+struct pause_call {
+    const char *queue;
+    const char *name;
+    bool paused;
+};
+
+struct paused {
+    bool paused;
+};
+static const struct weir_column PAUSED[] = {
+    COLUMN(struct paused, paused, BOOLEAN),
+};
+
+static const char *pause_word(bool paused)
+{
+    return paused ? "paused" : "delivered";
+}
+
+static enum weir_status record_pause(struct weir_connection *connection, bool before,
+                                     bool now, struct weir_error *error)
+{
+    weir_audit_note(pause_word(before), pause_word(now));
+    return weir_audit_record(connection, before != now, error);
+}
+
+static enum weir_status set_paused(struct weir_connection *connection, void *argument,
+                                   struct weir_error *error)
+{
+    const struct pause_call *self = argument;
+    struct weir_subscription_row row;
+    struct paused before = {false};
+    enum weir_status status =
+        weir_subscription_find(connection, self->queue, self->name, &row, error);
+
+    if (status == WEIR_OK && weir_audit_is_on())
+        status = weir_query_one(connection, &SQL_IS_PAUSED, VALUES(weir_integer(row.id)),
+                                INTO(PAUSED, &before), error);
+    if (status == WEIR_OK)
+        status = weir_connection_execute(
+            connection, &SQL_PAUSE,
+            VALUES(weir_integer(row.id), weir_boolean(self->paused)), NULL, error);
+    if (status == WEIR_OK)
+        status = record_pause(connection, before.paused, self->paused, error);
+    return status;
+}
+
 enum weir_status weir_subscription_pause(struct weir_connection *connection,
                                          const char *queue, const char *name, bool paused,
                                          struct weir_error *error)
 {
-    struct weir_subscription_row row;
-    enum weir_status status =
-        weir_subscription_find(connection, queue, name, &row, error);
+    struct pause_call call = {queue, name, paused};
 
-    if (status == WEIR_OK)
-        status = weir_connection_execute(
-            connection, &SQL_PAUSE, VALUES(weir_integer(row.id), weir_boolean(paused)),
-            NULL, error);
-    return status;
+    return weir_audit_is_on() ? weir_transact_on(connection, set_paused, &call, error)
+                              : set_paused(connection, &call, error);
 }
 
 /* ---- removing ---------------------------------------------------------------------- */
@@ -278,6 +326,8 @@ static enum weir_status remove_locked(struct weir_connection *connection, void *
         status = check_letters(self, connection, row.id, error);
     if (status == WEIR_OK)
         status = remove_rows(connection, row.id, error);
+    if (status == WEIR_OK)
+        status = weir_audit_record(connection, 1, error);
     (void)WEIR_POINT(weir_connection_config(connection)->points, "subscription.removing");
     return status;
 }
@@ -306,19 +356,24 @@ static void note_paused(struct weir_outbox *self, const char *queue, const char 
     }
 }
 
-static enum weir_status set_paused(struct weir_outbox *self, const char *queue,
-                                   const char *name, bool paused,
-                                   struct weir_error *error)
+static enum weir_status pause(struct weir_outbox *self, const char *queue,
+                              const char *name, bool paused, struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
-    enum weir_status status = weir_outbox_connect(self, &connection, error);
+    char target[WEIR_AUDIT_TARGET_SIZE];
+    struct weir_audit_call audit;
+    enum weir_status status;
 
+    weir_audit_begin(&audit, self->db, NULL,
+                     paused ? "subscription.pause" : "subscription.resume",
+                     weir_audit_pair(queue, name, target));
+    status = weir_outbox_connect(self, &connection, error);
     if (status == WEIR_OK)
         status = weir_subscription_pause(connection, queue, name, paused, error);
     weir_db_release(self->db, connection);
     if (status == WEIR_OK)
         note_paused(self, queue, name, paused);
-    return status;
+    return weir_audit_end(&audit, status, error);
 }
 
 enum weir_status weir_outbox_pause_subscription(struct weir_outbox *self,
@@ -326,7 +381,7 @@ enum weir_status weir_outbox_pause_subscription(struct weir_outbox *self,
                                                 const char *subscription,
                                                 struct weir_error *error)
 {
-    return set_paused(self, queue, subscription, true, error);
+    return pause(self, queue, subscription, true, error);
 }
 
 enum weir_status weir_outbox_resume_subscription(struct weir_outbox *self,
@@ -334,7 +389,7 @@ enum weir_status weir_outbox_resume_subscription(struct weir_outbox *self,
                                                  const char *subscription,
                                                  struct weir_error *error)
 {
-    return set_paused(self, queue, subscription, false, error);
+    return pause(self, queue, subscription, false, error);
 }
 
 enum weir_status weir_outbox_remove_subscription(struct weir_outbox *self,
@@ -343,12 +398,17 @@ enum weir_status weir_outbox_remove_subscription(struct weir_outbox *self,
                                                  struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
-    enum weir_status status = weir_outbox_connect(self, &connection, error);
+    char target[WEIR_AUDIT_TARGET_SIZE];
+    struct weir_audit_call audit;
+    enum weir_status status;
 
+    weir_audit_begin(&audit, self->db, NULL, "subscription.remove",
+                     weir_audit_pair(queue, subscription, target));
+    status = weir_outbox_connect(self, &connection, error);
     if (status == WEIR_OK)
         status = weir_subscription_remove(connection, queue, subscription, force, error);
     weir_db_release(self->db, connection);
-    return status;
+    return weir_audit_end(&audit, status, error);
 }
 
 enum weir_status weir_outbox_check_subscriptions(struct weir_outbox *self,
