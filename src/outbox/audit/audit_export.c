@@ -6,8 +6,8 @@
 #include <inttypes.h>
 
 #include "base/buf.h"
+#include "base/codec/utc.h"
 #include "base/json.h"
-#include "base/utc.h"
 #include "weir/outbox.h"
 
 /* Every byte of a text may become six, and the texts together have 6 KiB. */

@@ -2,8 +2,9 @@
  * audit_export.h - an audit row as a message.
  *
  * A message of type "weir.audit" in the queue WEIR_AUDIT_QUEUE, enqueued in the
- * transaction of the row. Its payload is a JSON object with the fields of `weir audit list
- * --json`; its key is the target, so rows of one target keep their order.
+ * transaction of the row. Its payload is a JSON object with the fields that
+ * `weir audit list --json` prints; its key is the target, so rows of one target keep their
+ * order.
  *
  * Threads  The holder of the connection.
  * Failure  WEIR_NOT_FOUND: there is no such queue; else as weir_enqueue().

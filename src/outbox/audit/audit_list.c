@@ -13,7 +13,8 @@
 #include "db/query.h"
 #include "weir/audit.h"
 
-/* By the primary key, backwards, until the page is full. An empty text is no condition. */
+/* By the primary key, backwards, until the page is full. An empty text is no
+ * condition. */
 static const struct weir_sql SQL_LIST = {
     .name = "list audit rows",
     .text = "SELECT id, at_us, request, actor, origin, address, action, target, changed,"

@@ -50,7 +50,7 @@ weir_letter_scope_resolve(const struct weir_dead_letter_scope *scope,
                           struct weir_letter_filter *out, struct weir_error *error);
 
 /* For people, with what the scope says: "orders/mail/3 key=c42 limit=10"; names that are
- * not said are "*". Returns `out`, which is cut where it is full; NULL: it says nothing. */
+ * not said are "*". Returns `out`, which is cut where it is full; NULL: all letters. */
 const char *weir_letter_scope_describe(const struct weir_dead_letter_scope *scope,
                                        char *out, size_t size);
 

@@ -14,10 +14,10 @@
 
 #include <inttypes.h>
 
+#include "base/codec/utc.h"
 #include "base/fault_point.h"
 #include "base/noun.h"
 #include "base/text.h"
-#include "base/utc.h"
 #include "db/transact.h"
 #include "outbox/audit/audit.h"
 #include "outbox/delivery/ack.h"

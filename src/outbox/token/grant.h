@@ -15,8 +15,8 @@ WEIR_CHECKED enum weir_status
 weir_token_options_check(const struct weir_token_options *options,
                          struct weir_error *error);
 
-/* "read, producer" of a set, and its restrictions: "queues orders.*". Returns `out`, which
- * is cut where it is full. */
+/* "read, producer; queues orders.*": scopes and restrictions. Returns `out`, which is cut
+ * where it is full. */
 const char *weir_grant_describe(const struct weir_grant *self, char *out, size_t size);
 
 #endif

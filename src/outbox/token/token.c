@@ -2,8 +2,8 @@
  * token.c - create, rotate, revoke, list and find tokens (weir/token.h).
  *
  * What changes a token locks the one row of the audit policy first. So two rotations of a
- * name, which would both take the same token for the newest, come one after the other, and
- * the limit of tokens holds.
+ * name, which would both take the same token for the newest, come one after the other,
+ * and the limit of tokens holds.
  */
 #include <string.h>
 
@@ -79,8 +79,8 @@ static enum weir_status check_room(struct weir_connection *connection,
     enum weir_status status = weir_token_count(connection, &count, error);
 
     if (status == WEIR_OK && count >= TOKENS_MAX)
-        return weir_error_set(error, WEIR_FULL, "there are %d tokens, which is the limit",
-                              TOKENS_MAX);
+        return weir_error_set(error, WEIR_FULL,
+                              "there are as many tokens as there may be: %d", TOKENS_MAX);
     return status;
 }
 

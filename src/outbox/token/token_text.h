@@ -1,6 +1,6 @@
 /*
- * token_text.h - the text of a token: "weir_", 43 letters of 32 random bytes, and 6 of the
- * CRC-32 of these letters.
+ * token_text.h - the text of a token: "weir_", 43 letters of 32 random bytes, and 6 of
+ * the CRC-32 of these letters.
  *
  * Memory   The caller's, which wipes it.
  */

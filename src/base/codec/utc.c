@@ -1,7 +1,7 @@
 /*
  * utc.c - see utc.h.
  */
-#include "base/utc.h"
+#include "base/codec/utc.h"
 
 #include <time.h>
 

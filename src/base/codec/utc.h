@@ -3,8 +3,8 @@
  *
  * Memory   The caller's.
  */
-#ifndef WEIR_BASE_UTC_H
-#define WEIR_BASE_UTC_H
+#ifndef WEIR_BASE_CODEC_UTC_H
+#define WEIR_BASE_CODEC_UTC_H
 
 #include <stdint.h>
 
