@@ -46,6 +46,7 @@ struct weir_command {
     size_t operand_count;
     bool reads_operands;                       /* run() does, from argv[optind] on */
     bool uses_db;                              /* takes the shared options, too */
+    bool operates;                             /* what it changes is audited */
     const struct weir_command *const *members; /* of a group; then it has no run() */
     size_t member_count;                       /* at most 48 */
 
@@ -64,6 +65,8 @@ struct weir_command_shared {
 
 /* The program itself, in program.c, and the rows, each in the file of its name. */
 extern const struct weir_command weir_cli_program;
+extern const struct weir_command weir_cli_audit;
+extern const struct weir_command weir_cli_audit_list;
 extern const struct weir_command weir_cli_bench;
 extern const struct weir_command weir_cli_demo;
 extern const struct weir_command weir_cli_dlq;
@@ -136,6 +139,11 @@ extern const struct weir_command weir_cli_subscription_pause;
 extern const struct weir_command weir_cli_subscription_remove;
 extern const struct weir_command weir_cli_subscription_resume;
 extern const struct weir_command weir_cli_subscription_seek;
+extern const struct weir_command weir_cli_token;
+extern const struct weir_command weir_cli_token_create;
+extern const struct weir_command weir_cli_token_list;
+extern const struct weir_command weir_cli_token_revoke;
+extern const struct weir_command weir_cli_token_rotate;
 extern const struct weir_command weir_cli_version;
 
 /* All commands, in the order of the help; groups, not their members. */

@@ -4,17 +4,20 @@
 #include "cli/session.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/nearest.h"
 #include "base/text.h"
 #include "db/db.h"
 #include "outbox/schema.h"
+#include "weir/audit.h"
 #include "weir/inspect.h"
 
-enum { QUEUES_MAX = 64, WORD_SIZE = 64 };
+enum { QUEUES_MAX = 64, WORD_SIZE = 64, USER_SIZE = WEIR_AUDIT_NAME_SIZE_MAX };
 
 static const char *file_of(const struct weir_session *self)
 {
@@ -107,6 +110,30 @@ static int create_outbox(struct weir_session *self,
     return WEIR_EXIT_DONE;
 }
 
+/* By whose order operators' commands act: the user that runs the process. */
+static void set_actor(void)
+{
+    static char user[USER_SIZE];
+    static const struct weir_audit_actor actor = {.name = user, .origin = WEIR_FROM_CLI};
+    const struct passwd *found = getpwuid(geteuid());
+
+    if (found != NULL && found->pw_name[0] != '\0')
+        (void)weir_text_format(user, sizeof user, "%s", found->pw_name);
+    else
+        (void)weir_text_format(user, sizeof user, "uid %lu", (unsigned long)geteuid());
+    (void)weir_audit_act_as(&actor);
+}
+
+void weir_session_refused(const struct weir_session *self, const char *action,
+                          const char *target, enum weir_status status)
+{
+    const struct weir_audit_entry entry = {
+        .action = action, .target = target, .outcome = status};
+
+    if (self->command->operates && weir_status_class(status) != WEIR_CLASS_RETRY)
+        (void)!weir_audit_write(self->db, NULL, &entry, NULL);
+}
+
 int weir_session_open(struct weir_session *self, const struct weir_command *command,
                       enum weir_session_need need,
                       const struct weir_session_wishes *wishes)
@@ -117,6 +144,8 @@ int weir_session_open(struct weir_session *self, const struct weir_command *comm
     *self = (struct weir_session){.command = command, .shared = weir_command_shared()};
     if (wishes == NULL)
         wishes = &NONE;
+    if (command->operates)
+        set_actor();
     code = create_db(self, wishes);
     if (code != WEIR_EXIT_DONE || need == WEIR_SESSION_DATABASE)
         return code;
@@ -133,6 +162,7 @@ int weir_session_open(struct weir_session *self, const struct weir_command *comm
 
 void weir_session_close(struct weir_session *self)
 {
+    (void)weir_audit_act_as(NULL);
     weir_outbox_destroy(self->outbox);
     weir_db_destroy(self->db);
     self->outbox = NULL;

@@ -6,7 +6,8 @@
  *
  * What does not work is reported here, in one line that ends in the next step, and the
  * command only returns the exit code. Nothing is made on the way: a SQLite file that is
- * not there stays so.
+ * not there stays so. A command that operates acts as the user of the process from then
+ * on, until close() (weir/audit.h).
  *
  * Threads  The main thread.
  */
@@ -52,6 +53,11 @@ WEIR_CHECKED int weir_session_run(struct weir_session *self,
                                   const struct weir_command *command,
                                   enum weir_session_need need, int (*body)(void *state),
                                   void *state);
+
+/* Record an action that the command itself refuses, or that has nothing to do (WEIR_OK).
+ * A failure to do so is none of the command. */
+void weir_session_refused(const struct weir_session *self, const char *action,
+                          const char *target, enum weir_status status);
 
 /* SQLite: there is no such file yet. */
 bool weir_session_file_missing(const struct weir_session *self);

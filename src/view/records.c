@@ -3,6 +3,7 @@
  */
 #include "view/records.h"
 
+#include "view/audit_records.h"
 #include "view/budget_records.h"
 #include "view/dead_letter_records.h"
 #include "view/execution_info_records.h"
@@ -13,6 +14,7 @@
 #include "view/queue_records.h"
 #include "view/status_records.h"
 #include "view/subscription_records.h"
+#include "view/token_records.h"
 #include "view/wait_records.h"
 
 static const struct weir_record *const RECORDS[] = {
@@ -58,6 +60,11 @@ static const struct weir_record *const RECORDS[] = {
     &weir_signal_record,
     &weir_signalled_record,
     &weir_key_rotated_record,
+    &weir_token_record,
+    &weir_token_made_record,
+    &weir_tokens_revoked_record,
+    &weir_audit_page_record,
+    &weir_audit_row_record,
     &weir_worked_record,
     &weir_supervised_record,
     &weir_reconciler_record,

@@ -113,6 +113,7 @@ const struct weir_command weir_cli_budget_create = {
     WEIR_OPTIONS(CREATE_OPTIONS),
     WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
+    .operates = true,
     .run = run_create,
 };
 
@@ -126,6 +127,7 @@ const struct weir_command weir_cli_budget_change = {
     WEIR_OPTIONS(CHANGE_OPTIONS),
     WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
+    .operates = true,
     .run = run_change,
 };
 

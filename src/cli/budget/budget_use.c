@@ -77,6 +77,7 @@ const struct weir_command weir_cli_budget_release = {
     .details = "All that was reported for it since the last reset. Again: nothing.\n",
     WEIR_OPERANDS(RELEASE_OPERANDS),
     .uses_db = true,
+    .operates = true,
     .run = run_release,
 };
 
@@ -87,6 +88,7 @@ const struct weir_command weir_cli_budget_reset = {
     .details = "Now, besides its period. Executions that waited for it come back.\n",
     WEIR_OPERANDS(RESET_OPERANDS),
     .uses_db = true,
+    .operates = true,
     .run = run_reset,
 };
 

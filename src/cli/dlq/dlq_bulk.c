@@ -10,15 +10,18 @@
 #include "cli/confirm.h"
 #include "cli/progress.h"
 #include "cli/reply.h"
+#include "outbox/dead_letter/dead_letter_scope.h"
 #include "view/dead_letter_records.h"
+#include "weir/audit.h"
 
 static const struct {
+    const char *action;   /* for the audit */
     const char *question; /* "Requeue 3 dead letters" */
     const char *done;     /* "requeued" */
 } WORDS[] = {
-    [WEIR_DLQ_REQUEUE_ALL] = {"Requeue", "requeued"},
-    [WEIR_DLQ_DISCARD_ALL] = {"Discard", "discarded"},
-    [WEIR_DLQ_CLEANUP] = {"Remove for ever", "removed"},
+    [WEIR_DLQ_REQUEUE_ALL] = {"dead_letter.requeue", "Requeue", "requeued"},
+    [WEIR_DLQ_DISCARD_ALL] = {"dead_letter.discard", "Discard", "discarded"},
+    [WEIR_DLQ_CLEANUP] = {"dead_letter.cleanup", "Remove for ever", "removed"},
 };
 
 static const char *letters(int64_t count)
@@ -113,9 +116,17 @@ int weir_dlq_bulk_run(const struct weir_dlq_bulk *self)
     struct weir_error error = {0};
     int64_t whole = 0;
     int64_t done = 0;
+    char target[WEIR_AUDIT_TEXT_SIZE_MAX];
     int code = WEIR_EXIT_DONE;
+    enum weir_status status;
 
-    if (count(self, &whole, &error) != WEIR_OK)
+    status = count(self, &whole, &error);
+    if (!self->dry_run && (status != WEIR_OK || whole == 0))
+        weir_session_refused(
+            self->session, WORDS[self->kind].action,
+            weir_letter_scope_describe(&self->scope->scope, target, sizeof target),
+            status);
+    if (status != WEIR_OK)
         return weir_dlq_scope_fail(self->scope, self->session, &error);
     if (self->dry_run || whole == 0)
         return tell(self, whole);

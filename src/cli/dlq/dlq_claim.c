@@ -41,6 +41,7 @@ const struct weir_command weir_cli_dlq_claim = {
         "the ids, one per line.\n",
     WEIR_OPTIONS(OPTIONS),
     .uses_db = true,
+    .operates = true,
     .run = run,
 };
 

@@ -65,6 +65,7 @@ const struct weir_command weir_cli_dlq_resolve = {
     WEIR_OPTIONS(RESOLVE_OPTIONS),
     WEIR_OPERANDS(IDS),
     .uses_db = true,
+    .operates = true,
     .run = run_resolve,
 };
 
@@ -76,6 +77,7 @@ const struct weir_command weir_cli_dlq_reject = {
     WEIR_OPTIONS(REJECT_OPTIONS),
     WEIR_OPERANDS(IDS),
     .uses_db = true,
+    .operates = true,
     .run = run_reject,
 };
 
@@ -94,6 +96,7 @@ const struct weir_command weir_cli_dlq_requeue = {
     WEIR_OPTIONS(REQUEUE_OPTIONS),
     WEIR_OPERANDS(IDS),
     .uses_db = true,
+    .operates = true,
     .run = run_requeue,
 };
 
@@ -107,6 +110,7 @@ const struct weir_command weir_cli_dlq_discard = {
     WEIR_OPTIONS(REQUEUE_OPTIONS),
     WEIR_OPERANDS(IDS),
     .uses_db = true,
+    .operates = true,
     .run = run_discard,
 };
 
@@ -119,6 +123,7 @@ const struct weir_command weir_cli_dlq_cleanup = {
     WEIR_OPTIONS(CLEANUP_OPTIONS),
     WEIR_OPERANDS(IDS),
     .uses_db = true,
+    .operates = true,
     .run = run_cleanup,
 };
 

@@ -82,6 +82,7 @@ const struct weir_command weir_cli_execution_cancel = {
     WEIR_OPTIONS(CANCEL_OPTIONS),
     WEIR_OPERANDS(IDS),
     .uses_db = true,
+    .operates = true,
     .run = run_cancel,
 };
 
@@ -94,6 +95,7 @@ const struct weir_command weir_cli_execution_revoke = {
     WEIR_OPTIONS(REVOKE_OPTIONS),
     WEIR_OPERANDS(IDS),
     .uses_db = true,
+    .operates = true,
     .run = run_revoke,
 };
 
@@ -105,6 +107,7 @@ const struct weir_command weir_cli_execution_prioritise = {
     WEIR_OPTIONS(PRIORITISE_OPTIONS),
     WEIR_OPERANDS(IDS),
     .uses_db = true,
+    .operates = true,
     .run = run_prioritise,
 };
 
@@ -116,6 +119,7 @@ const struct weir_command weir_cli_execution_replay = {
         "With the same input and all their retries. How often is in their policy.\n",
     WEIR_OPERANDS(IDS),
     .uses_db = true,
+    .operates = true,
     .run = run_replay,
 };
 
@@ -130,6 +134,7 @@ const struct weir_command weir_cli_execution_resume = {
     WEIR_OPTIONS(RESUME_OPTIONS),
     WEIR_OPERANDS(IDS),
     .uses_db = true,
+    .operates = true,
     .run = run_resume,
 };
 

@@ -72,6 +72,7 @@ const struct weir_command weir_cli_key_rotate = {
     WEIR_OPTIONS(ROTATE_OPTIONS),
     WEIR_OPERANDS(ROTATE_OPERANDS),
     .uses_db = true,
+    .operates = true,
     .run = run_rotate,
 };
 

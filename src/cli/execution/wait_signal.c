@@ -108,6 +108,7 @@ const struct weir_command weir_cli_execution_approve = {
     WEIR_OPTIONS(APPROVE_OPTIONS),
     .reads_operands = true,
     .uses_db = true,
+    .operates = true,
     .run = run_approve,
 };
 

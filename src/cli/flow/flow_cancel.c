@@ -50,6 +50,7 @@ const struct weir_command weir_cli_flow_cancel = {
     WEIR_OPTIONS(OPTIONS),
     WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
+    .operates = true,
     .run = run,
 };
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/text.h"
 #include "cli/migrate/migrate_engine.h"
 #include "cli/migrate/restored.h"
 #include "cli/migrate/roles.h"
@@ -17,10 +18,11 @@
 #include "outbox/producer.h"
 #include "outbox/schema.h"
 #include "view/migration_records.h"
+#include "weir/audit.h"
 #include "weir/heap.h"
 #include "weir/message.h"
 
-enum { TEXT_SIZE_MAX = 4 << 20 };
+enum { TEXT_SIZE_MAX = 4 << 20, NUMBER_SIZE = 16 };
 
 struct wishes {
     bool dry_run;
@@ -88,6 +90,7 @@ const struct weir_command weir_cli_migrate = {
         "delivers what is there, and says what is not known.\n",
     WEIR_OPTIONS(OPTIONS),
     .uses_db = true,
+    .operates = true,
     .run = run,
 };
 
@@ -351,19 +354,72 @@ static enum weir_status migrate_all(const struct weir_session *session,
     return status;
 }
 
+/* Behind the last transaction of the migration: before it there may be no table for it.
+ * A migration that changes nothing has no row; it is a part of many starts. */
+static enum weir_status record(const struct weir_session *session, const char *family,
+                               const struct move *move, struct weir_error *error)
+{
+    char before[NUMBER_SIZE], after[NUMBER_SIZE];
+    const struct weir_audit_entry entry = {.action = "schema.migrate",
+                                           .target = family,
+                                           .count = 1,
+                                           .before = before,
+                                           .after = after};
+
+    if (move->from == move->to)
+        return WEIR_OK;
+    weir_text_format(before, sizeof before, "%" PRIu32, move->from);
+    weir_text_format(after, sizeof after, "%" PRIu32, move->to);
+    return weir_audit_write(session->db, NULL, &entry, error);
+}
+
+static enum weir_status migrate_and_record(const struct weir_session *session,
+                                           struct outcome *out, struct weir_error *error)
+{
+    enum weir_status status = migrate_all(session, out, error);
+
+    if (status == WEIR_OK)
+        status = record(session, "outbox", &out->outbox, error);
+    if (status == WEIR_OK)
+        status = record(session, "executions", &out->executions, error);
+    return status;
+}
+
+/* A row without a count where nothing was changed, or where it is not known. */
+static enum weir_status record_roles(const struct weir_session *session,
+                                     const struct weir_roles_tally *roles,
+                                     struct weir_error *error)
+{
+    const struct weir_audit_entry entry = {
+        .action = "schema.roles",
+        .count = (int64_t)(roles->made + roles->granted + roles->revoked)};
+
+    return weir_audit_write(session->db, NULL, &entry, error);
+}
+
+static int apply_roles(const struct weir_session *session, struct weir_roles_tally *out)
+{
+    struct weir_error error = {0};
+    int code = weir_roles_apply(session, out);
+
+    if (code == WEIR_EXIT_DONE && record_roles(session, out, &error) != WEIR_OK)
+        code = weir_session_fail(session, &error, NULL);
+    return code;
+}
+
 static int migrate(const struct weir_session *session, const struct wishes *wishes)
 {
     struct outcome outcome = {.executions = {0, 0}};
     struct weir_error error = {0};
     int code = WEIR_EXIT_DONE;
 
-    if (migrate_all(session, &outcome, &error) != WEIR_OK)
+    if (migrate_and_record(session, &outcome, &error) != WEIR_OK)
         return weir_session_fail(session, &error, NULL);
     if (wishes->payload_max > 0 &&
         set_payload_max(session, wishes->payload_max, &error) != WEIR_OK)
         return weir_session_fail(session, &error, NULL);
     if (wishes->roles)
-        code = weir_roles_apply(session, &outcome.roles);
+        code = apply_roles(session, &outcome.roles);
     if (code != WEIR_EXIT_DONE || wishes->restored)
         return code;
     return tell(session, wishes, &outcome);
@@ -385,9 +441,16 @@ static int parse(const struct weir_command *self, int argc, char **argv,
 /* A dump may be older than this program: its tables come first. */
 static int run_restored(const struct weir_session *session, const struct wishes *wishes)
 {
+    const struct weir_audit_entry entry = {.action = "schema.restored"};
+    struct weir_error error = {0};
     int code = wishes->dry_run ? WEIR_EXIT_DONE : migrate(session, wishes);
 
-    return code == WEIR_EXIT_DONE ? weir_restored_run(session, &wishes->then) : code;
+    if (code == WEIR_EXIT_DONE)
+        code = weir_restored_run(session, &wishes->then);
+    if (code == WEIR_EXIT_DONE && !wishes->dry_run &&
+        weir_audit_write(session->db, NULL, &entry, &error) != WEIR_OK)
+        code = weir_session_fail(session, &error, NULL);
+    return code;
 }
 
 static int run(const struct weir_command *self, int argc, char **argv)

@@ -54,6 +54,7 @@ const struct weir_command weir_cli_queue_add = {
     .option_count = OPTION_COUNT,
     WEIR_OPERANDS(ADD_OPERANDS),
     .uses_db = true,
+    .operates = true,
     .run = run,
 };
 
@@ -70,6 +71,7 @@ const struct weir_command weir_cli_queue_set = {
     .option_count = OPTION_COUNT - 1,
     WEIR_OPERANDS(SET_OPERANDS),
     .uses_db = true,
+    .operates = true,
     .run = run,
 };
 

@@ -26,6 +26,7 @@ const struct weir_command weir_cli_queue_pause = {
         "stays paused until `weir queue resume`.\n",
     WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
+    .operates = true,
     .run = run,
 };
 
@@ -37,6 +38,7 @@ const struct weir_command weir_cli_queue_resume = {
         "Goes on where `weir queue pause` had stopped. Nothing is lost in between.\n",
     WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
+    .operates = true,
     .run = run,
 };
 

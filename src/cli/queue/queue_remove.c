@@ -44,6 +44,7 @@ const struct weir_command weir_cli_queue_remove = {
     WEIR_OPTIONS(OPTIONS),
     WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
+    .operates = true,
     .run = run,
 };
 
@@ -107,9 +108,12 @@ static int remove_queue(void *state)
     char count[WEIR_COUNT_SIZE];
     struct weir_error error = {0};
     int code = WEIR_EXIT_DONE;
+    enum weir_status status = weir_outbox_read_queue(
+        self->session.outbox, self->row.queue, note_info, self, &error);
 
-    if (weir_outbox_read_queue(self->session.outbox, self->row.queue, note_info, self,
-                               &error) != WEIR_OK)
+    if (status != WEIR_OK && !self->dry_run)
+        weir_session_refused(&self->session, "queue.remove", self->row.queue, status);
+    if (status != WEIR_OK)
         return weir_session_fail(&self->session, &error, self->row.queue);
     if (self->dry_run)
         return judge_dry_run(self);

@@ -27,6 +27,7 @@ const struct weir_command weir_cli_subscription_pause = {
                "usual. What comes is kept, until `weir subscription resume`.\n",
     WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
+    .operates = true,
     .run = run,
 };
 
@@ -38,6 +39,7 @@ const struct weir_command weir_cli_subscription_resume = {
                "between. A queue that is paused as a whole stays so.\n",
     WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
+    .operates = true,
     .run = run,
 };
 

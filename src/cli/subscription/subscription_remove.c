@@ -12,6 +12,7 @@
 #include "cli/confirm.h"
 #include "cli/reply.h"
 #include "cli/subscription/subscription_target.h"
+#include "outbox/audit/audit.h"
 #include "view/subscription_records.h"
 
 static int run(const struct weir_command *self, int argc, char **argv);
@@ -52,6 +53,7 @@ const struct weir_command weir_cli_subscription_remove = {
     WEIR_OPTIONS(OPTIONS),
     WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
+    .operates = true,
     .run = run,
 };
 
@@ -131,10 +133,15 @@ static int remove_subscription(void *state)
     struct weir_error error = {0};
     enum weir_status status = weir_outbox_read_subscriptions(outbox, self->target.queue,
                                                              note_info, self, &error);
+    char target[WEIR_AUDIT_TARGET_SIZE];
     int code;
 
     if (status == WEIR_OK && !self->found)
         status = weir_error_set(&error, WEIR_NOT_FOUND, "no subscription");
+    if (status != WEIR_OK && !self->dry_run)
+        weir_session_refused(
+            &self->session, "subscription.remove",
+            weir_audit_pair(self->target.queue, self->target.name, target), status);
     if (status != WEIR_OK)
         return weir_subscription_target_fail(&self->target, &self->session, &error);
     if (self->dry_run)

@@ -87,6 +87,7 @@ const struct weir_command weir_cli_subscription_seek = {
     WEIR_OPTIONS(OPTIONS),
     WEIR_OPERANDS(OPERANDS),
     .uses_db = true,
+    .operates = true,
     .run = run,
 };
 
