@@ -20,9 +20,9 @@
  *          dead_letter.claim, .resolve, .reject, .requeue, .discard, .cleanup.
  *          Executions: execution.cancel, .revoke, .prioritise, .replay, .resume,
  *          .approve; flow.cancel; budget.create, .change, .reset, .release; key.rotate.
- *          Tokens: token.create, .rotate, .revoke; audit.retention. Schema: schema.migrate,
- *          schema.restored, schema.roles, each in a transaction behind the last of its
- *          own.
+ *          Tokens: token.create, .rotate, .revoke; audit.retention. Schema:
+ *          schema.migrate, schema.restored, schema.roles, each in a transaction behind
+ *          the last of its own.
  * Once     A call has one row, also when it works in several transactions: the first
  *          makes the row, the others add to its count. A call whose process was killed
  *          has a row if and only if a part of it was committed, and its count is that of

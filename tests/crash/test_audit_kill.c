@@ -154,10 +154,10 @@ static void kill_at_each_call(struct fixture *fixture, const struct action *acti
 
 OUTBOX_TEST(audit_kill, at_each_call_leaves_a_row_for_each_action_that_took_place)
 {
-    struct weir_outbox *clerk = letters_client(fixture, "orders", 1);
+    struct weir_outbox *client = letters_client(fixture, "orders", 1);
 
     letters_make(fixture, "orders", "default", 0, 1);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
     for (size_t i = 0; i < COUNT_OF(ACTIONS); i++)
         kill_at_each_call(fixture, &ACTIONS[i]);
 }

@@ -3,8 +3,8 @@
  *
  * A message of type "weir.audit" in the queue WEIR_AUDIT_QUEUE, enqueued in the
  * transaction of the row. Its payload is a JSON object with the fields that
- * `weir audit list --json` prints; its key is the target, so rows of one target keep their
- * order.
+ * `weir audit list --json` prints; its key is the target, so rows of one target keep
+ * their order.
  *
  * Threads  The holder of the connection.
  * Failure  WEIR_NOT_FOUND: there is no such queue; else as weir_enqueue().

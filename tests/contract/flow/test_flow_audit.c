@@ -11,7 +11,7 @@
 
 static const struct weir_execution_id NOBODY = {{9, 9, 9}, 3};
 
-struct scene {
+struct setup {
     struct fixture *fixture;
     struct weir_executions *executions;
     struct weir_execution_id id;
@@ -22,103 +22,103 @@ struct action {
     const char *name;
     int64_t count;
     const char *state; /* SQL: another number when it has taken place */
-    void (*prepare)(struct scene *scene);
-    enum weir_status (*act)(struct scene *scene, bool refused);
+    void (*prepare)(struct setup *setup);
+    enum weir_status (*act)(struct setup *setup, bool refused);
     const char *outcome; /* of the refusal */
 };
 
-#define ERROR (&scene->fixture->error)
+#define ERROR (&setup->fixture->error)
 
-static const struct weir_execution_id *of(struct scene *scene, bool refused)
+static const struct weir_execution_id *of(struct setup *setup, bool refused)
 {
-    return refused ? &NOBODY : &scene->id;
+    return refused ? &NOBODY : &setup->id;
 }
 
-static void submit(struct scene *scene)
+static void submit(struct setup *setup)
 {
-    scene->id = flow_fixture_submit(scene->fixture, scene->executions, "orders");
+    setup->id = flow_fixture_submit(setup->fixture, setup->executions, "orders");
 }
 
-static void submit_and_claim(struct scene *scene)
+static void submit_and_claim(struct setup *setup)
 {
-    submit(scene);
-    (void)flow_fixture_claim(scene->fixture, scene->executions, "orders", "anna");
+    submit(setup);
+    (void)flow_fixture_claim(setup->fixture, setup->executions, "orders", "anna");
 }
 
-static void submit_and_complete(struct scene *scene)
+static void submit_and_complete(struct setup *setup)
 {
     struct weir_claim claim;
 
-    submit(scene);
-    claim = flow_fixture_claim(scene->fixture, scene->executions, "orders", "anna");
-    flow_fixture_settle(scene->fixture, scene->executions, &claim, WEIR_SETTLE_COMPLETE);
+    submit(setup);
+    claim = flow_fixture_claim(setup->fixture, setup->executions, "orders", "anna");
+    flow_fixture_settle(setup->fixture, setup->executions, &claim, WEIR_SETTLE_COMPLETE);
 }
 
-static enum weir_status cancel(struct scene *scene, bool refused)
+static enum weir_status cancel(struct setup *setup, bool refused)
 {
-    return weir_execution_cancel(scene->executions, of(scene, refused), "not needed",
+    return weir_execution_cancel(setup->executions, of(setup, refused), "not needed",
                                  ERROR);
 }
 
-static enum weir_status revoke(struct scene *scene, bool refused)
+static enum weir_status revoke(struct setup *setup, bool refused)
 {
     struct weir_revocation revocation = {.instance = NULL};
 
-    return weir_execution_revoke(scene->executions, of(scene, refused), &revocation,
+    return weir_execution_revoke(setup->executions, of(setup, refused), &revocation,
                                  ERROR);
 }
 
-static enum weir_status prioritise(struct scene *scene, bool refused)
+static enum weir_status prioritise(struct setup *setup, bool refused)
 {
-    return weir_execution_prioritise(scene->executions, of(scene, refused), 7, ERROR);
+    return weir_execution_prioritise(setup->executions, of(setup, refused), 7, ERROR);
 }
 
-static enum weir_status replay(struct scene *scene, bool refused)
+static enum weir_status replay(struct setup *setup, bool refused)
 {
-    return weir_execution_replay(scene->executions, of(scene, refused), ERROR);
+    return weir_execution_replay(setup->executions, of(setup, refused), ERROR);
 }
 
-static enum weir_status create_budget(struct scene *scene, bool refused)
+static enum weir_status create_budget(struct setup *setup, bool refused)
 {
     const struct weir_budget_limit limit = {.dimension = "calls", .hard = 9};
     const struct weir_budget_draft draft = {
         .name = refused ? "" : "bank", .limits = &limit, .limit_count = 1};
 
-    return weir_budget_create(scene->executions, &draft, NULL, ERROR);
+    return weir_budget_create(setup->executions, &draft, NULL, ERROR);
 }
 
-static enum weir_status change_budget(struct scene *scene, bool refused)
+static enum weir_status change_budget(struct setup *setup, bool refused)
 {
     const struct weir_budget_limit limit = {.dimension = "calls", .hard = 10};
     const struct weir_budget_draft draft = {
         .name = refused ? "none" : "bank", .limits = &limit, .limit_count = 1};
 
-    return weir_budget_change(scene->executions, &draft, ERROR);
+    return weir_budget_change(setup->executions, &draft, ERROR);
 }
 
-static enum weir_status reset_budget(struct scene *scene, bool refused)
+static enum weir_status reset_budget(struct setup *setup, bool refused)
 {
-    return weir_budget_reset(scene->executions, refused ? "none" : "bank", ERROR);
+    return weir_budget_reset(setup->executions, refused ? "none" : "bank", ERROR);
 }
 
-static enum weir_status rotate_key(struct scene *scene, bool refused)
+static enum weir_status rotate_key(struct setup *setup, bool refused)
 {
-    return weir_executions_rotate_key(scene->executions, refused ? "" : "k7", NULL, 1000,
+    return weir_executions_rotate_key(setup->executions, refused ? "" : "k7", NULL, 1000,
                                       ERROR);
 }
 
-static void make_flow(struct scene *scene)
+static void make_flow(struct setup *setup)
 {
     const struct weir_flow_draft draft = {.kind = "order"};
 
-    check_int(weir_flow_create(scene->executions, &draft, &scene->flow, ERROR), WEIR_OK);
+    check_int(weir_flow_create(setup->executions, &draft, &setup->flow, ERROR), WEIR_OK);
 }
 
-static enum weir_status cancel_flow(struct scene *scene, bool refused)
+static enum weir_status cancel_flow(struct setup *setup, bool refused)
 {
     static const struct weir_flow_id NO_FLOW = {{1, 2, 3}};
 
-    return weir_flow_cancel(scene->executions, refused ? &NO_FLOW : &scene->flow,
+    return weir_flow_cancel(setup->executions, refused ? &NO_FLOW : &setup->flow,
                             WEIR_CANCEL_ALL, "no", NULL, ERROR);
 }
 
@@ -144,7 +144,7 @@ static const struct action ACTIONS[] = {
 
 FLOW_TEST(flow_audit, each_action_has_one_row_in_its_transaction)
 {
-    struct scene scene = {.fixture = fixture, .executions = flow_fixture_open(fixture)};
+    struct setup setup = {.fixture = fixture, .executions = flow_fixture_open(fixture)};
 
     for (size_t i = 0; i < COUNT_OF(ACTIONS); i++) {
         const struct action *action = &ACTIONS[i];
@@ -152,14 +152,14 @@ FLOW_TEST(flow_audit, each_action_has_one_row_in_its_transaction)
         struct audit_view row;
 
         if (action->prepare != NULL)
-            action->prepare(&scene);
+            action->prepare(&setup);
         state = fixture_ask(fixture, action->state);
         (void)weir_audit_act_as(&ANNA);
         fixture_prepare(fixture, "ALTER TABLE {p}_audit RENAME TO weir_away");
-        check(action->act(&scene, false) != WEIR_OK);
+        check(action->act(&setup, false) != WEIR_OK);
         fixture_prepare(fixture, "ALTER TABLE weir_away RENAME TO {p}_audit");
         check_int(fixture_ask(fixture, action->state), state);
-        check_db(action->act(&scene, false), WEIR_OK);
+        check_db(action->act(&setup, false), WEIR_OK);
         (void)weir_audit_act_as(NULL);
         check(fixture_ask(fixture, action->state) != state);
         check_int(audit_count(fixture), rows + 1);
@@ -168,12 +168,12 @@ FLOW_TEST(flow_audit, each_action_has_one_row_in_its_transaction)
         check_int(row.count, action->count);
         check_str(row.outcome, "ok");
     }
-    weir_executions_destroy(scene.executions);
+    weir_executions_destroy(setup.executions);
 }
 
 FLOW_TEST(flow_audit, each_refusal_has_one_row_with_its_reason)
 {
-    struct scene scene = {.fixture = fixture, .executions = flow_fixture_open(fixture)};
+    struct setup setup = {.fixture = fixture, .executions = flow_fixture_open(fixture)};
 
     for (size_t i = 0; i < COUNT_OF(ACTIONS); i++) {
         const struct action *action = &ACTIONS[i];
@@ -181,7 +181,7 @@ FLOW_TEST(flow_audit, each_refusal_has_one_row_with_its_reason)
         struct audit_view row;
 
         (void)weir_audit_act_as(&ANNA);
-        check(action->act(&scene, true) != WEIR_OK);
+        check(action->act(&setup, true) != WEIR_OK);
         (void)weir_audit_act_as(NULL);
         check_int(audit_count(fixture), rows + 1);
         row = audit_last(fixture);
@@ -189,41 +189,41 @@ FLOW_TEST(flow_audit, each_refusal_has_one_row_with_its_reason)
         check_str(row.outcome, action->outcome);
         check_int(row.count, 0);
     }
-    weir_executions_destroy(scene.executions);
+    weir_executions_destroy(setup.executions);
 }
 
 FLOW_TEST(flow_audit, says_states_and_the_reason_of_a_cancel)
 {
-    struct scene scene = {.fixture = fixture, .executions = flow_fixture_open(fixture)};
+    struct setup setup = {.fixture = fixture, .executions = flow_fixture_open(fixture)};
     char id[WEIR_EXECUTION_ID_TEXT_SIZE];
     struct audit_view row;
 
-    submit(&scene);
+    submit(&setup);
     (void)weir_audit_act_as(&ANNA);
-    check_db(cancel(&scene, false), WEIR_OK);
+    check_db(cancel(&setup, false), WEIR_OK);
     row = audit_last(fixture);
-    check_str(row.target, weir_execution_id_format(&scene.id, id));
+    check_str(row.target, weir_execution_id_format(&setup.id, id));
     check_str(row.after, "cancelled");
     check_str(row.reason, "not needed");
-    check_db(cancel(&scene, false), WEIR_OK); /* it is so already */
+    check_db(cancel(&setup, false), WEIR_OK); /* it is so already */
     check_int(audit_last(fixture).count, 0);
     check_int(audit_count(fixture), 2);
     (void)weir_audit_act_as(NULL);
-    weir_executions_destroy(scene.executions);
+    weir_executions_destroy(setup.executions);
 }
 
 /* What workers and producers do is no operator's, whichever actor the thread has. */
 FLOW_TEST(flow_audit, has_no_rows_of_workers_and_producers)
 {
-    struct scene scene = {.fixture = fixture, .executions = NULL};
+    struct setup setup = {.fixture = fixture, .executions = NULL};
 
     (void)weir_audit_act_as(&ANNA);
-    scene.executions = flow_fixture_open(fixture);
-    submit_and_complete(&scene);
-    make_flow(&scene);
+    setup.executions = flow_fixture_open(fixture);
+    submit_and_complete(&setup);
+    make_flow(&setup);
     (void)weir_audit_act_as(NULL);
     check_int(audit_count(fixture), 0);
-    weir_executions_destroy(scene.executions);
+    weir_executions_destroy(setup.executions);
 }
 
 /* No outbox delivers here. */

@@ -29,11 +29,11 @@ static void write_rows(struct fixture *fixture, const char *action, const char *
 
 OUTBOX_TEST(audit, has_everything_that_the_actor_says)
 {
-    struct weir_outbox *clerk = letters_client(fixture, "orders", 1);
+    struct weir_outbox *client = letters_client(fixture, "orders", 1);
     struct audit_view row;
 
     (void)weir_audit_act_as(&SERVER);
-    check_db(weir_outbox_pause_queue(clerk, "orders", &fixture->error), WEIR_OK);
+    check_db(weir_outbox_pause_queue(client, "orders", &fixture->error), WEIR_OK);
 
     row = audit_last(fixture);
     check_str(row.who, "ci");
@@ -44,12 +44,12 @@ OUTBOX_TEST(audit, has_everything_that_the_actor_says)
     check_str(row.before, "delivered");
     check_str(row.after, "paused");
     (void)weir_audit_act_as(NULL);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 OUTBOX_TEST(audit, says_the_old_and_new_value_of_what_was_changed)
 {
-    struct weir_outbox *clerk = letters_client(fixture, "orders", 4);
+    struct weir_outbox *client = letters_client(fixture, "orders", 4);
     struct weir_queue_options options;
     struct audit_view row;
 
@@ -59,17 +59,17 @@ OUTBOX_TEST(audit, says_the_old_and_new_value_of_what_was_changed)
     options.partitions = 0;
     options.attempts_max = 5;
     options.retain_ns = WEIR_HOURS(1);
-    check_db(weir_outbox_set_queue(clerk, &options, NULL, &fixture->error), WEIR_OK);
+    check_db(weir_outbox_set_queue(client, &options, NULL, &fixture->error), WEIR_OK);
 
     row = audit_last(fixture);
     check_str(row.before, "attempts_max 0, retain 0");
     check_str(row.after, "attempts_max 5, retain 1 h");
-    check_db(weir_outbox_set_queue(clerk, &options, NULL, &fixture->error), WEIR_OK);
+    check_db(weir_outbox_set_queue(client, &options, NULL, &fixture->error), WEIR_OK);
     row = audit_last(fixture);
     check_int(row.count, 0); /* nothing is another value than before */
     check_str(row.outcome, "ok");
     (void)weir_audit_act_as(NULL);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 /* Bytes that are no text, and texts without end. */
@@ -190,11 +190,11 @@ OUTBOX_TEST(audit_list, refuses_a_limit_out_of_range)
              WEIR_OUT_OF_RANGE);
 }
 
-/* ---- several transactions, and a part of them --------------------------------------- */
+/* ---- several transactions, and a part of them -------------------------------------- */
 
 OUTBOX_TEST(audit_bulk, has_one_row_with_the_sum_of_its_steps)
 {
-    struct weir_outbox *clerk = letters_client(fixture, "orders", 1);
+    struct weir_outbox *client = letters_client(fixture, "orders", 1);
     struct weir_dead_letter_scope scope = letters_everything();
     struct weir_dead_letter_progress progress;
     struct audit_view row;
@@ -202,7 +202,7 @@ OUTBOX_TEST(audit_bulk, has_one_row_with_the_sum_of_its_steps)
 
     letters_make(fixture, "orders", "default", 0, MANY);
     (void)weir_audit_act_as(&ANNA);
-    check_db(weir_dead_letter_requeue_all(clerk, &scope, NULL, NULL, &progress,
+    check_db(weir_dead_letter_requeue_all(client, &scope, NULL, NULL, &progress,
                                           &fixture->error),
              WEIR_OK);
 
@@ -210,13 +210,13 @@ OUTBOX_TEST(audit_bulk, has_one_row_with_the_sum_of_its_steps)
     row = audit_last(fixture);
     check_int(row.count, MANY);
     check_str(row.outcome, "ok");
-    check_db(weir_dead_letter_requeue_all(clerk, &scope, NULL, NULL, &progress,
+    check_db(weir_dead_letter_requeue_all(client, &scope, NULL, NULL, &progress,
                                           &fixture->error),
              WEIR_OK);
     check_int(audit_count(fixture), 2); /* of a call that had nothing to do */
     check_int(audit_last(fixture).count, 0);
     (void)weir_audit_act_as(NULL);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 static bool stop(void *state, const struct weir_dead_letter_progress *progress)
@@ -228,13 +228,13 @@ static bool stop(void *state, const struct weir_dead_letter_progress *progress)
 
 OUTBOX_TEST(audit_bulk, that_is_ended_says_how_far_it_came)
 {
-    struct weir_outbox *clerk = letters_client(fixture, "orders", 1);
+    struct weir_outbox *client = letters_client(fixture, "orders", 1);
     struct weir_dead_letter_scope scope = letters_everything();
     struct weir_dead_letter_progress progress;
 
     letters_make(fixture, "orders", "default", 0, 3);
     (void)weir_audit_act_as(&ANNA);
-    check_db(weir_dead_letter_requeue_all(clerk, &scope, stop, NULL, &progress,
+    check_db(weir_dead_letter_requeue_all(client, &scope, stop, NULL, &progress,
                                           &fixture->error),
              WEIR_CANCELLED);
 
@@ -242,12 +242,12 @@ OUTBOX_TEST(audit_bulk, that_is_ended_says_how_far_it_came)
     check_int(audit_last(fixture).count, 3);
     check_str(audit_last(fixture).outcome, "cancelled");
     (void)weir_audit_act_as(NULL);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 OUTBOX_TEST(audit_choice, that_is_refused_in_part_has_one_row_with_both)
 {
-    struct weir_outbox *clerk = letters_client(fixture, "orders", 1);
+    struct weir_outbox *client = letters_client(fixture, "orders", 1);
     struct weir_dead_letter_scope scope = letters_everything();
     struct weir_dead_letter_choice choice;
     struct letter_views *views;
@@ -255,12 +255,12 @@ OUTBOX_TEST(audit_choice, that_is_refused_in_part_has_one_row_with_both)
     int64_t ids[3] = {0, 999999, 0};
 
     letters_make(fixture, "orders", "default", 0, 2);
-    views = letters_list(fixture, clerk, &scope, WEIR_DEAD_LETTER_PENDING);
+    views = letters_list(fixture, client, &scope, WEIR_DEAD_LETTER_PENDING);
     ids[0] = views->items[0].id;
     ids[2] = views->items[1].id;
     choice = (struct weir_dead_letter_choice){.ids = ids, .count = 3};
     (void)weir_audit_act_as(&ANNA);
-    check_db(weir_dead_letter_discard(clerk, NULL, &choice, NULL, &fixture->error),
+    check_db(weir_dead_letter_discard(client, NULL, &choice, NULL, &fixture->error),
              WEIR_NOT_FOUND);
 
     check_int(audit_count(fixture), 1);
@@ -269,14 +269,14 @@ OUTBOX_TEST(audit_choice, that_is_refused_in_part_has_one_row_with_both)
     check_str(row.outcome, "not_found");
     check(strstr(row.target, ",999999,") != NULL);
     (void)weir_audit_act_as(NULL);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 /* ---- the caller's transaction ------------------------------------------------------ */
 
 OUTBOX_TEST(audit_caller, row_is_a_part_of_the_callers_transaction)
 {
-    struct weir_outbox *clerk = letters_client(fixture, "orders", 1);
+    struct weir_outbox *client = letters_client(fixture, "orders", 1);
     struct weir_dead_letter_scope scope = letters_everything();
     struct weir_connection *connection = fixture_take(fixture);
     int64_t count = 0;
@@ -285,26 +285,26 @@ OUTBOX_TEST(audit_caller, row_is_a_part_of_the_callers_transaction)
     (void)weir_audit_act_as(&ANNA);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     check_db(
-        weir_dead_letter_discard_all(clerk, connection, &scope, &count, &fixture->error),
+        weir_dead_letter_discard_all(client, connection, &scope, &count, &fixture->error),
         WEIR_OK);
     weir_connection_rollback(connection);
     check_int(audit_count(fixture), 0);
 
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     check_db(
-        weir_dead_letter_discard_all(clerk, connection, &scope, &count, &fixture->error),
+        weir_dead_letter_discard_all(client, connection, &scope, &count, &fixture->error),
         WEIR_OK);
     check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
     check_int(audit_count(fixture), 1);
     check_int(audit_last(fixture).count, 2);
     (void)weir_audit_act_as(NULL);
     fixture_give(fixture, connection);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 OUTBOX_TEST(audit_caller, refusal_leaves_no_row_and_a_usable_transaction)
 {
-    struct weir_outbox *clerk = letters_client(fixture, "orders", 1);
+    struct weir_outbox *client = letters_client(fixture, "orders", 1);
     struct weir_dead_letter_scope scope = {.queue = "none", .partition = -1};
     const struct weir_audit_entry entry = {.action = "test.refused",
                                            .outcome = WEIR_NOT_FOUND};
@@ -314,7 +314,7 @@ OUTBOX_TEST(audit_caller, refusal_leaves_no_row_and_a_usable_transaction)
     (void)weir_audit_act_as(&ANNA);
     check_db(weir_connection_begin(connection, &fixture->error), WEIR_OK);
     check_db(
-        weir_dead_letter_discard_all(clerk, connection, &scope, &count, &fixture->error),
+        weir_dead_letter_discard_all(client, connection, &scope, &count, &fixture->error),
         WEIR_NOT_FOUND);
     check_db(weir_audit_write(fixture->db, connection, &entry, &fixture->error), WEIR_OK);
     check_db(weir_connection_commit(connection, &fixture->error), WEIR_OK);
@@ -323,7 +323,7 @@ OUTBOX_TEST(audit_caller, refusal_leaves_no_row_and_a_usable_transaction)
     check_str(audit_last(fixture).outcome, "not_found");
     (void)weir_audit_act_as(NULL);
     fixture_give(fixture, connection);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 /* ---- failures ---------------------------------------------------------------------- */
@@ -331,7 +331,7 @@ OUTBOX_TEST(audit_caller, refusal_leaves_no_row_and_a_usable_transaction)
 /* Another transaction was in the way, and the body ran again. */
 OUTBOX_TEST(audit_retry, leaves_one_row_when_the_transaction_was_repeated)
 {
-    struct weir_outbox *clerk = letters_client(fixture, "orders", 1);
+    struct weir_outbox *client = letters_client(fixture, "orders", 1);
     struct weir_fault_points points;
 
     for (uint64_t at = 1; at < 10; at++) {
@@ -343,7 +343,7 @@ OUTBOX_TEST(audit_retry, leaves_one_row_when_the_transaction_was_repeated)
         points.armed[0].once = true;
         weir_db_set_fault_points(fixture->db, &points);
         (void)weir_audit_act_as(&ANNA);
-        status = weir_outbox_pause_queue(clerk, "orders", &fixture->error);
+        status = weir_outbox_pause_queue(client, "orders", &fixture->error);
         (void)weir_audit_act_as(NULL);
         weir_db_set_fault_points(fixture->db, NULL);
         if (status == WEIR_OK)
@@ -351,23 +351,23 @@ OUTBOX_TEST(audit_retry, leaves_one_row_when_the_transaction_was_repeated)
         else if (status != WEIR_IN_DOUBT)
             check_int(audit_count(fixture), rows);
     }
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 OUTBOX_TEST(audit_failure, that_decides_nothing_has_no_row)
 {
-    struct weir_outbox *clerk = letters_client(fixture, "orders", 1);
+    struct weir_outbox *client = letters_client(fixture, "orders", 1);
     struct weir_fault_points points;
 
     weir_fault_points_init(&points);
     weir_fault_points_arm(&points, "db.lose", 1);
     weir_db_set_fault_points(fixture->db, &points);
     (void)weir_audit_act_as(&ANNA);
-    check(weir_outbox_pause_queue(clerk, "orders", &fixture->error) != WEIR_OK);
+    check(weir_outbox_pause_queue(client, "orders", &fixture->error) != WEIR_OK);
     (void)weir_audit_act_as(NULL);
     weir_db_set_fault_points(fixture->db, NULL);
     check_int(audit_count(fixture), 0);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 /* ---- export ------------------------------------------------------------------------ */
@@ -391,26 +391,26 @@ static enum weir_outcome keep_export(struct weir_context *context, void *state,
 
 OUTBOX_TEST(audit_export, is_a_message_for_each_row_and_for_no_other)
 {
-    struct weir_outbox *clerk = letters_client(fixture, "orders", 1);
+    struct weir_outbox *client = letters_client(fixture, "orders", 1);
     struct weir_audit_actor actor = ANNA;
     struct weir_handler_options handler;
 
     exported_count = 0;
-    outbox_fixture_queue(fixture, clerk, WEIR_AUDIT_QUEUE, 1);
+    outbox_fixture_queue(fixture, client, WEIR_AUDIT_QUEUE, 1);
     weir_handler_options_init(&handler);
     handler.queue = WEIR_AUDIT_QUEUE;
     handler.on_message = keep_export;
-    check_db(weir_outbox_add_handler(clerk, &handler, &fixture->error), WEIR_OK);
-    actor.export_to = clerk;
+    check_db(weir_outbox_add_handler(client, &handler, &fixture->error), WEIR_OK);
+    actor.export_to = client;
     (void)weir_audit_act_as(&actor);
-    check_db(weir_outbox_pause_queue(clerk, "orders", &fixture->error), WEIR_OK);
-    check_db(weir_outbox_pause_queue(clerk, "none", &fixture->error), WEIR_NOT_FOUND);
+    check_db(weir_outbox_pause_queue(client, "orders", &fixture->error), WEIR_OK);
+    check_db(weir_outbox_pause_queue(client, "none", &fixture->error), WEIR_NOT_FOUND);
     (void)weir_audit_act_as(NULL);
-    check_db(weir_outbox_resume_queue(clerk, "orders", &fixture->error), WEIR_OK);
+    check_db(weir_outbox_resume_queue(client, "orders", &fixture->error), WEIR_OK);
 
-    outbox_fixture_start(fixture, clerk);
-    wait_until(outbox_fixture_queue_view(fixture, clerk, WEIR_AUDIT_QUEUE).waiting == 0);
-    outbox_fixture_close(clerk);
+    outbox_fixture_start(fixture, client);
+    wait_until(outbox_fixture_queue_view(fixture, client, WEIR_AUDIT_QUEUE).waiting == 0);
+    outbox_fixture_close(client);
     check_int(audit_count(fixture), 2);
     check_int(exported_count, 2);
     for (size_t i = 0; i < 2; i++)
@@ -421,16 +421,16 @@ OUTBOX_TEST(audit_export, is_a_message_for_each_row_and_for_no_other)
 
 OUTBOX_TEST(audit_export, fails_the_action_where_the_queue_is_missing)
 {
-    struct weir_outbox *clerk = letters_client(fixture, "orders", 1);
+    struct weir_outbox *client = letters_client(fixture, "orders", 1);
     struct weir_audit_actor actor = ANNA;
 
-    actor.export_to = clerk;
+    actor.export_to = client;
     (void)weir_audit_act_as(&actor);
-    check_db(weir_outbox_pause_queue(clerk, "orders", &fixture->error), WEIR_NOT_FOUND);
+    check_db(weir_outbox_pause_queue(client, "orders", &fixture->error), WEIR_NOT_FOUND);
     (void)weir_audit_act_as(NULL);
     check_int(audit_count(fixture), 0);
     check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_queue WHERE paused"), 0);
-    weir_outbox_destroy(clerk);
+    weir_outbox_destroy(client);
 }
 
 /* ---- retention --------------------------------------------------------------------- */
