@@ -39,10 +39,12 @@ static void submit(struct setup *setup)
     setup->id = flow_fixture_submit(setup->fixture, setup->executions, "orders");
 }
 
+/* Of those that there are; an earlier action may have left one. */
 static void submit_and_claim(struct setup *setup)
 {
     submit(setup);
-    (void)flow_fixture_claim(setup->fixture, setup->executions, "orders", "anna");
+    setup->id =
+        flow_fixture_claim(setup->fixture, setup->executions, "orders", "anna").id;
 }
 
 static void submit_and_complete(struct setup *setup)
@@ -51,6 +53,7 @@ static void submit_and_complete(struct setup *setup)
 
     submit(setup);
     claim = flow_fixture_claim(setup->fixture, setup->executions, "orders", "anna");
+    setup->id = claim.id;
     flow_fixture_settle(setup->fixture, setup->executions, &claim, WEIR_SETTLE_COMPLETE);
 }
 

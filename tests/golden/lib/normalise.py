@@ -3,6 +3,8 @@
 #   <url>          the URL of a database server
 #   <id 1>         the id of an execution; numbered, so that it shows which are the same
 #   <uid 1>        32 hexadecimal digits of a message, <uuid 1> a uuid, <token 1> the secret behind k1:
+#   <client token 1>, <token id 1>   of weir token
+#   <user>         the user of the system, in audit rows
 #   <number 1>     16 hexadecimal or 13 to 20 decimal digits: a fingerprint, the token of a claim, the
 #                  mark of a page
 #   <time>         a time of day, with date
@@ -21,6 +23,7 @@
 # them become two: columns are as wide as what was in them.
 #
 #   normalise.py PREFIX "weir VERSION" <RAW >TRANSCRIPT
+import getpass
 import re
 import socket
 import sys
@@ -66,10 +69,15 @@ def mask_columns(lines):
 
 def rules(prefix, version):
     process = r"(?<![\w.-])" + re.escape(socket.gethostname()) + r":\d+(-\d+)?"
+    user = re.escape(getpass.getuser())
     return [
         (re.compile(r"\b(postgresql|mariadb)://[^\s\"',;]*[^\s\"',;:]"), "<url>"),
         (re.compile(r"\bs\\*_\d+\\*_\w+\b"), "<database>"),
         (re.compile(re.escape(prefix)), "<prefix>"),
+        (re.compile(r"\bweir_[A-Za-z0-9_-]{49}(?![\w-])"), numbered("client token")),
+        (re.compile(r"(?m)(?<=\"id\":\")[0-9a-f]{8}(?=\")|(?<=\bid )[0-9a-f]{8}(?=,)|^[0-9a-f]{8}(?=  |$)"),
+         numbered("token id")),
+        (re.compile(r"(?<=\"who\":\")" + user + r"(?=\")|(?<=  )" + user + r"(?=  cli\b)"), "<user>"),
         (re.compile(r"(?<![\w-])\d{1,5}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), numbered("id")),
         (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), numbered("uuid")),
         (re.compile(r"\b[0-9a-f]{64}\b"), numbered("token")),
