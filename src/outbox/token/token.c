@@ -43,22 +43,12 @@ static enum weir_status run(struct weir_db *db, struct weir_connection *connecti
                             weir_transact_fn body, struct token_call *call,
                             struct weir_error *error)
 {
-    enum weir_status status;
-
     if (connection == NULL)
         return weir_transact(db, body, call, error);
     if (weir_connection_transaction(connection) != WEIR_TRANSACTION_OPEN)
         return weir_error_set(error, WEIR_INVALID,
                               "the connection must have an open transaction");
-    status = weir_connection_savepoint(connection, error);
-    if (status != WEIR_OK)
-        return status;
-    status = body(connection, call, error);
-    if (status == WEIR_OK)
-        return weir_connection_savepoint_keep(connection, error);
-    if (weir_connection_savepoint_undo(connection, NULL) != WEIR_OK)
-        weir_error_prefix(error, "the transaction cannot be used any more");
-    return status;
+    return weir_transact_in_savepoint(connection, body, call, error);
 }
 
 static enum weir_status lock(struct weir_connection *connection, int64_t *now_us,
