@@ -88,6 +88,13 @@ _weir() {
             budget/list) command=budget/list ;;
             /key) command=key ;;
             key/rotate) command=key/rotate ;;
+            /token) command=token ;;
+            token/create) command=token/create ;;
+            token/list) command=token/list ;;
+            token/rotate) command=token/rotate ;;
+            token/revoke) command=token/revoke ;;
+            /audit) command=audit ;;
+            audit/list) command=audit/list ;;
             /doctor) command=doctor ;;
             /bench) command=bench ;;
             /help) command=help ;;
@@ -96,7 +103,7 @@ _weir() {
     done
     case $command in
         '')
-            words='demo migrate queue enqueue relay status subscription dlq submit work supervise execution flow budget key doctor bench help version '
+            words='demo migrate queue enqueue relay status subscription dlq submit work supervise execution flow budget key token audit doctor bench help version '
             options='--version --db --prefix --json --quiet --help'
             ;;
         demo)
@@ -375,6 +382,34 @@ _weir() {
             words=''
             options='--secret-file --grace --db --prefix --json --quiet --help'
             ;;
+        token)
+            words='create list rotate revoke '
+            options='--db --prefix --json --quiet --help'
+            ;;
+        token/create)
+            words=''
+            options='--name --scope --database --queue --lane --namespace --expires --db --prefix --json --quiet --help'
+            ;;
+        token/list)
+            words=''
+            options='--db --prefix --json --quiet --help'
+            ;;
+        token/rotate)
+            words=''
+            options='--overlap --db --prefix --json --quiet --help'
+            ;;
+        token/revoke)
+            words=''
+            options='--db --prefix --json --quiet --help'
+            ;;
+        audit)
+            words='list '
+            options='--db --prefix --json --quiet --help'
+            ;;
+        audit/list)
+            words=''
+            options='--who --action --target --since --limit --after --db --prefix --json --quiet --help'
+            ;;
         doctor)
             words=''
             options='--db --prefix --json --quiet --help'
@@ -384,7 +419,7 @@ _weir() {
             options='--messages --batch --size --producers --handlers --seconds --db --prefix --json --quiet --help'
             ;;
         help)
-            words='demo migrate queue enqueue relay status subscription dlq submit work supervise execution flow budget key doctor bench help version '
+            words='demo migrate queue enqueue relay status subscription dlq submit work supervise execution flow budget key token audit doctor bench help version '
             options='--man --bash --help'
             ;;
         version)
@@ -616,6 +651,20 @@ _weir() {
         budget/list/--after) words='' ;;
         key/rotate/--secret-file) words='FILE' ;;
         key/rotate/--grace | key/rotate/-g) words='' ;;
+        token/create/--name | token/create/-n) words='' ;;
+        token/create/--scope | token/create/-s) words='' ;;
+        token/create/--database) words='' ;;
+        token/create/--queue | token/create/-Q) words='' ;;
+        token/create/--lane) words='' ;;
+        token/create/--namespace) words='' ;;
+        token/create/--expires | token/create/-e) words='' ;;
+        token/rotate/--overlap | token/rotate/-o) words='' ;;
+        audit/list/--who | audit/list/-w) words='' ;;
+        audit/list/--action | audit/list/-a) words='' ;;
+        audit/list/--target | audit/list/-t) words='' ;;
+        audit/list/--since) words='' ;;
+        audit/list/--limit | audit/list/-l) words='' ;;
+        audit/list/--after) words='' ;;
         bench/--messages) words='' ;;
         bench/--batch) words='' ;;
         bench/--size) words='' ;;

@@ -29,6 +29,29 @@ CREATE TABLE `weir_aside` (
   PRIMARY KEY (`id`),
   KEY `weir_aside_by_partition` (`pid`,`cut`,`id`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin ROW_FORMAT=DYNAMIC
+CREATE TABLE `weir_audit` (
+  `id` bigint(20) NOT NULL AUTO_INCREMENT,
+  `at_us` bigint(20) NOT NULL,
+  `nonce` bigint(20) NOT NULL,
+  `request` varchar(1024) DEFAULT NULL,
+  `actor` varchar(1024) NOT NULL,
+  `origin` bigint(20) NOT NULL,
+  `address` varchar(1024) DEFAULT NULL,
+  `action` varchar(1024) NOT NULL,
+  `target` varchar(1024) DEFAULT NULL,
+  `changed` bigint(20) NOT NULL,
+  `old_value` varchar(1024) DEFAULT NULL,
+  `new_value` varchar(1024) DEFAULT NULL,
+  `reason` varchar(1024) DEFAULT NULL,
+  `outcome` varchar(1024) NOT NULL,
+  PRIMARY KEY (`id`),
+  KEY `weir_audit_by_time` (`at_us`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin ROW_FORMAT=DYNAMIC
+CREATE TABLE `weir_audit_policy` (
+  `id` bigint(20) NOT NULL,
+  `retain_us` bigint(20) NOT NULL,
+  PRIMARY KEY (`id`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
 CREATE TABLE `weir_backlog` (
   `queue` int(11) NOT NULL,
   `counted_us` bigint(20) NOT NULL DEFAULT 0,
@@ -166,6 +189,26 @@ CREATE TABLE `weir_subscription` (
   `paused` tinyint(1) NOT NULL DEFAULT 0,
   PRIMARY KEY (`id`),
   UNIQUE KEY `queue` (`queue`,`name`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin ROW_FORMAT=DYNAMIC
+CREATE TABLE `weir_token` (
+  `no` bigint(20) NOT NULL AUTO_INCREMENT,
+  `id` varchar(64) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
+  `name` varchar(64) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
+  `secret` binary(32) NOT NULL,
+  `scopes` bigint(20) NOT NULL,
+  `of_databases` varchar(1024) NOT NULL,
+  `of_queues` varchar(1024) NOT NULL,
+  `of_lanes` varchar(1024) NOT NULL,
+  `of_namespaces` varchar(1024) NOT NULL,
+  `created_us` bigint(20) NOT NULL,
+  `lifetime_us` bigint(20) NOT NULL,
+  `expires_us` bigint(20) NOT NULL,
+  `used_us` bigint(20) NOT NULL,
+  `revoked_us` bigint(20) NOT NULL,
+  PRIMARY KEY (`no`),
+  UNIQUE KEY `id` (`id`),
+  UNIQUE KEY `secret` (`secret`),
+  KEY `weir_token_by_name` (`name`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin ROW_FORMAT=DYNAMIC
 CREATE FUNCTION `weir_enqueue`(queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
     message_key LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
@@ -455,6 +498,7 @@ utf8mb4_general_ci
 11|9|producers in SQL see headers that are there twice, and may keep quiet
 12|9|keep rows that all subscriptions have passed
 13|9|how much waits in queues with a limit
+14|9|audit rows and tokens
 -- meta
 payload_max
 -- grants
@@ -472,8 +516,11 @@ GRANT INSERT ON `app`.`weir_incoming` TO `weir_producer`
 GRANT SELECT (`attempts`, `completed_us`, `created_us`, `deadline_us`, `error`, `failed_us`, `id`, `log_id`, `message_key`, `pid`, `requeued_uid`, `seq`, `status`, `subscription`, `token`, `type`, `uid`) ON `app`.`weir_dead_letter` TO `weir_viewer`
 GRANT SELECT (`created_us`, `cut`, `id`, `message_key`, `payload_size`, `pid`, `source_id`, `type`, `uid`) ON `app`.`weir_aside` TO `weir_viewer`
 GRANT SELECT (`created_us`, `era`, `id`, `message_key`, `pid`, `type`, `uid`) ON `app`.`weir_incoming` TO `weir_viewer`
+GRANT SELECT (`created_us`, `expires_us`, `id`, `lifetime_us`, `name`, `no`, `of_databases`, `of_lanes`, `of_namespaces`, `of_queues`, `revoked_us`, `scopes`, `used_us`) ON `app`.`weir_token` TO `weir_viewer`
 GRANT SELECT (`created_us`, `id`, `message_key`, `payload_size`, `pid`, `source_id`, `type`, `uid`) ON `app`.`weir_log` TO `weir_viewer`
 GRANT SELECT ON `app`.`weir_ack` TO `weir_viewer`
+GRANT SELECT ON `app`.`weir_audit_policy` TO `weir_viewer`
+GRANT SELECT ON `app`.`weir_audit` TO `weir_viewer`
 GRANT SELECT ON `app`.`weir_backlog` TO `weir_viewer`
 GRANT SELECT ON `app`.`weir_counter` TO `weir_viewer`
 GRANT SELECT ON `app`.`weir_era_now` TO `weir_producer`
@@ -497,6 +544,8 @@ GRANT SELECT, INSERT ON `app`.`weir_incoming_id` TO `weir_runtime`
 GRANT SELECT, INSERT, UPDATE ON `app`.`weir_backlog` TO `weir_producer`
 GRANT SELECT, INSERT, UPDATE, DELETE ON `app`.`weir_ack` TO `weir_runtime`
 GRANT SELECT, INSERT, UPDATE, DELETE ON `app`.`weir_aside` TO `weir_runtime`
+GRANT SELECT, INSERT, UPDATE, DELETE ON `app`.`weir_audit_policy` TO `weir_runtime`
+GRANT SELECT, INSERT, UPDATE, DELETE ON `app`.`weir_audit` TO `weir_runtime`
 GRANT SELECT, INSERT, UPDATE, DELETE ON `app`.`weir_backlog` TO `weir_runtime`
 GRANT SELECT, INSERT, UPDATE, DELETE ON `app`.`weir_counter` TO `weir_runtime`
 GRANT SELECT, INSERT, UPDATE, DELETE ON `app`.`weir_dead_letter` TO `weir_runtime`
@@ -507,6 +556,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON `app`.`weir_log` TO `weir_runtime`
 GRANT SELECT, INSERT, UPDATE, DELETE ON `app`.`weir_member` TO `weir_runtime`
 GRANT SELECT, INSERT, UPDATE, DELETE ON `app`.`weir_queue` TO `weir_runtime`
 GRANT SELECT, INSERT, UPDATE, DELETE ON `app`.`weir_subscription` TO `weir_runtime`
+GRANT SELECT, INSERT, UPDATE, DELETE ON `app`.`weir_token` TO `weir_runtime`
 GRANT USAGE ON *.* TO `weir_owner`
 GRANT USAGE ON *.* TO `weir_producer`
 GRANT USAGE ON *.* TO `weir_runtime`

@@ -1,4 +1,5 @@
 CREATE INDEX weir_aside_by_partition ON weir_aside (pid, cut, id);
+CREATE INDEX weir_audit_by_time ON weir_audit (at_us);
 CREATE INDEX weir_budget_reset ON weir_budget (next_reset_us) WHERE next_reset_us > 0;
 CREATE INDEX weir_dead_letter_by_failure ON weir_dead_letter (status, failed_us, id);
 CREATE INDEX weir_dead_letter_closed ON weir_dead_letter (completed_us) WHERE status IN ('resolved', 'discarded');
@@ -22,10 +23,13 @@ CREATE INDEX weir_idempotency_until ON weir_idempotency (until_us);
 CREATE INDEX weir_spent_waiting ON weir_spent (budget, no) WHERE dimension = '' AND amount > 0;
 CREATE INDEX weir_suspension_open ON weir_suspension (no) WHERE ended_us = 0;
 CREATE INDEX weir_tag_by_value ON weir_tag (key, value, no);
+CREATE INDEX weir_token_by_name ON weir_token (name);
 CREATE INDEX weir_waitpoint_until ON weir_waitpoint (until_us) WHERE until_us > 0;
 CREATE TABLE weir_ack ( subscription INTEGER NOT NULL, pid INTEGER NOT NULL, version INTEGER NOT NULL, epoch INTEGER NOT NULL, incarnation TEXT NOT NULL, cut INTEGER NOT NULL, last_id INTEGER NOT NULL, seq INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, alone INTEGER NOT NULL DEFAULT 0, retry_us INTEGER NOT NULL DEFAULT 0, error TEXT NOT NULL DEFAULT '', trying INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (subscription, pid)) WITHOUT ROWID;
 CREATE TABLE weir_aside ( pid INTEGER NOT NULL, cut INTEGER NOT NULL DEFAULT 0, id INTEGER PRIMARY KEY, created_us INTEGER NOT NULL, uid BLOB NOT NULL, message_key TEXT, type TEXT NOT NULL, headers TEXT, payload BLOB NOT NULL);
 CREATE TABLE weir_attempt ( no INTEGER NOT NULL, number INTEGER NOT NULL, type INTEGER NOT NULL, outcome INTEGER NOT NULL, epoch INTEGER NOT NULL, started_us INTEGER NOT NULL, ended_us INTEGER NOT NULL, worker TEXT NOT NULL, instance TEXT NOT NULL, failure TEXT NOT NULL, PRIMARY KEY (no, number)) WITHOUT ROWID;
+CREATE TABLE weir_audit (id INTEGER PRIMARY KEY AUTOINCREMENT, at_us INTEGER NOT NULL, nonce INTEGER NOT NULL, request TEXT, actor TEXT NOT NULL, origin INTEGER NOT NULL, address TEXT, action TEXT NOT NULL, target TEXT, changed INTEGER NOT NULL, old_value TEXT, new_value TEXT, reason TEXT, outcome TEXT NOT NULL);
+CREATE TABLE weir_audit_policy (id INTEGER PRIMARY KEY, retain_us INTEGER NOT NULL);
 CREATE TABLE weir_backlog (queue INTEGER PRIMARY KEY, counted_us INTEGER NOT NULL DEFAULT 0, claimed_us INTEGER NOT NULL DEFAULT 0, waiting INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE weir_budget ( no INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, part INTEGER NOT NULL, scope_type TEXT NOT NULL, scope TEXT NOT NULL, period_us INTEGER NOT NULL DEFAULT 0, next_reset_us INTEGER NOT NULL DEFAULT 0, era INTEGER NOT NULL DEFAULT 0, hard_breaches INTEGER NOT NULL DEFAULT 0, soft_breaches INTEGER NOT NULL DEFAULT 0, breached_us INTEGER NOT NULL DEFAULT 0, created_us INTEGER NOT NULL, breached TEXT NOT NULL DEFAULT '');
 CREATE TABLE weir_dead_letter ( id INTEGER PRIMARY KEY AUTOINCREMENT, subscription INTEGER NOT NULL, pid INTEGER NOT NULL, seq INTEGER NOT NULL, log_id INTEGER NOT NULL, created_us INTEGER NOT NULL, uid BLOB NOT NULL, message_key TEXT, type TEXT NOT NULL, headers TEXT, payload BLOB NOT NULL, attempts INTEGER NOT NULL, error TEXT NOT NULL, failed_us INTEGER NOT NULL, status TEXT NOT NULL DEFAULT 'pending', token INTEGER NOT NULL DEFAULT 0, deadline_us INTEGER NOT NULL DEFAULT 0, completed_us INTEGER NOT NULL DEFAULT 0, requeued_uid BLOB, UNIQUE (subscription, pid, seq));
@@ -50,6 +54,7 @@ CREATE TABLE weir_subscription ( id INTEGER PRIMARY KEY AUTOINCREMENT, queue INT
 CREATE TABLE weir_suspension ( no INTEGER PRIMARY KEY, reason INTEGER NOT NULL, since_us INTEGER NOT NULL, ended_us INTEGER NOT NULL DEFAULT 0, timeout_us INTEGER NOT NULL, resume_delay_us INTEGER NOT NULL, condition TEXT NOT NULL);
 CREATE TABLE weir_tag ( no INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (no, key)) WITHOUT ROWID;
 CREATE TABLE weir_term ( id INTEGER PRIMARY KEY AUTOINCREMENT, kind INTEGER NOT NULL, digest BLOB NOT NULL, text TEXT NOT NULL, UNIQUE (kind, digest));
+CREATE TABLE weir_token (no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, secret BLOB NOT NULL UNIQUE, scopes INTEGER NOT NULL, of_databases TEXT NOT NULL, of_queues TEXT NOT NULL, of_lanes TEXT NOT NULL, of_namespaces TEXT NOT NULL, created_us INTEGER NOT NULL, lifetime_us INTEGER NOT NULL, expires_us INTEGER NOT NULL, used_us INTEGER NOT NULL, revoked_us INTEGER NOT NULL);
 CREATE TABLE weir_usage ( budget INTEGER NOT NULL, dimension TEXT NOT NULL, used INTEGER NOT NULL DEFAULT 0, hard INTEGER NOT NULL DEFAULT 0, soft INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (budget, dimension)) WITHOUT ROWID;
 CREATE TABLE weir_waitpoint ( no INTEGER NOT NULL, uuid BLOB NOT NULL, state INTEGER NOT NULL, name TEXT NOT NULL, key_id TEXT NOT NULL, created_us INTEGER NOT NULL, until_us INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (no, uuid)) WITHOUT ROWID;
 CREATE TABLE sqlite_sequence(name,seq);
@@ -67,6 +72,7 @@ CREATE TABLE sqlite_sequence(name,seq);
 11|9|producers in SQL see headers that are there twice, and may keep quiet
 12|9|keep rows that all subscriptions have passed
 13|9|how much waits in queues with a limit
+14|9|audit rows and tokens
 1001|1001|executions
 1002|1001|waiting claims
 1003|1003|flows, suspensions
