@@ -121,7 +121,8 @@ struct weir_audit_filter {
 
 WEIR_BEGIN_DECLS
 
-/* Set the calling thread's actor, and return the one before. NULL: none. */
+/* Set the calling thread's actor, and return the one before. NULL: none. Not from within
+ * a call of this library, such as a visitor. */
 WEIR_API const struct weir_audit_actor *
 weir_audit_act_as(const struct weir_audit_actor *actor);
 WEIR_API const struct weir_audit_actor *weir_audit_actor(void);

@@ -126,3 +126,5 @@ for engine in $engines; do
         it "commands on executions leave one row on $engine" executions_leave_one_row
     fi
 done
+
+finish

@@ -63,6 +63,7 @@ const struct weir_audit_actor *weir_audit_act_as(const struct weir_audit_actor *
     const struct weir_audit_actor *before = actor;
 
     actor = new_actor;
+    current = NULL; /* a call that a panic has left never ends */
     return before;
 }
 
@@ -73,12 +74,15 @@ const struct weir_audit_actor *weir_audit_actor(void)
 
 const struct weir_audit_actor *weir_audit_suspend(void)
 {
-    return weir_audit_act_as(NULL);
+    const struct weir_audit_actor *before = actor;
+
+    actor = NULL;
+    return before;
 }
 
 void weir_audit_resume(const struct weir_audit_actor *suspended)
 {
-    (void)weir_audit_act_as(suspended);
+    actor = suspended;
 }
 
 const char *weir_audit_origin_name(enum weir_audit_origin origin)

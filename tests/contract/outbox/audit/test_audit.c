@@ -2,6 +2,8 @@
  * Audit rows: what they say, pages, filters, export, retention, and transactions of the
  * caller's.
  */
+#include <pthread.h>
+
 #include "base/count.h"
 #include "base/fault_point.h"
 #include "contract/outbox/audit/audit_fixture.h"
@@ -113,6 +115,25 @@ WEIR_TEST(audit, act_as_returns_the_actor_before)
     check(weir_audit_actor() == &SERVER);
     check(weir_audit_act_as(NULL) == &SERVER);
     check(weir_audit_actor() == NULL);
+}
+
+static void *look(void *seen)
+{
+    *(const struct weir_audit_actor **)seen = weir_audit_actor();
+    return NULL;
+}
+
+WEIR_TEST(audit, actor_is_of_the_calling_thread_alone)
+{
+    const struct weir_audit_actor *seen = &SERVER;
+    pthread_t thread;
+
+    (void)weir_audit_act_as(&ANNA);
+    check_int(pthread_create(&thread, NULL, look, &seen), 0);
+    check_int(pthread_join(thread, NULL), 0);
+    check(seen == NULL);
+    check(weir_audit_actor() == &ANNA);
+    (void)weir_audit_act_as(NULL);
 }
 
 /* ---- pages and filters ------------------------------------------------------------- */
