@@ -69,16 +69,21 @@ static const struct weir_sql SQL_PICK = {
     " headers, payload) SELECT " log_position ", i.id, i.pid, i.created_us, i.uid,"      \
     " i.message_key, i.type, i.headers, i.payload"
 
-/* A range of the primary key, all of whose rows were picked. {4}: what makes a place of
- * an id. */
+/*
+ * A range of the primary key, all of whose rows were picked. {4}: what makes a place of
+ * an id. {5}: their number. With it the scan stops at the last of them. Without it the
+ * server looks for the end of the range, and walks over dead rows behind it: those of
+ * eras that are over, all of them if an old read view is open.
+ */
 static const struct weir_sql SQL_MOVE_RUN = {
     .name = "move run",
-    .text = MOVED("i.id + {4}") " FROM {p}_incoming i"
-                                " WHERE i.era = {1} AND i.id BETWEEN {2} AND {3}",
-    .parameters = "iiii",
+    .text = MOVED("i.id + {4}") " FROM {p}_incoming i FORCE INDEX (PRIMARY)"
+                                " WHERE i.era = {1} AND i.id BETWEEN {2} AND {3}"
+                                " ORDER BY i.id LIMIT {5}",
+    .parameters = "iiiii",
 };
 /*
- * With their number, or it would go on to the row behind them, and wait for the
+ * With their number, too, or it would go on to the row behind them, and wait for the
  * transaction that is inserting it.
  */
 static const struct weir_sql SQL_DELETE_RUN = {
@@ -278,13 +283,6 @@ static size_t run_length(const struct move *self, size_t first)
     return end - first;
 }
 
-/* Behind a range of the newest era there is nothing dead but of that era: see
- * SQL_PICK. */
-static bool is_of_newest_era(const struct move *self, size_t index)
-{
-    return self->picks[index].era == self->eras[self->era_count - 1];
-}
-
 static void list_picks(struct move *self, size_t first, size_t count)
 {
     for (size_t i = first; i < first + count; i++, self->listed++)
@@ -320,13 +318,13 @@ static enum weir_status move_run(const struct move *self,
     struct weir_value to = weir_integer(self->picks[first + count - 1].id);
     struct weir_value shift =
         weir_integer(log_position_of(self, first) - self->picks[first].id);
-    enum weir_status status =
-        change(connection, &SQL_MOVE_RUN, VALUES(era, from, to, shift), count, error);
+    struct weir_value rows = weir_integer((int64_t)count);
+    enum weir_status status = change(connection, &SQL_MOVE_RUN,
+                                     VALUES(era, from, to, shift, rows), count, error);
 
     if (status == WEIR_OK)
-        status =
-            change(connection, &SQL_DELETE_RUN,
-                   VALUES(era, from, to, weir_integer((int64_t)count)), count, error);
+        status = change(connection, &SQL_DELETE_RUN, VALUES(era, from, to, rows), count,
+                        error);
     return status;
 }
 
@@ -361,8 +359,7 @@ static enum weir_status move_picks(struct move *self, struct weir_connection *co
     self->listed = 0;
     for (size_t i = 0; i < self->count && status == WEIR_OK; i += length) {
         length = run_length(self, i);
-        if (length >= RUN_ROWS_MIN && is_of_newest_era(self, i) &&
-            weir_clock_now_ns() < end_ns)
+        if (length >= RUN_ROWS_MIN && weir_clock_now_ns() < end_ns)
             status = move_run(self, connection, i, length, error);
         else
             list_picks(self, i, length);

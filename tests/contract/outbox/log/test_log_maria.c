@@ -370,6 +370,31 @@ OUTBOX_MARIADB_TEST(era, stays_while_a_transaction_is_in_it)
     log_fixture_close(&log_fixture);
 }
 
+/* By a range, as those of the newest era. */
+OUTBOX_MARIADB_TEST(era, that_is_over_gives_its_long_run_in_its_order)
+{
+    struct weir_fault_points points;
+    struct log_fixture log_fixture = open_with_small_eras(fixture, &points);
+    struct weir_connection *slow = begin(fixture);
+    struct seen *seen;
+
+    append_in(&log_fixture, slow, 200);
+    turn_eras(&log_fixture, 5);
+    commit(fixture, slow);
+    log_fixture_append(&log_fixture, 20, QUEUE, 1);
+    log_fixture_advance(&log_fixture);
+
+    seen = log_fixture_read(&log_fixture, BEGINNING, NULL);
+    check_int(seen->count, 270);
+    for (size_t i = 0; i < 200; i++)
+        check_int(seen->rows[50 + i].number, i + 1);
+    for (size_t i = 0; i < seen->count; i++)
+        check_int(seen->rows[i].log_position.id, i + 1);
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_incoming"), 0);
+    free(seen);
+    log_fixture_close(&log_fixture);
+}
+
 /* More transactions that stay than there may be eras: the last era goes on. */
 OUTBOX_MARIADB_TEST(era, begins_only_while_there_is_room)
 {

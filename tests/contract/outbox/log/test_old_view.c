@@ -108,6 +108,57 @@ WEIR_TEST(move, reads_no_more_behind_an_old_view_on_mariadb)
     outbox_fixture_run_own(WEIR_MARIADB, NULL, compare_moves);
 }
 
+/* Pages that a move asks for which takes a run of an era that is long over, behind so
+ * many rounds of newer ones. */
+static int64_t move_of_an_older_era(struct log_fixture *log_fixture, int rounds)
+{
+    struct fixture *fixture = log_fixture->fixture;
+    struct weir_connection *slow = fixture_take(fixture);
+    struct weir_log_entry entries[ROWS];
+    int64_t before;
+
+    for (size_t i = 0; i < ROWS; i++)
+        entries[i] = (struct weir_log_entry){
+            .pid = weir_pid(QUEUE, 0), .type = weir_str("t"), .payload = {"x", 1}};
+    check_db(weir_connection_begin(slow, &fixture->error), WEIR_OK);
+    check_db(log_fixture_try_append(log_fixture, slow, entries, ROWS), WEIR_OK);
+    (void)move_rounds(log_fixture, rounds);
+    check_db(weir_connection_commit(slow, &fixture->error), WEIR_OK);
+    fixture_give(fixture, slow);
+    before = pages_asked_for(fixture);
+    log_fixture_advance(log_fixture);
+    return pages_asked_for(fixture) - before;
+}
+
+static void compare_older_eras(struct fixture *fixture)
+{
+    struct log_fixture log_fixture = log_fixture_open(fixture);
+    struct application application;
+    struct weir_fault_points points;
+    int64_t few, many;
+
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "move.small_era", 1);
+    log_fixture.log.points = &points;
+    (void)move_rounds(&log_fixture, ROUNDS);
+    application = open_view(fixture);
+    few = move_of_an_older_era(&log_fixture, 2);
+    many = move_of_an_older_era(&log_fixture, 5 * MANY_ROUNDS);
+    printf("# pages of a run: %" PRId64 " with few dead rows behind it, %" PRId64
+           " with many\n",
+           few, many);
+
+    check_in_range(many, 1, few + few / 2);
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_incoming"), 0);
+    close_view(&application);
+    log_fixture_close(&log_fixture);
+}
+
+WEIR_TEST(move, of_an_older_era_steps_over_no_newer_ones_on_mariadb)
+{
+    outbox_fixture_run_own(WEIR_MARIADB, NULL, compare_older_eras);
+}
+
 /* ---- delivery ---------------------------------------------------------------------- */
 
 enum {
