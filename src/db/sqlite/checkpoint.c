@@ -8,12 +8,20 @@
 #include <sys/stat.h>
 
 #include "base/assert.h"
+#include "base/fault_point.h"
 #include "base/log.h"
 #include "db/sqlite/link.h"
 #include "weir/time.h"
 
-/* How long a writer that has committed waits for the lock once more. */
+/* How long a writer that has committed waits for the lock once more. Where another writer
+ * has it, a log that could be shorter is not worth a wait. */
 #define RELIEF_WAIT_LIMIT_NS WEIR_MILLISECONDS(200)
+#define SHORT_WAIT_LIMIT_NS 1
+
+enum {
+    COMMIT_SIZE_SMALL = 32 * 1024,
+    SHORT_SIZE_MAX = 4 * WEIR_SQLITE_WAL_SIZE_SHORT,
+};
 
 static enum weir_status checkpoint_on(struct weir_sqlite_link *helper,
                                       struct weir_error *error)
@@ -73,11 +81,15 @@ static int note_size(void *argument, sqlite3 *db, const char *name, int pages)
 {
     struct weir_sqlite_log *log = argument;
     int64_t size = pages * log->page_size;
+    bool anew = size < log->size;
 
     (void)db;
     (void)name;
-    if (size < log->size) /* it was started anew */
+    if (anew) {
         log->size_max = WEIR_SQLITE_WAL_SIZE_MAX;
+        log->short_max = WEIR_SQLITE_WAL_SIZE_SHORT;
+    }
+    log->grown = anew ? size : size - log->size;
     log->size = size;
     return SQLITE_OK;
 }
@@ -85,38 +97,68 @@ static int note_size(void *argument, sqlite3 *db, const char *name, int pages)
 void weir_sqlite_log_watch(struct weir_sqlite_link *self, int64_t page_size)
 {
     self->log = (struct weir_sqlite_log){.page_size = page_size,
-                                         .size_max = WEIR_SQLITE_WAL_SIZE_MAX};
+                                         .size_max = WEIR_SQLITE_WAL_SIZE_MAX,
+                                         .short_max = WEIR_SQLITE_WAL_SIZE_SHORT};
     (void)sqlite3_wal_hook(self->db, note_size, &self->log);
 }
 
-static enum weir_status checkpoint_by(struct weir_sqlite_link *self,
+void weir_sqlite_log_fini(struct weir_sqlite_link *self)
+{
+    if (self->log.helper != NULL)
+        weir_driver_sqlite.close(self->log.helper);
+    self->log.helper = NULL;
+}
+
+/* The helper is kept: where commits are small the next checkpoint comes soon. */
+static enum weir_status checkpoint_by(struct weir_sqlite_link *self, int64_t wait_ns,
                                       struct weir_error *error)
 {
-    struct weir_link *helper = NULL;
-    enum weir_status status = weir_driver_sqlite.open(self->link.config, &helper, error);
+    enum weir_status status = WEIR_OK;
 
+    if (self->log.helper == NULL)
+        status = weir_driver_sqlite.open(self->link.config, &self->log.helper, error);
     if (status != WEIR_OK)
         return status;
-    self->busy_handler.lock_timeout_ns = RELIEF_WAIT_LIMIT_NS;
-    status = weir_sqlite_checkpoint(&self->link, helper, error);
+    (void)WEIR_POINT(self->link.config->points, "log.relieve");
+    self->busy_handler.lock_timeout_ns = wait_ns;
+    status = weir_sqlite_checkpoint(&self->link, self->log.helper, error);
     self->busy_handler.lock_timeout_ns = self->link.config->lock_timeout_ns;
-    weir_driver_sqlite.close(helper);
+    (void)WEIR_POINT(self->link.config->points, "log.relieved");
+    if (self->log.helper->lost)
+        weir_sqlite_log_fini(self);
     return status;
+}
+
+static void relieve(struct weir_sqlite_link *self, int64_t wait_ns)
+{
+    struct weir_error error;
+    enum weir_status status = checkpoint_by(self, wait_ns, &error);
+
+    if (status != WEIR_OK && status != WEIR_LOCKED)
+        weir_log_event(self->link.config->log, WEIR_LOG_WARNING,
+                       "sqlite.checkpoint_failed", "log_size=%lld error=\"%s\"",
+                       (long long)self->log.size, error.text);
+}
+
+/* A log that has become long is left to the sweep: a small commit shall not wait until
+ * all of it is moved. */
+static bool is_to_be_kept_short(const struct weir_sqlite_log *log)
+{
+    return log->grown <= COMMIT_SIZE_SMALL && log->size > log->short_max &&
+           log->size <= SHORT_SIZE_MAX;
 }
 
 void weir_sqlite_log_relieve(struct weir_sqlite_link *self)
 {
     struct weir_sqlite_log *log = &self->log;
-    struct weir_error error;
-    enum weir_status status;
 
-    if (log->size <= log->size_max || self->link.lost ||
-        sqlite3_get_autocommit(self->db) == 0)
+    if (self->link.lost || sqlite3_get_autocommit(self->db) == 0)
         return;
-    log->size_max = log->size + WEIR_SQLITE_WAL_SIZE_MAX / 4;
-    status = checkpoint_by(self, &error);
-    if (status != WEIR_OK && status != WEIR_LOCKED)
-        weir_log_event(self->link.config->log, WEIR_LOG_WARNING,
-                       "sqlite.checkpoint_failed", "log_size=%lld error=\"%s\"",
-                       (long long)log->size, error.text);
+    if (log->size > log->size_max) {
+        log->size_max = log->size + WEIR_SQLITE_WAL_SIZE_MAX / 4;
+        relieve(self, RELIEF_WAIT_LIMIT_NS);
+    } else if (is_to_be_kept_short(log)) {
+        log->short_max = log->size + WEIR_SQLITE_WAL_SIZE_SHORT / 4;
+        relieve(self, SHORT_WAIT_LIMIT_NS);
+    }
 }

@@ -251,6 +251,7 @@ static void sqlite_close(struct weir_link *link)
 {
     struct weir_sqlite_link *self = weir_sqlite_link(link);
 
+    weir_sqlite_log_fini(self);
     for (size_t i = 0; i < WEIR_SQLITE_VERB_COUNT; i++)
         (void)sqlite3_finalize(self->verbs[i]);
     if (!link->adopted && self->db != NULL) {

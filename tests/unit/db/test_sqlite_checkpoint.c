@@ -241,6 +241,83 @@ WEIR_TEST(sqlite_writer, commits_although_the_log_cannot_be_moved)
     sqlite_fixture_close(&sqlite_fixture);
 }
 
+/* ---- by writers of little ---- */
+
+static void write_little(struct sqlite_fixture *sqlite_fixture, struct weir_link *link,
+                         int count)
+{
+    for (int i = 0; i < count; i++)
+        sqlite_fixture_exec(sqlite_fixture, link,
+                            "INSERT INTO t VALUES (randomblob(9000))");
+}
+
+enum { LITTLE_PER_LOG = WEIR_SQLITE_WAL_SIZE_SHORT / 9000 };
+
+SQLITE_LINK_TEST(sqlite_writer, of_little_keeps_the_log_short)
+{
+    sqlite_fixture_exec(sqlite_fixture, link, "CREATE TABLE t (a)");
+
+    write_little(sqlite_fixture, link, 4 * LITTLE_PER_LOG);
+
+    check_in_range(wal_size(sqlite_fixture, link), 1,
+                   WEIR_SQLITE_WAL_SIZE_SHORT + WEIR_SQLITE_WAL_SIZE_SHORT / 4);
+    check_int(sqlite_fixture_ask(sqlite_fixture, link, "SELECT count(*) FROM t"),
+              4 * LITTLE_PER_LOG);
+}
+
+/* Each of them would wait for a checkpoint nearly as often as it commits. */
+SQLITE_LINK_TEST(sqlite_writer, of_much_leaves_the_log_to_the_sweep)
+{
+    sqlite_fixture_exec(sqlite_fixture, link, "CREATE TABLE t (a)");
+
+    write_megabytes(sqlite_fixture, link, 6);
+    write_megabytes(sqlite_fixture, link, 6);
+
+    check(wal_size(sqlite_fixture, link) > 12000000);
+}
+
+/* A small commit does not wait until a long log is moved. */
+SQLITE_LINK_TEST(sqlite_writer, of_little_leaves_a_long_log_to_the_sweep)
+{
+    int64_t size;
+
+    sqlite_fixture_exec(sqlite_fixture, link, "CREATE TABLE t (a)");
+    write_megabytes(sqlite_fixture, link, 20);
+    size = wal_size(sqlite_fixture, link);
+
+    write_little(sqlite_fixture, link, 20);
+
+    check(wal_size(sqlite_fixture, link) > size);
+    check(sqlite_fixture_file_size(sqlite_fixture, "") < 1000000);
+}
+
+/* It does not ask at each commit either, while a reader keeps the log from starting
+ * anew. */
+WEIR_TEST(sqlite_writer, of_little_commits_beside_a_reader)
+{
+    struct sqlite_fixture sqlite_fixture;
+    struct weir_link *link, *reader;
+
+    sqlite_fixture_open(&sqlite_fixture, A_FILE);
+    link = sqlite_fixture_link(&sqlite_fixture);
+    reader = sqlite_fixture_link(&sqlite_fixture);
+    weir_fault_points_arm_once(&sqlite_fixture.points, "log.relieve", UINT64_MAX);
+    sqlite_fixture_exec(&sqlite_fixture, link, "CREATE TABLE t (a)");
+    sqlite_fixture_exec(&sqlite_fixture, reader, "BEGIN");
+    check_int(sqlite_fixture_ask(&sqlite_fixture, reader, "SELECT count(*) FROM t"), 0);
+
+    write_little(&sqlite_fixture, link, 2 * LITTLE_PER_LOG);
+    check_in_range(atomic_load(&sqlite_fixture.points.armed[0].passed), 1, 13);
+    sqlite_fixture_exec(&sqlite_fixture, reader, "COMMIT");
+    write_little(&sqlite_fixture, link, LITTLE_PER_LOG);
+
+    check_int(sqlite_fixture_ask(&sqlite_fixture, reader, "SELECT count(*) FROM t"),
+              3 * LITTLE_PER_LOG);
+    sqlite_fixture_unlink(reader);
+    sqlite_fixture_unlink(link);
+    sqlite_fixture_close(&sqlite_fixture);
+}
+
 /* ---- with other processes ---- */
 
 enum { PROCESSES = 2, ROUNDS = 100, ANEW_MIN = 5, ROWS_MAX = 100 };
