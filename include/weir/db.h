@@ -9,7 +9,8 @@
  * `signal`, optional, is a folder that exists. Producers and delivering processes on one
  * host name the same folder: there, what is committed is delivered within milliseconds
  * and not when MariaDB is polled next, a second later at worst. A process that signals
- * needs the right to write there.
+ * needs the right to write there. Without it they use /dev/shm, and `signal=off` means
+ * that they do not signal at all.
  *
  * A struct weir_db knows where the database is and keeps connections to it, made when
  * they are needed. A connection is used by one flow of control at a time.

@@ -30,6 +30,7 @@
 #include "base/no_memory.h"
 #include "db/clock.h"
 #include "db/connection.h"
+#include "db/server_key.h"
 #include "db/sql.h"
 #include "db/sqlite/write_waiters.h"
 #include "db/touch_file.h"
@@ -52,6 +53,7 @@ struct weir_db {
     struct weir_log log;
     struct weir_link_config config;
     struct weir_write_waiters writers; /* of config */
+    struct weir_server_key server;     /* likewise */
     const struct weir_driver *driver;
     char *prefix;
     uint32_t connections_max;
@@ -118,6 +120,18 @@ static uint64_t seed_of(const struct weir_executor *executor)
                                                    : weir_system_random();
 }
 
+/* Where commits are signalled by a file: on MariaDB, which is neither in this process nor
+ * notifies. */
+static const char *signal_folder_of(const struct weir_db *self)
+{
+    const struct weir_url *url = &self->config.url;
+
+    if (self->driver->traits.in_process || self->driver->traits.has_notify ||
+        url->signal_off)
+        return NULL;
+    return url->signal != NULL ? url->signal : weir_touch_file_default_folder();
+}
+
 static enum weir_status fill(struct weir_db *self, const struct weir_db_options *options,
                              struct weir_error *error)
 {
@@ -130,6 +144,7 @@ static enum weir_status fill(struct weir_db *self, const struct weir_db_options 
     if (status != WEIR_OK)
         return status;
     self->driver = DRIVERS[self->config.url.engine];
+    self->config.signal_folder = signal_folder_of(self);
     self->config.heap = self->heap;
     self->config.log = &self->log;
     self->config.statement_timeout_ns = options->statement_timeout_ns;
@@ -159,15 +174,24 @@ static enum weir_status init_locks(struct weir_db *self, struct weir_error *erro
 {
     enum weir_status status = weir_lock_init(&self->lock);
 
-    if (status == WEIR_OK) {
-        status = weir_write_waiters_init(&self->writers);
-        if (status != WEIR_OK)
-            weir_lock_fini(&self->lock);
-    }
     if (status != WEIR_OK)
-        return weir_error_set(error, status, "no lock");
+        goto out;
+    status = weir_write_waiters_init(&self->writers);
+    if (status != WEIR_OK)
+        goto undo_lock;
+    status = weir_server_key_init(&self->server);
+    if (status != WEIR_OK)
+        goto undo_waiters;
     self->config.writers = &self->writers;
+    self->config.server = &self->server;
     return WEIR_OK;
+
+undo_waiters:
+    weir_write_waiters_fini(&self->writers);
+undo_lock:
+    weir_lock_fini(&self->lock);
+out:
+    return weir_error_set(error, status, "no lock");
 }
 
 enum weir_status weir_db_create(const struct weir_db_options *options,
@@ -213,6 +237,7 @@ static void dissolve(struct weir_db *self)
 {
     if (self->anchor != NULL)
         self->driver->close(self->anchor);
+    weir_server_key_fini(&self->server);
     weir_write_waiters_fini(&self->writers);
     weir_lock_fini(&self->lock);
     free_db(self);

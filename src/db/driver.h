@@ -31,6 +31,7 @@
 #include "weir/db.h"
 
 struct weir_fault_points;
+struct weir_server_key;
 struct weir_write_waiters;
 
 /* What all links of one database share. Lives in struct weir_db, borrowed by the
@@ -41,6 +42,8 @@ struct weir_link_config {
     struct weir_fault_points *points; /* for tests; NULL: none */
     /* SQLite; NULL: no waiter is woken when one ends */
     struct weir_write_waiters *writers;
+    struct weir_server_key *server; /* MariaDB: kept by each new session; or NULL */
+    const char *signal_folder;      /* MariaDB: of touch_file.h; NULL: no signals */
     struct weir_url url;
     int64_t statement_timeout_ns; /* 0: none */
     int64_t lock_timeout_ns;      /* 0: none */

@@ -42,19 +42,33 @@ enum weir_status weir_touch_file_check(const char *folder, struct weir_error *er
     return WEIR_OK;
 }
 
+/* It is the same in all containers that share it, and gone when the host starts anew. */
+#define DEFAULT_FOLDER "/dev/shm"
+
+const char *weir_touch_file_default_folder(void)
+{
+    struct stat found;
+
+    if (stat(DEFAULT_FOLDER, &found) != 0 || !S_ISDIR(found.st_mode) ||
+        access(DEFAULT_FOLDER, W_OK | X_OK) != 0)
+        return NULL;
+    return DEFAULT_FOLDER;
+}
+
 void weir_touch_file_path(const char *folder, const char *database, const char *channel,
-                          char out[WEIR_TOUCH_FILE_PATH_SIZE])
+                          const char *server, char out[WEIR_TOUCH_FILE_PATH_SIZE])
 {
     uint8_t digest[WEIR_MD5_SIZE];
     char name[512];
-    int size = snprintf(name, sizeof name, "%s/%s", database, channel);
+    int size = snprintf(name, sizeof name, "%s%s%s/%s", server != NULL ? server : "",
+                        server != NULL ? "@" : "", database, channel);
 
     /* A name that is longer than any that a server accepts: what is cut does not
      * matter. */
     WEIR_ASSERT(size > 0);
     weir_md5(name, strlen(name), digest);
-    size = snprintf(out, WEIR_TOUCH_FILE_PATH_SIZE, "%.*s/weir-",
-                    WEIR_TOUCH_FILE_FOLDER_MAX, folder);
+    size = snprintf(out, WEIR_TOUCH_FILE_PATH_SIZE, "%.*s/%s", WEIR_TOUCH_FILE_FOLDER_MAX,
+                    folder, server != NULL ? WEIR_TOUCH_FILE_HELD : "weir-");
     *weir_hex_write(digest, sizeof digest, out + size) = '\0';
 }
 
@@ -91,4 +105,12 @@ enum weir_status weir_touch_file_touch(const char *path, struct stat *out,
                               "signal: \"%.200s\" cannot be opened (errno %d)", path,
                               code);
     return WEIR_OK;
+}
+
+void weir_touch_file_touch_held(const char *path)
+{
+    int file = open(path, OPEN_FLAGS);
+
+    if (file >= 0)
+        (void)close(file);
 }

@@ -400,11 +400,16 @@ static enum weir_status set_socket(struct parser *parser, struct weir_str value)
 
 static enum weir_status set_signal(struct parser *parser, struct weir_str value)
 {
-    enum weir_status status =
-        decode(parser, "option signal", value, &parser->out->signal);
+    enum weir_status status;
 
+    if (weir_str_equal(value, weir_str("off"))) {
+        parser->out->signal_off = true;
+        return WEIR_OK;
+    }
+    status = decode(parser, "option signal", value, &parser->out->signal);
     if (status == WEIR_OK && parser->out->signal[0] != '/')
-        status = refuse(parser, "option signal", "must be an absolute path of a folder");
+        status = refuse(parser, "option signal",
+                        "must be an absolute path of a folder, or off");
     return status;
 }
 

@@ -18,11 +18,11 @@
  * 0600 without it. The permissions of a file that is there are never changed.
  *
  * Our own options: `pooler=transaction` (PostgreSQL) and `signal` (MariaDB: the folder
- * of touch_file.h, an absolute path; whether it exists is not asked here). Parts are
- * percent-decoded where they are ours to read. An unknown option, a port out of range,
- * a missing database name, a bad escape: WEIR_INVALID, and the text names the part. It
- * repeats no word of the URL: with a password that is not escaped, any of them may be a
- * part of it.
+ * of touch_file.h, an absolute path; whether it exists is not asked here; or off).
+ * Parts are percent-decoded where they are ours to read. An unknown option, a port out
+ * of range, a missing database name, a bad escape: WEIR_INVALID, and the text names the
+ * part. It repeats no word of the URL: with a password that is not escaped, any of them
+ * may be a part of it.
  */
 #ifndef WEIR_DB_URL_H
 #define WEIR_DB_URL_H
@@ -45,7 +45,8 @@ struct weir_url {
     char *password;
     char *database;
     char *socket;
-    char *signal;            /* MariaDB; NULL: none */
+    char *signal;            /* MariaDB; NULL: not named */
+    bool signal_off;         /* MariaDB: no signals at all */
     char *ca;                /* MariaDB; NULL: the system's */
     enum weir_tls tls;       /* MariaDB */
     uint16_t port;           /* MariaDB; 0: default */

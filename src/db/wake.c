@@ -31,7 +31,6 @@
 #include "base/log.h"
 #include "base/no_memory.h"
 #include "db/db.h"
-#include "db/touch_file.h"
 #include "db/watch.h"
 #include "ward/bulkhead.h"
 #include "ward/system.h"
@@ -119,7 +118,7 @@ static const struct weir_watch_ops *ops_for(const struct weir_db *db)
         return weir_url_is_memory(url) ? NULL : &weir_watch_sqlite;
     if (traits->has_notify)
         return url->transaction_pooler ? NULL : &weir_watch_postgresql;
-    return url->signal == NULL ? NULL : &weir_watch_signal;
+    return weir_db_config(db)->signal_folder == NULL ? NULL : &weir_watch_signal;
 }
 
 enum weir_status weir_wake_start(const struct weir_wake_options *options,
@@ -243,16 +242,18 @@ enum weir_status weir_wake_send(struct weir_connection *connection, const char *
 
 void weir_wake_signal(struct weir_db *db, const char *channel)
 {
-    const struct weir_url *url = &weir_db_config(db)->url;
-    char path[WEIR_TOUCH_FILE_PATH_SIZE];
+    const struct weir_watch_ops *ops = ops_for(db);
     struct weir_error error;
+    enum weir_status status;
     bool sent;
 
-    if (url->signal == NULL)
+    if (ops == NULL || ops->signal == NULL)
         return;
     weir_error_clear(&error);
-    weir_touch_file_path(url->signal, url->database, channel, path);
-    sent = weir_touch_file_touch(path, NULL, &error) == WEIR_OK;
+    status = ops->signal(db, channel, &error);
+    if (status == WEIR_NO_ROW)
+        return;
+    sent = status == WEIR_OK;
     if (weir_db_note_signal(db, sent) && !sent)
         weir_log_event(weir_db_log(db), WEIR_LOG_WARNING, "wake.not_signalled",
                        "channel=%s text=\"%s\"", channel, error.text);

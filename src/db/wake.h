@@ -10,11 +10,11 @@
  *   PostgreSQL     NOTIFY, on a connection of its own that listens again when it was lost
  *   SQLite         inotify on the write-ahead log says when to look at its index, which
  *                  tells in memory whether there was a commit; so does the poll, and
- *                  signals only then
- *   MariaDB        a signal from processes of the same host, if the URL names a folder
- *                  for it (touch_file.h); and it polls, faster while there is something
- *                  to do (as does PostgreSQL behind a transaction pooler, where LISTEN
- *                  is not possible)
+ *                  signals only then. Processes with the library also signal by the side
+ *                  file (sqlite/side_file.h)
+ *   MariaDB        a signal from processes of the same host, by a file (touch_file.h);
+ *                  and it polls, faster while there is something to do (as does
+ *                  PostgreSQL behind a transaction pooler, where LISTEN is not possible)
  *
  * Threads  One of its own, which runs no user code. Calls from any thread; stop() needs
  *          the handle to itself. Not for simulations: there a poker is the poll.
@@ -88,9 +88,8 @@ void weir_wake_read(struct weir_wake *self, struct weir_wake_info *out);
 /*
  * Hint the wakes of other processes that listen on `channel`: PostgreSQL sends NOTIFY
  * when the connection's transaction commits, or at once without one. Nothing to do on
- * the others. weir_wake_signal() is for MariaDB, and for after the commit: it never
- * waits, and a failure is only logged, once. Nothing
- * to do on the others.
+ * the others. weir_wake_signal() is for MariaDB and SQLite, and for after the commit: it
+ * never waits, and a failure is only logged, once. Nothing to do on PostgreSQL.
  */
 WEIR_CHECKED enum weir_status weir_wake_send(struct weir_connection *connection,
                                              const char *channel,

@@ -51,10 +51,16 @@ struct weir_watch_ops {
     bool (*worth_polling)(struct weir_watch *self);
 
     void (*close)(struct weir_watch *self);
+
+    /* Any thread, without a watch: something was committed; have the watches of other
+     * processes look. Waits for nothing. WEIR_NO_ROW: there is no way to do it, and none
+     * is missed. NULL: such a commit needs no signal. */
+    enum weir_status (*signal)(struct weir_db *db, const char *channel,
+                               struct weir_error *error);
 };
 
 extern const struct weir_watch_ops weir_watch_sqlite;
 extern const struct weir_watch_ops weir_watch_postgresql;
-extern const struct weir_watch_ops weir_watch_signal; /* MariaDB, if the URL has one */
+extern const struct weir_watch_ops weir_watch_signal; /* MariaDB: by a file */
 
 #endif

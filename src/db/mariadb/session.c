@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "db/qualifier.h"
+#include "db/server_key.h"
 
 enum { TEXT_SIZE = 2048 };
 
@@ -36,11 +37,16 @@ enum weir_status weir_maria_session_know(struct weir_maria_link *self,
     MYSQL_ROW row;
     enum weir_status status;
 
-    status = weir_maria_query(self, "SELECT CURRENT_ROLE()", &result, error);
+    status = weir_maria_query(self,
+                              "SELECT CURRENT_ROLE(), CONCAT_WS('/', @@hostname, @@port,"
+                              " @@datadir, @@server_id)",
+                              &result, error);
     if (status != WEIR_OK)
         return status;
     row = mysql_fetch_row(result);
     status = read_role(self, row != NULL ? row[0] : NULL, error);
+    if (row != NULL && row[1] != NULL && self->link.config->server != NULL)
+        weir_server_key_keep(self->link.config->server, weir_str(row[1]));
     mysql_free_result(result);
     return status;
 }

@@ -20,7 +20,8 @@
 
 #include "db/mariadb/link.h"
 
-/* Of a new session: what its role is, which nothing else restores. */
+/* Of a new session: what its role is, which nothing else restores, and on which server
+ * it is (server_key.h). */
 WEIR_CHECKED enum weir_status weir_maria_session_know(struct weir_maria_link *self,
                                                       struct weir_error *error);
 

@@ -20,6 +20,10 @@
  * the writer has committed (there is one writer at a time), or when the
  * polls are as frequent.
  *
+ * A process with the library also says that it has committed, by the side file
+ * (side_file.h). Then one look is enough, and it comes at once. Commits of other programs
+ * are found by the series.
+ *
  * The files themselves are never opened here: closing any descriptor of a database file
  * drops all locks that this process holds on it. inotify needs none.
  *
@@ -39,6 +43,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/no_memory.h"
+#include "db/sqlite/side_file.h"
 #include "db/watch.h"
 #include "weir/time.h"
 
@@ -49,6 +54,9 @@
 
 #define PAUSE_FIRST_NS WEIR_MICROSECONDS(200)
 #define PAUSE_MAX_NS WEIR_SECONDS(1)
+
+/* Of the side file: signals, and its end. */
+#define SIDE_EVENTS (IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
 
 enum {
     INDEX_REGION_SIZE = 32768, /* in which SQLite maps the wal-index */
@@ -65,6 +73,8 @@ struct sqlite_watch {
     uint32_t header[HEADER_WORDS];  /* of the index, when last looked at */
     const char *log_path;           /* the connection's */
     ino_t log_inode;
+    char *side_path; /* owned; NULL: no signals arrive */
+    ino_t side_inode;
     int64_t pause_ns; /* before the next look */
 };
 
@@ -78,6 +88,7 @@ static void sqlite_close(struct weir_watch *watch)
         self->link->driver->unprepare(self->link, self->prepared);
     if (self->link != NULL)
         self->link->driver->close(self->link);
+    weir_heap_free(self->config.heap, self->side_path);
     weir_heap_free(self->config.heap, self);
 }
 
@@ -174,12 +185,41 @@ static enum weir_status watch_log(struct sqlite_watch *self, sqlite3 *db,
     return WEIR_OK;
 }
 
-/* Other files were put in the place of those that we have open. */
-static bool log_is_another(const struct sqlite_watch *self)
+/* Signals are a help and no more: where the file cannot be watched there are none. */
+static enum weir_status watch_side_file(struct sqlite_watch *self, sqlite3 *db,
+                                        struct weir_error *error)
 {
-    struct stat log;
+    char *path = weir_side_file_path(self->config.heap, sqlite3_db_filename(db, "main"));
+    struct stat about;
+    int file;
 
-    return stat(self->log_path, &log) != 0 || log.st_ino != self->log_inode;
+    if (path == NULL)
+        return weir_no_memory(error, "watch");
+    file = weir_side_file_open(path);
+    if (file >= 0 && fstat(file, &about) == 0 &&
+        inotify_add_watch(self->watch.fd, path, SIDE_EVENTS | IN_DONT_FOLLOW) >= 0) {
+        self->side_inode = about.st_ino;
+        self->side_path = path;
+        path = NULL;
+    }
+    if (file >= 0)
+        (void)close(file);
+    weir_heap_free(self->config.heap, path);
+    return WEIR_OK;
+}
+
+static bool is_another(const char *path, ino_t inode)
+{
+    struct stat about;
+
+    return stat(path, &about) != 0 || about.st_ino != inode;
+}
+
+/* Other files were put in the place of those that we watch. */
+static bool files_are_others(const struct sqlite_watch *self)
+{
+    return is_another(self->log_path, self->log_inode) ||
+           (self->side_path != NULL && is_another(self->side_path, self->side_inode));
 }
 
 static enum weir_status set_up(struct sqlite_watch *self, struct weir_error *error)
@@ -196,6 +236,8 @@ static enum weir_status set_up(struct sqlite_watch *self, struct weir_error *err
         return status;
     db = weir_driver_sqlite.native(self->link);
     status = watch_log(self, db, error);
+    if (status == WEIR_OK)
+        status = watch_side_file(self, db, error);
     self->index = find_index(db);
     (void)has_changed(self);
     return status;
@@ -229,42 +271,50 @@ static enum weir_status sqlite_open(struct weir_db *db, const char *channel,
 
 /* ---- looking ----------------------------------------------------------------------- */
 
-/*
- * Empty the queue of events. *written: the log was written to; *moved: perhaps it was
- * removed, which is reported as a change of its attributes, the number of links, since we
- * have it open.
- */
-static void take_events(struct sqlite_watch *self, bool *written, bool *moved)
+/* What the queue of events says. */
+struct news {
+    bool written;   /* the log was written to */
+    bool signalled; /* a process has committed, and says so */
+    bool moved;     /* perhaps a file was removed: that is reported as a change of its
+                     * attributes, the number of links, while it is open somewhere */
+};
+
+static struct news take_events(struct sqlite_watch *self)
 {
     char events[1024] __attribute__((aligned(__alignof__(struct inotify_event))));
+    struct news news = {.written = false};
     ssize_t size;
 
-    *written = *moved = false;
     while ((size = read(self->watch.fd, events, sizeof events)) > 0) {
         for (char *at = events; at < events + size;) {
             const struct inotify_event *event = (const struct inotify_event *)(void *)at;
 
             /* After an overflow it is unknown what was lost. */
             if ((event->mask & (IN_MODIFY | IN_Q_OVERFLOW)) != 0)
-                *written = true;
-            if ((event->mask & ~(uint32_t)IN_MODIFY) != 0)
-                *moved = true;
+                news.written = true;
+            if ((event->mask & IN_CLOSE_WRITE) != 0)
+                news.signalled = true;
+            if ((event->mask & ~(uint32_t)(IN_MODIFY | IN_CLOSE_WRITE)) != 0)
+                news.moved = true;
             at += sizeof *event + event->len;
         }
     }
+    return news;
 }
 
 /* Begin the series of looks, go on with it, or end it. */
-static void plan_next_look(struct sqlite_watch *self, int64_t now_ns, bool written,
+static void plan_next_look(struct sqlite_watch *self, int64_t now_ns, struct news news,
                            bool changed)
 {
-    if (written)
+    bool committed = changed && !news.written;
+
+    if (news.written)
         self->pause_ns = PAUSE_FIRST_NS;
-    else if (now_ns < self->watch.look_ns) /* there is none, or it is not its time */
-        return;
+    else if (now_ns < self->watch.look_ns && !(news.signalled && committed))
+        return; /* there is none, or it is not its time */
     else
         self->pause_ns += self->pause_ns / 2;
-    if ((changed && !written) || self->pause_ns > PAUSE_MAX_NS)
+    if (committed || self->pause_ns > PAUSE_MAX_NS)
         self->watch.look_ns = WEIR_FOREVER;
     else
         self->watch.look_ns = weir_sat_add_i64(now_ns, self->pause_ns);
@@ -274,18 +324,31 @@ static enum weir_status sqlite_look(struct weir_watch *watch, int64_t now_ns,
                                     bool *hinted, struct weir_error *error)
 {
     struct sqlite_watch *self = WEIR_CONTAINER_OF(watch, struct sqlite_watch, watch);
-    bool written;
-    bool moved;
+    struct news news = take_events(self);
 
-    take_events(self, &written, &moved);
-    if (moved && log_is_another(self))
-        return weir_error_set(error, WEIR_LOST,
-                              "watch: the write-ahead log was replaced");
+    if (news.moved && files_are_others(self))
+        return weir_error_set(error, WEIR_LOST, "watch: a file was replaced");
     if (WEIR_POINT(self->config.points, "watch.deaf"))
         return WEIR_OK;
     *hinted = has_changed(self);
-    plan_next_look(self, now_ns, written, *hinted);
+    plan_next_look(self, now_ns, news, *hinted);
     return WEIR_OK;
+}
+
+/* By the name in the URL. If that is a symbolic link no process watches what is beside
+ * it, and the commit is found by looks. */
+static enum weir_status sqlite_signal(struct weir_db *db, const char *channel,
+                                      struct weir_error *error)
+{
+    const struct weir_link_config *config = weir_db_config(db);
+    char *path = weir_side_file_path(config->heap, config->url.path);
+
+    (void)channel; /* a file is one channel */
+    if (path == NULL)
+        return weir_no_memory(error, "signal");
+    weir_side_file_touch(path);
+    weir_heap_free(config->heap, path);
+    return WEIR_NO_ROW;
 }
 
 static bool sqlite_worth_polling(struct weir_watch *watch)
@@ -300,4 +363,5 @@ const struct weir_watch_ops weir_watch_sqlite = {
     .look = sqlite_look,
     .worth_polling = sqlite_worth_polling,
     .close = sqlite_close,
+    .signal = sqlite_signal,
 };

@@ -1,7 +1,7 @@
 /*
  * liveness.c - the liveness lock on SQLite: one byte of a file beside the database.
  *
- *   DATABASE-weir   always empty; a process locks the byte at its number
+ *   DATABASE-weir   always empty; a process locks the byte at its number (side_file.h)
  *
  * The lock is that of an open file, not of a process: it ends with the last descriptor,
  * two outboxes of one process do not share it, and closing another descriptor does not
@@ -19,12 +19,9 @@
 
 #include "base/heap.h"
 #include "base/no_memory.h"
-#include "base/permissions.h"
-#include "base/text.h"
+#include "db/sqlite/side_file.h"
 #include "outbox/lease/liveness_ops.h"
 #include "outbox/sqlite/engine.h"
-
-#define SUFFIX "-weir"
 
 /* By the name that SQLite has found out, symbolic links followed, so that all have the
  * same. */
@@ -34,18 +31,14 @@ static enum weir_status name_file(struct weir_liveness *self, struct weir_db *db
     struct weir_connection *connection = NULL;
     enum weir_status status = weir_db_acquire(db, &connection, error);
     const char *database = NULL;
-    size_t size;
 
     if (status == WEIR_OK)
         database = sqlite3_db_filename(weir_connection_native(connection), "main");
     if (status == WEIR_OK && (database == NULL || *database == '\0'))
         status = weir_error_set(error, WEIR_FAILED, "the database has no file");
     if (status == WEIR_OK) {
-        size = strlen(database) + sizeof SUFFIX;
-        self->path = weir_heap_alloc(self->heap, size);
-        if (self->path != NULL)
-            (void)weir_text_format(self->path, size, "%s" SUFFIX, database);
-        else
+        self->path = weir_side_file_path(self->heap, database);
+        if (self->path == NULL)
             status = weir_no_memory(error, NULL);
     }
     weir_db_release(db, connection);
@@ -62,21 +55,9 @@ static enum weir_status fail(const struct weir_liveness *self, const char *what,
                           strerror_r(number, why, sizeof why));
 }
 
-/* Users of the database may use it, as with SQLite's own files. */
 static enum weir_status open_file(struct weir_liveness *self, struct weir_error *error)
 {
-    struct stat database = {.st_mode = WEIR_PERMISSIONS_OWNER};
-    size_t size = strlen(self->path) - strlen(SUFFIX);
-    int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
-
-    self->path[size] = '\0';
-    (void)stat(self->path, &database);
-    self->path[size] = SUFFIX[0];
-    self->file = open(self->path, flags | O_CREAT | O_EXCL, database.st_mode & 0666);
-    if (self->file >= 0)
-        (void)fchmod(self->file, database.st_mode & 0666); /* whatever the umask */
-    else if (errno == EEXIST)
-        self->file = open(self->path, flags);
+    self->file = weir_side_file_open(self->path);
     return self->file >= 0 ? WEIR_OK : fail(self, "cannot open", error);
 }
 

@@ -12,12 +12,13 @@
 
 #include "base/fault_point.h"
 #include "contract/db/wake_fixture.h"
+#include "db/server_key.h"
 #include "db/touch_file.h"
 
-/* A folder, a database whose URL names it, and a bell there. */
+/* A folder, a database whose URL names it, and a bell there; or without a folder. */
 struct consumer {
     struct fixture there;
-    char folder[64];
+    char folder[64]; /* "": the URL names none */
     char path[WEIR_TOUCH_FILE_PATH_SIZE];
     struct weir_db *db;
     struct other_process other_process;
@@ -26,6 +27,8 @@ struct consumer {
 };
 
 static void consumer_open(struct consumer *self, struct fixture *fixture);
+static void consumer_open_without_folder(struct consumer *self, struct fixture *fixture,
+                                         const char *options);
 static void consumer_listen(struct consumer *self, int64_t poll_ns, int64_t poll_min_ns);
 static void consumer_close(struct consumer *self);
 
@@ -100,7 +103,7 @@ MARIADB_TEST(wake, hears_no_signals_of_other_channels)
     wait_until(atomic_load(&consumer.wake_fixture.seen) == 1);
     check_int(wake_fixture_info(&consumer.wake_fixture).hints, 1);
     weir_touch_file_path(consumer.folder, weir_db_config(consumer.db)->url.database,
-                         "another", other);
+                         "another", NULL, other);
     check_int(unlink(other), 0);
     consumer_close(&consumer);
 }
@@ -240,6 +243,132 @@ MARIADB_TEST(wake, hears_signals_in_a_folder_that_took_the_place)
     check_int(rmdir(consumer.folder), 0);
 }
 
+/* ---- without a folder -------------------------------------------------------------- */
+
+MARIADB_TEST(wake, hears_signals_without_a_folder_in_the_url)
+{
+    struct consumer consumer;
+
+    consumer_open_without_folder(&consumer, fixture, "");
+    consumer_listen(&consumer, WEIR_HOURS(1), WEIR_HOURS(1));
+
+    for (int i = 1; i <= 20; i++) {
+        other_process_do(&consumer.other_process, COMMIT_AND_TELL);
+        wait_until(atomic_load(&consumer.wake_fixture.seen) == i);
+    }
+
+    consumer_close(&consumer);
+}
+
+MARIADB_TEST(wake, leaves_no_file_behind_without_a_folder)
+{
+    struct consumer consumer;
+
+    consumer_open_without_folder(&consumer, fixture, "");
+    consumer_listen(&consumer, WEIR_HOURS(1), WEIR_HOURS(1));
+    check_int(access(consumer.path, F_OK), 0);
+
+    consumer_close(&consumer);
+
+    check_int(access(consumer.path, F_OK), -1);
+}
+
+/* Another process has removed it; or other servers have the name now. */
+MARIADB_TEST(wake, hears_signals_again_when_the_held_file_was_removed)
+{
+    struct consumer consumer;
+
+    consumer_open_without_folder(&consumer, fixture, "");
+    consumer_listen(&consumer, WEIR_HOURS(1), WEIR_HOURS(1));
+
+    for (unsigned i = 1; i <= 3; i++) {
+        check_int(unlink(consumer.path), 0);
+        wait_until(wake_fixture_info(&consumer.wake_fixture).reconnects == i &&
+                   wake_fixture_info(&consumer.wake_fixture).listening);
+        other_process_do(&consumer.other_process, COMMIT_AND_TELL);
+        wait_until(atomic_load(&consumer.wake_fixture.seen) == i);
+    }
+
+    consumer_close(&consumer);
+}
+
+/* The producer is on another host, or its /dev/shm is: no signal arrives, and no process
+ * complains. */
+MARIADB_TEST(wake, polls_where_producers_share_no_folder)
+{
+    struct consumer consumer;
+
+    consumer_open_without_folder(&consumer, fixture, "");
+    consumer_listen(&consumer, WEIR_MILLISECONDS(20), WEIR_MILLISECONDS(2));
+
+    for (int i = 1; i <= 5; i++) {
+        other_process_do(&consumer.other_process, COMMIT);
+        wait_until(atomic_load(&consumer.wake_fixture.seen) == i);
+    }
+
+    check_int(wake_fixture_info(&consumer.wake_fixture).hints, 0);
+    check_int(atomic_load(&consumer.complaints), 0);
+    consumer_close(&consumer);
+}
+
+MARIADB_TEST(wake, signals_to_no_process_without_a_complaint)
+{
+    struct consumer consumer;
+
+    consumer_open_without_folder(&consumer, fixture, "");
+
+    weir_wake_signal(consumer.db, "weir");
+
+    check_int(atomic_load(&consumer.complaints), 0);
+    check_int(access(consumer.path, F_OK), -1);
+    wake_fixture_hang(&consumer.wake_fixture, consumer.db, WEIR_HOURS(1));
+    consumer_close(&consumer);
+}
+
+MARIADB_TEST(wake, makes_no_file_when_signals_are_off)
+{
+    struct consumer consumer;
+
+    consumer_open_without_folder(&consumer, fixture, "?signal=off");
+    wake_fixture_hang(&consumer.wake_fixture, consumer.db, WEIR_MILLISECONDS(50));
+
+    for (int i = 1; i <= 3; i++) {
+        other_process_do(&consumer.other_process, COMMIT_AND_TELL);
+        wait_until(atomic_load(&consumer.wake_fixture.seen) == i);
+    }
+
+    check(!wake_fixture_info(&consumer.wake_fixture).listening);
+    check_int(access(consumer.path, F_OK), -1);
+    consumer_close(&consumer);
+}
+
+/* The first session comes long after the wake. */
+MARIADB_TEST(wake, hears_signals_once_a_session_has_named_the_server)
+{
+    struct weir_db_options options = fixture_options(fixture);
+    struct weir_db *db = fixture_open(fixture, &options);
+    struct weir_connection *connection;
+    struct weir_wake_options wake;
+    struct weir_wake_info info;
+    struct wake_fixture wake_fixture;
+
+    wake_fixture_make(&wake_fixture, db);
+    wake = wake_fixture_options(&wake_fixture);
+    wake.poll_ns = WEIR_MILLISECONDS(20);
+    check_status(weir_wake_start(&wake, &wake_fixture.wake, NULL), WEIR_OK);
+    wait_until(wake_fixture_info(&wake_fixture).polls >= 10);
+    check(!wake_fixture_info(&wake_fixture).listening);
+
+    check_db(weir_db_acquire(db, &connection, &fixture->error), WEIR_OK);
+    weir_db_release(db, connection);
+    wait_until((weir_wake_read(wake_fixture.wake, &info), info.listening));
+    weir_wake_signal(db, "weir");
+
+    wait_until(wake_fixture_info(&wake_fixture).hints > 0);
+    wake_fixture_take_down(&wake_fixture);
+    weir_db_destroy(db);
+}
+
 /* ---- starting and stopping --------------------------------------------------------- */
 
 MARIADB_TEST(wake, keeps_no_file_open_that_it_watched)
@@ -277,27 +406,45 @@ static void count_complaint(void *state, enum weir_log_level level, const char *
 }
 
 /* The neighbour is forked: before there are threads or connections. */
-static void consumer_open(struct consumer *self, struct fixture *fixture)
+static void consumer_enter(struct consumer *self, struct fixture *fixture)
 {
     struct weir_db_options options;
     struct weir_connection *connection;
 
-    *self = (struct consumer){.there = *fixture};
-    snprintf(self->folder, sizeof self->folder, "%.40s/signal-XXXXXX", server_folder());
-    check(mkdtemp(self->folder) != NULL);
-    snprintf(self->there.url, sizeof self->there.url, "%.400s?signal=%s", fixture->url,
-             self->folder);
     other_process_move_in(&self->other_process, &self->there);
     options = fixture_options(&self->there);
     options.log = (struct weir_log){.write = count_complaint, .state = self};
     self->db = fixture_open(fixture, &options);
-    weir_touch_file_path(self->folder, weir_db_config(self->db)->url.database, "weir",
-                         self->path);
     check_db(weir_db_acquire(self->db, &connection, &fixture->error), WEIR_OK);
     fixture_execute(fixture, connection,
                     "CREATE TABLE {p}_item (id BIGINT PRIMARY KEY AUTO_INCREMENT, "
                     "name VARCHAR(100))");
     weir_db_release(self->db, connection);
+}
+
+static void consumer_open(struct consumer *self, struct fixture *fixture)
+{
+    *self = (struct consumer){.there = *fixture};
+    snprintf(self->folder, sizeof self->folder, "%.40s/signal-XXXXXX", server_folder());
+    check(mkdtemp(self->folder) != NULL);
+    snprintf(self->there.url, sizeof self->there.url, "%.400s?signal=%s", fixture->url,
+             self->folder);
+    consumer_enter(self, fixture);
+    weir_touch_file_path(self->folder, weir_db_config(self->db)->url.database, "weir",
+                         NULL, self->path);
+}
+
+static void consumer_open_without_folder(struct consumer *self, struct fixture *fixture,
+                                         const char *options)
+{
+    char server[WEIR_SERVER_KEY_SIZE];
+
+    *self = (struct consumer){.there = *fixture};
+    snprintf(self->there.url, sizeof self->there.url, "%.400s%s", fixture->url, options);
+    consumer_enter(self, fixture);
+    check(weir_server_key_get(weir_db_config(self->db)->server, server));
+    weir_touch_file_path("/dev/shm", weir_db_config(self->db)->url.database, "weir",
+                         server, self->path);
 }
 
 /* Until it hears. */
@@ -320,6 +467,8 @@ static void consumer_close(struct consumer *self)
     weir_db_set_fault_points(self->db, NULL);
     weir_db_destroy(self->db);
     other_process_move_out(&self->other_process);
+    if (self->folder[0] == '\0')
+        return;
     (void)unlink(self->path);
     check(rmdir(self->folder) == 0);
 }

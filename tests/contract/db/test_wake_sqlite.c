@@ -281,6 +281,94 @@ SQLITE_TEST(wake, polls_for_a_commit_that_was_seen_long_after_its_log_was_writte
     hand_dismiss(&hand);
 }
 
+/* ---- signals ----------------------------------------------------------------------- */
+
+/* The log is written, the commit can be seen long after no look is expected any more, and
+ * the process that has committed says so. */
+SQLITE_TEST(wake, hears_the_signal_of_a_commit_that_no_look_has_found)
+{
+    struct hand hand;
+    struct wake_fixture wake_fixture;
+
+    make_table(fixture->database);
+    hand_hire(&hand, fixture);
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_HOURS(1));
+
+    hand_order(&hand, COMMIT_SLOWLY);
+    wait_ms(4000); /* the pauses between looks sum up to 3 s */
+    hand_order(&hand, GO_ON);
+    weir_wake_signal(fixture->db, "weir");
+
+    wait_until(atomic_load(&wake_fixture.seen) == 1);
+    wake_fixture_take_down(&wake_fixture);
+    hand_dismiss(&hand);
+}
+
+/* Each of them, also while the log is not written to. */
+SQLITE_TEST(wake, looks_at_each_signal)
+{
+    struct weir_fault_points points;
+    struct wake_fixture wake_fixture;
+
+    make_table(fixture->database);
+    weir_fault_points_init(&points);
+    weir_fault_points_arm_once(&points, "watch.deaf", UINT64_MAX);
+    weir_db_set_fault_points(fixture->db, &points);
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_HOURS(1));
+
+    for (int i = 0; i < 20; i++) {
+        uint64_t looks = atomic_load(&points.armed[0].passed);
+
+        weir_wake_signal(fixture->db, "weir");
+        wait_until(atomic_load(&points.armed[0].passed) > looks);
+    }
+
+    wake_fixture_take_down(&wake_fixture);
+    weir_db_set_fault_points(fixture->db, NULL);
+}
+
+/* As another program may: it is made again, and commits are heard meanwhile. */
+SQLITE_TEST(wake, lives_without_its_side_file)
+{
+    char path[PATH_MAX];
+    struct wake_fixture wake_fixture;
+
+    make_table(fixture->database);
+    snprintf(path, sizeof path, "%s-weir", fixture->database);
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_HOURS(1));
+
+    for (int i = 1; i <= 3; i++) {
+        check_int(unlink(path), 0);
+        run(fixture->database, "INSERT INTO weir_item (name) VALUES ('x')");
+        wait_until(atomic_load(&wake_fixture.seen) == i);
+        wait_until(access(path, F_OK) == 0);
+    }
+
+    wake_fixture_take_down(&wake_fixture);
+}
+
+/* A process that may not make the file, or use it, hears commits all the same. */
+SQLITE_TEST(wake, hears_commits_where_there_can_be_no_side_file)
+{
+    char path[PATH_MAX];
+    struct wake_fixture wake_fixture;
+
+    make_table(fixture->database);
+    snprintf(path, sizeof path, "%s-weir", fixture->database);
+    (void)unlink(path);
+    check_int(mkdir(path, 0700), 0);
+    wake_fixture_hang(&wake_fixture, fixture->db, WEIR_HOURS(1));
+
+    for (int i = 1; i <= 3; i++) {
+        run(fixture->database, "INSERT INTO weir_item (name) VALUES ('x')");
+        weir_wake_signal(fixture->db, "weir");
+        wait_until(atomic_load(&wake_fixture.seen) == i);
+    }
+
+    wake_fixture_take_down(&wake_fixture);
+    check_int(rmdir(path), 0);
+}
+
 /* ---- when it cannot be opened ------------------------------------------------------ */
 
 /* Neither polls nor stop() wait for the lock, though everybody else would, for an

@@ -31,7 +31,7 @@ WEIR_TEST(signal, file_has_a_name_that_can_be_computed)
 {
     char path[WEIR_TOUCH_FILE_PATH_SIZE];
 
-    weir_touch_file_path("/run/weir", "app", "weir_wake", path);
+    weir_touch_file_path("/run/weir", "app", "weir_wake", NULL, path);
 
     check_str(path, "/run/weir/weir-4d04fbb2d7051ac80929970086a79c6d");
 }
@@ -41,10 +41,25 @@ WEIR_TEST(signal, file_belongs_to_one_database_and_channel)
     char path[WEIR_TOUCH_FILE_PATH_SIZE];
     char other[WEIR_TOUCH_FILE_PATH_SIZE];
 
-    weir_touch_file_path("/run", "app", "weir_wake", path);
-    weir_touch_file_path("/run", "app", "shop_wake", other);
+    weir_touch_file_path("/run", "app", "weir_wake", NULL, path);
+    weir_touch_file_path("/run", "app", "shop_wake", NULL, other);
     check(strcmp(path, other) != 0);
-    weir_touch_file_path("/run", "shop", "weir_wake", other);
+    weir_touch_file_path("/run", "shop", "weir_wake", NULL, other);
+    check(strcmp(path, other) != 0);
+}
+
+/* Databases of one name on two servers, in the folder that all of them share. */
+WEIR_TEST(signal, file_that_is_held_belongs_to_one_server)
+{
+    char path[WEIR_TOUCH_FILE_PATH_SIZE];
+    char other[WEIR_TOUCH_FILE_PATH_SIZE];
+
+    weir_touch_file_path("/dev/shm", "app", "weir_wake", "anna", path);
+    weir_touch_file_path("/dev/shm", "app", "weir_wake", "bert", other);
+
+    check_int(strncmp(path, "/dev/shm/weir-wake-", 19), 0);
+    check_int(strspn(path + 19, "0123456789abcdef"), 32);
+    check_int(strlen(path), 51);
     check(strcmp(path, other) != 0);
 }
 
@@ -53,7 +68,7 @@ WEIR_TEST(signal, file_is_in_the_folder_whatever_the_database_is_called)
 {
     char path[WEIR_TOUCH_FILE_PATH_SIZE];
 
-    weir_touch_file_path("/run/weir", "../../etc/x", "weir_wake", path);
+    weir_touch_file_path("/run/weir", "../../etc/x", "weir_wake", NULL, path);
 
     check_int(strncmp(path, "/run/weir/weir-", 15), 0);
     check_int(strspn(path + 15, "0123456789abcdef"), 32);
@@ -69,7 +84,7 @@ WEIR_TEST(signal, file_fits_behind_the_longest_folder)
     folder[0] = '/';
     folder[sizeof folder - 1] = '\0';
 
-    weir_touch_file_path(folder, "app", "weir_wake", path);
+    weir_touch_file_path(folder, "app", "weir_wake", NULL, path);
 
     check_int(strlen(path), WEIR_TOUCH_FILE_FOLDER_MAX + 38);
 }
@@ -193,6 +208,26 @@ WEIR_TEST(signal, waits_for_nobody)
     place_remove(&place);
 }
 
+/* A producer makes no file that no process would remove. */
+WEIR_TEST(signal, makes_no_file_that_is_to_be_held)
+{
+    struct inotify_event event;
+    struct place place;
+    int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+    place_make(&place);
+    weir_touch_file_touch_held(place.path);
+    check_int(file_count(place.folder), 0);
+    check_status(weir_touch_file_touch(place.path, NULL, &place.error), WEIR_OK);
+    check(inotify_add_watch(fd, place.path, IN_CLOSE_WRITE) >= 0);
+
+    weir_touch_file_touch_held(place.path);
+
+    check_int(read(fd, &event, sizeof event), sizeof event);
+    (void)close(fd);
+    place_remove(&place);
+}
+
 WEIR_TEST(signal, fails_without_its_folder)
 {
     struct place place;
@@ -214,7 +249,7 @@ static void place_make(struct place *self)
              temporary != NULL ? temporary : "/tmp");
     check(mkdtemp(self->folder) != NULL);
     check_int(chmod(self->folder, 0700), 0);
-    weir_touch_file_path(self->folder, "app", "weir_wake", self->path);
+    weir_touch_file_path(self->folder, "app", "weir_wake", NULL, self->path);
 }
 
 static void place_remove(struct place *self)

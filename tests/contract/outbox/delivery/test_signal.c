@@ -34,6 +34,9 @@ struct consumer {
     struct recorder *recorder;
 };
 
+static struct weir_db *open_without_signals(struct fixture *fixture);
+static struct weir_outbox *open_outbox(struct fixture *fixture, struct weir_db *db,
+                                       const char *name);
 static void consumer_open(struct consumer *self, struct fixture *fixture);
 static void consumer_start(struct consumer *self, struct fixture *fixture);
 static void consumer_close(struct consumer *self);
@@ -97,13 +100,16 @@ OUTBOX_MARIADB_TEST(signal, is_not_needed_to_have_messages_delivered)
 OUTBOX_MARIADB_TEST(poll, is_faster_while_messages_come)
 {
     struct recorder *recorder = recorder_new();
-    struct weir_outbox *outbox =
-        outbox_fixture_open(fixture, "anna", "orders", 1, recorder);
+    struct weir_db *db = open_without_signals(fixture);
+    struct weir_outbox *outbox = open_outbox(fixture, db, "anna");
     struct weir_outbox *producer = outbox_fixture_outbox(fixture, "producer");
     struct weir_wake_info before;
     struct weir_wake_info after;
     int64_t begun_ns = weir_clock_now_ns();
 
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    outbox_fixture_serve(fixture, outbox, "orders", recorder);
+    outbox_fixture_start(fixture, outbox);
     weir_wake_read(outbox->wake, &before);
     for (size_t i = 1; i <= 10; i++) {
         outbox_fixture_send_text(fixture, producer, "orders", 0, "hello");
@@ -115,6 +121,7 @@ OUTBOX_MARIADB_TEST(poll, is_faster_while_messages_come)
     check_in_range(weir_clock_now_ns() - begun_ns, 0, WEIR_SECONDS(5));
     weir_outbox_destroy(producer);
     outbox_fixture_close(outbox);
+    weir_db_destroy(db);
 }
 
 /* ---- helpers ----------------------------------------------------------------------- */
@@ -126,6 +133,16 @@ static struct weir_outbox *open_outbox(struct fixture *fixture, struct weir_db *
 
     options.db = db;
     return outbox_fixture_create(fixture, &options);
+}
+
+static struct weir_db *open_without_signals(struct fixture *fixture)
+{
+    struct weir_db_options options = fixture_options(fixture);
+    char url[SERVER_URL_SIZE + 16];
+
+    snprintf(url, sizeof url, "%s?signal=off", fixture->url);
+    options.url = url;
+    return fixture_open(fixture, &options);
 }
 
 /* In the child, until the parent hangs up. */
@@ -161,7 +178,7 @@ static void consumer_open(struct consumer *self, struct fixture *fixture)
     self->db = fixture_open(fixture, &options);
     self->outbox = open_outbox(fixture, self->db, "anna");
     weir_touch_file_path(self->folder, weir_db_config(self->db)->url.database,
-                         self->outbox->channel, self->path);
+                         self->outbox->channel, NULL, self->path);
 }
 
 static void consumer_start(struct consumer *self, struct fixture *fixture)
