@@ -38,7 +38,7 @@ static bool is_file_of(const char *path, const struct stat *file)
            named.st_dev == file->st_dev;
 }
 
-/* WEIR_NO_ROW: it was removed meanwhile, or is being removed. */
+/* WEIR_LOCKED: it was removed meanwhile, or is being removed. */
 static enum weir_status try_take(struct weir_touch_hold *self, struct stat *out,
                                  struct weir_error *error)
 {
@@ -51,7 +51,7 @@ static enum weir_status try_take(struct weir_touch_hold *self, struct stat *out,
         fstat(self->file, out) == 0 && is_file_of(self->path, out))
         return WEIR_OK;
     status = weir_error_set(
-        error, self->file < 0 && errno != ENOENT ? WEIR_SYSTEM : WEIR_NO_ROW,
+        error, self->file < 0 && errno != ENOENT ? WEIR_SYSTEM : WEIR_LOCKED,
         "signal: \"%.200s\" cannot be held (errno %d)", self->path, errno);
     if (self->file >= 0)
         (void)close(self->file);
@@ -62,15 +62,13 @@ static enum weir_status try_take(struct weir_touch_hold *self, struct stat *out,
 enum weir_status weir_touch_hold_take(struct weir_touch_hold *self, const char *path,
                                       struct stat *out, struct weir_error *error)
 {
-    enum weir_status status = WEIR_NO_ROW;
+    enum weir_status status = WEIR_LOCKED;
 
     self->file = -1;
     (void)weir_text_format(self->path, sizeof self->path, "%s", path);
-    for (int i = 0; i < ATTEMPTS_MAX && status == WEIR_NO_ROW; i++)
+    for (int i = 0; i < ATTEMPTS_MAX && status == WEIR_LOCKED; i++)
         status = try_take(self, out, error);
-    if (status == WEIR_NO_ROW && error != NULL)
-        error->status = WEIR_SYSTEM;
-    return status == WEIR_NO_ROW ? WEIR_SYSTEM : status;
+    return status;
 }
 
 /* I1. A file of another user stays in a folder with the sticky bit. */

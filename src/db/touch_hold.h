@@ -31,8 +31,9 @@ struct weir_touch_hold {
     char path[WEIR_TOUCH_FILE_PATH_SIZE];
 };
 
-/* Hold the file of this path; *out gets which file it is. Waits for nothing. WEIR_SYSTEM
- * with a text: then self->file is -1, and drop() is fine. */
+/* Hold the file of this path; *out gets which file it is. Waits for nothing. WEIR_LOCKED:
+ * another process is about to remove it, try again soon. WEIR_SYSTEM: there can be none.
+ * Then self->file is -1, and drop() is fine. */
 WEIR_CHECKED enum weir_status weir_touch_hold_take(struct weir_touch_hold *self,
                                                    const char *path, struct stat *out,
                                                    struct weir_error *error);

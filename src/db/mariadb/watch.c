@@ -33,7 +33,7 @@
 
 #define REST_NS WEIR_MILLISECONDS(2)
 #define COMPARE_NS WEIR_SECONDS(2)
-#define WAIT_FOR_SERVER_NS WEIR_MILLISECONDS(50)
+#define TRY_AGAIN_NS WEIR_MILLISECONDS(50)
 
 enum { CHANNEL_SIZE = 64 }; /* more than wake.h takes */
 
@@ -120,17 +120,19 @@ static enum weir_status set_up(struct touch_file_watch *self, struct weir_error 
     return compare(self, weir_system_now_ns(), error);
 }
 
-/* Until a session has said which server it is there is nothing to watch. */
+/* Until a session has said which server it is there is nothing to watch; nor while
+ * another process is about to remove the file. */
 static enum weir_status begin(struct touch_file_watch *self, int64_t now_ns,
                               struct weir_error *error)
 {
     enum weir_status status = find_path(self->config, self->channel, self->path);
 
-    if (status == WEIR_NO_ROW) {
-        self->watch.look_ns = weir_sat_add_i64(now_ns, WAIT_FOR_SERVER_NS);
+    if (status == WEIR_OK)
+        status = set_up(self, error);
+    if (status == WEIR_NO_ROW || status == WEIR_LOCKED) {
+        self->watch.look_ns = weir_sat_add_i64(now_ns, TRY_AGAIN_NS);
         return WEIR_OK;
     }
-    status = set_up(self, error);
     if (status != WEIR_OK)
         return status;
     self->watch.fd = self->fd;

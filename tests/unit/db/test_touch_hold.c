@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -179,6 +180,28 @@ WEIR_TEST(touch_hold, leaves_a_file_that_took_the_place)
     weir_touch_hold_drop(&one);
 
     check(is_there(&place));
+    place_remove(&place);
+}
+
+/* A process is about to remove it, and has been stopped in between. */
+WEIR_TEST(touch_hold, does_not_wait_for_a_process_that_has_the_file_locked)
+{
+    struct weir_touch_hold one;
+    struct stat about;
+    struct place place;
+    int file;
+
+    place_make(&place);
+    file = open(place.path, O_CREAT | O_RDONLY | O_CLOEXEC, 0666);
+    check_int(flock(file, LOCK_EX), 0);
+
+    check_status(weir_touch_hold_take(&one, place.path, &about, &place.error),
+                 WEIR_LOCKED);
+    check_int(one.file, -1);
+    (void)close(file);
+
+    check_status(weir_touch_hold_take(&one, place.path, &about, &place.error), WEIR_OK);
+    weir_touch_hold_drop(&one);
     place_remove(&place);
 }
 
