@@ -93,7 +93,9 @@ WEIR_API void weir_db_release(struct weir_db *self, struct weir_connection *conn
 
 /*
  * Wrap a connection of the application's as it is, also inside its transaction. Borrows
- * it until weir_connection_disown(), during which the application must not close it.
+ * it until weir_connection_disown(), during which the application must not close it. A
+ * PGconn on which a call was not answered in full (WEIR_LOST) is broken afterwards, so
+ * that nothing of that call can be committed.
  * Refused with WEIR_INVALID: a PGconn that is busy, broken, non-blocking, in a failed
  * transaction, in COPY or in pipeline mode; a connection whose text is not UTF-8; a
  * handle without connection.

@@ -357,6 +357,69 @@ enum weir_status weir_connection_query(struct weir_connection *self,
     return in_statement(status, sql, error);
 }
 
+bool weir_connection_can_save(struct weir_connection *self)
+{
+    /* A test wants to stop in front of each statement. */
+    bool one_by_one = WEIR_POINT(self->link->config->points, "db.one_by_one");
+
+    return self->link->driver->run_saved != NULL && !one_by_one && !self->begin_later &&
+           !self->link->lost &&
+           self->link->driver->transaction(self->link) == WEIR_TRANSACTION_OPEN;
+}
+
+/* The steps of a saved call, prepared. */
+static enum weir_status ready_saved(struct weir_connection *self,
+                                    const struct weir_sql *sql,
+                                    const struct weir_value *values, size_t value_count,
+                                    struct weir_driver_step steps[WEIR_SAVED_STEP_COUNT],
+                                    struct weir_error *error)
+{
+    static const struct weir_sql SQL_BEGIN = {.name = "begin call",
+                                              .text = "SAVEPOINT " WEIR_SAVED_NAME};
+    static const struct weir_sql SQL_END = {.name = "end call",
+                                            .text = "RELEASE SAVEPOINT " WEIR_SAVED_NAME};
+    enum weir_status status =
+        ready(self, sql, values, value_count, &steps[WEIR_SAVED_RUN].prepared, error);
+
+    steps[WEIR_SAVED_RUN].values = values;
+    if (status == WEIR_OK)
+        status =
+            find_prepared(self, &SQL_BEGIN, &steps[WEIR_SAVED_BEGIN].prepared, error);
+    if (status == WEIR_OK)
+        status = find_prepared(self, &SQL_END, &steps[WEIR_SAVED_END].prepared, error);
+    return status;
+}
+
+enum weir_status weir_connection_query_saved(struct weir_connection *self,
+                                             const struct weir_sql *sql,
+                                             const struct weir_value *values,
+                                             size_t value_count, struct weir_rows *out,
+                                             struct weir_error *error)
+{
+    struct weir_driver_step steps[WEIR_SAVED_STEP_COUNT];
+    struct weir_error scratch;
+    enum weir_status status;
+
+    memset(steps, 0, sizeof steps);
+    *out = (struct weir_rows){.sql = sql};
+    error = or_scratch(error, &scratch);
+    WEIR_ASSERT(self->link->driver->run_saved != NULL && !self->begin_later);
+    status = ready_saved(self, sql, values, value_count, steps, error);
+    if (status == WEIR_OK)
+        status = self->link->driver->run_saved(self->link, steps, &out->cursor, error);
+    if (status == WEIR_OK) {
+        out->connection = self;
+        self->rows_open = true;
+    }
+    return in_statement(status, sql, error);
+}
+
+void weir_connection_spoil(struct weir_connection *self)
+{
+    WEIR_ASSERT(!self->rows_open);
+    self->link->driver->spoil(self->link);
+}
+
 enum weir_status weir_rows_next(struct weir_rows *self, struct weir_error *error)
 {
     struct weir_connection *connection = self->connection;

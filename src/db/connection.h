@@ -102,6 +102,20 @@ weir_connection_query(struct weir_connection *self, const struct weir_sql *sql,
                       const struct weir_value *values, size_t value_count,
                       struct weir_rows *out, struct weir_error *error);
 
+/*
+ * The same in a savepoint of its own, inside an open transaction, in one round trip: the
+ * savepoint is released when this returns. After a failure nothing of the statement is
+ * in the transaction, or the transaction can only be rolled back, and the error says so.
+ * If the rows are not what they must be, spoil() makes sure of the latter. Only where
+ * can_save() is true: the engine has it, and a transaction is open.
+ */
+bool weir_connection_can_save(struct weir_connection *self);
+WEIR_CHECKED enum weir_status
+weir_connection_query_saved(struct weir_connection *self, const struct weir_sql *sql,
+                            const struct weir_value *values, size_t value_count,
+                            struct weir_rows *out, struct weir_error *error);
+void weir_connection_spoil(struct weir_connection *self);
+
 /* WEIR_OK: there is a row. WEIR_NO_ROW: there was none any more. WEIR_SCHEMA: a column of
  * the row before was misread. */
 WEIR_CHECKED enum weir_status weir_rows_next(struct weir_rows *self,

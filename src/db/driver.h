@@ -94,6 +94,15 @@ struct weir_driver_step {
     int64_t changed;                 /* out */
 };
 
+/* Of run_saved: the savepoint, the statement, and the release. */
+#define WEIR_SAVED_NAME "weir_call"
+enum {
+    WEIR_SAVED_BEGIN,
+    WEIR_SAVED_RUN,
+    WEIR_SAVED_END,
+    WEIR_SAVED_STEP_COUNT,
+};
+
 enum weir_access { WEIR_READ_ONLY, WEIR_READ_WRITE };
 
 enum weir_transaction_state {
@@ -212,6 +221,20 @@ struct weir_driver {
     enum weir_status (*run_first)(struct weir_link *link, void *prepared,
                                   const struct weir_value *values,
                                   struct weir_cursor *cursor, struct weir_error *error);
+
+    /*
+     * Inside a transaction: a savepoint called WEIR_SAVED_NAME, a statement and the
+     * release of the savepoint, in one round trip; as run() for the statement. After a
+     * failure nothing of it is in the transaction, or the transaction can only be
+     * rolled back. NULL: the engine has no such round trip.
+     */
+    enum weir_status (*run_saved)(struct weir_link *link,
+                                  struct weir_driver_step steps[WEIR_SAVED_STEP_COUNT],
+                                  struct weir_cursor *cursor, struct weir_error *error);
+
+    /* After run_saved(): from now on the transaction can only be rolled back. NULL as
+     * that. */
+    void (*spoil)(struct weir_link *link);
 
     /*
      * run_steps() and commit() in one round trip; as commit() otherwise. *failed is the

@@ -8,6 +8,7 @@
  *   postgres/link.c       one exchange with the server, and what comes of it
  *   postgres/statement.c  prepared statements
  *   postgres/pipeline.c   several statements in one round trip
+ *   postgres/saved.c      one in a savepoint of its own
  *   postgres/encode.c     values to bytes        postgres/decode.c    bytes to values
  *   postgres/error.c      codes to statuses      postgres/conninfo.c  connection strings
  *
@@ -24,6 +25,7 @@
 #include "db/postgres/decode.h"
 #include "db/postgres/link.h"
 #include "db/postgres/pipeline.h"
+#include "db/postgres/saved.h"
 #include "db/postgres/session.h"
 #include "db/postgres/statement.h"
 
@@ -260,6 +262,18 @@ static enum weir_status pg_run_first(struct weir_link *link, void *prepared,
     status = weir_pg_run_train(own(link), &train, error);
     if (status == WEIR_OK)
         *cursor = cursor_of(prepared, result);
+    return status;
+}
+
+static enum weir_status pg_run_saved(struct weir_link *link,
+                                     struct weir_driver_step steps[WEIR_SAVED_STEP_COUNT],
+                                     struct weir_cursor *cursor, struct weir_error *error)
+{
+    PGresult *result = NULL;
+    enum weir_status status = weir_pg_run_saved(link, steps, &result, error);
+
+    if (status == WEIR_OK)
+        *cursor = cursor_of(steps[WEIR_SAVED_RUN].prepared, result);
     return status;
 }
 
@@ -553,6 +567,8 @@ const struct weir_driver weir_driver_postgresql = {
     .run_steps = weir_pg_run_steps,
     .begin = pg_begin,
     .run_first = pg_run_first,
+    .run_saved = pg_run_saved,
+    .spoil = weir_pg_spoil,
     .commit_steps = pg_commit_steps,
     .commit = pg_commit,
     .rollback = pg_rollback,

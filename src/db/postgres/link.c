@@ -3,7 +3,8 @@
  *
  *   I1  a link of our own is in non-blocking mode from ready() to rest() and never else,
  *       unless it is lost
- *   I2  an adopted connection is never put into non-blocking mode and never cut
+ *   I2  an adopted connection is never put into non-blocking mode, and cut only by
+ *       weir_pg_cut()
  *
  * The wait is counted from the server's last sign of life and not from the beginning: a
  * large result may take its time, silence may not.
@@ -32,6 +33,9 @@
 
 /* Messages of a server without a request: more than that in a row is an error. */
 enum { UNASKED_MAX = 16 };
+
+/* Until the end of a connection that was cut: more than the kernel can hold. */
+enum { READS_MAX = 100000 };
 
 static enum weir_status refuse(struct weir_error *error, const char *why)
 {
@@ -157,6 +161,21 @@ void weir_pg_sever(struct weir_pg_link *self)
     self->base.lost = true;
 }
 
+void weir_pg_cut(struct weir_pg_link *self)
+{
+    int socket = PQsocket(self->connection);
+
+    if (socket >= 0)
+        (void)shutdown(socket, SHUT_RDWR);
+    self->base.lost = true;
+    /* What has come in is read, until libpq sees the end. Without memory it cannot; then
+     * the next call of the application sees it. */
+    for (int i = 0; i < READS_MAX && PQstatus(self->connection) == CONNECTION_OK; i++) {
+        if (PQconsumeInput(self->connection) == 0)
+            break;
+    }
+}
+
 /* ---- waiting ----------------------------------------------------------------------- */
 
 static int64_t silent_until_ns(const struct weir_pg_link *self)
@@ -226,6 +245,27 @@ bool weir_pg_wait(struct weir_pg_link *self)
             break;
     } while (PQisBusy(self->connection));
     return true;
+}
+
+/*
+ * libpq that has no memory for the result of a sync drops the answer, says so in its text
+ * and would wait for it for ever.
+ */
+enum weir_status weir_pg_wait_for_sync(struct weir_pg_link *self,
+                                       struct weir_error *error)
+{
+    size_t said = strlen(PQerrorMessage(self->connection));
+    int64_t deadline_ns = silent_until_ns(self);
+
+    while (PQisBusy(self->connection)) {
+        if (strlen(PQerrorMessage(self->connection)) != said)
+            return weir_pg_fail_send(self, error);
+        if (!wait_for_socket(self, POLLIN, &deadline_ns))
+            return weir_pg_fail_silence(self, error);
+        if (PQconsumeInput(self->connection) == 0)
+            break;
+    }
+    return WEIR_OK;
 }
 
 /* ---- judging ----------------------------------------------------------------------- */

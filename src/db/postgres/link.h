@@ -106,6 +106,11 @@ WEIR_CHECKED enum weir_status weir_pg_query_text(struct weir_pg_link *self,
 bool weir_pg_flush(struct weir_pg_link *self);
 bool weir_pg_wait(struct weir_pg_link *self);
 
+/* In pipeline mode, when all steps have been answered: wait for the answer to the sync.
+ * Fails, with the link lost, also when libpq has no memory for it. */
+WEIR_CHECKED enum weir_status weir_pg_wait_for_sync(struct weir_pg_link *self,
+                                                    struct weir_error *error);
+
 /* Whether a result is a success; if not, why. Marks the link as lost when it is.
  * Borrows. */
 WEIR_CHECKED enum weir_status weir_pg_judge(struct weir_pg_link *self,
@@ -123,6 +128,13 @@ void weir_pg_rest(struct weir_pg_link *self);
 
 /* The link is lost. Our own connection is cut, so that nothing waits on it any more. */
 void weir_pg_sever(struct weir_pg_link *self);
+
+/*
+ * The same for any link, an adopted one, too: the application finds its connection
+ * broken, and the server rolls its transaction back. For a connection that cannot be
+ * left as it was found.
+ */
+void weir_pg_cut(struct weir_pg_link *self);
 
 /* Rows inserted, updated or deleted. 0 for a SELECT, also one around a changing WITH. */
 int64_t weir_pg_changed(PGresult *result);

@@ -4,6 +4,10 @@
  *   I1  nothing that can fail for reasons of ours happens once the first step is
  *       queued: the parameters of all steps are measured and the room is made before
  *   I2  of each command exactly one result is taken, and the empty one behind it
+ *   I3  an adopted connection that is given up behind the first queued command is cut:
+ *       a sync would commit what was queued, where there is no transaction
+ *   I4  behind a failure of libpq's own nothing is read: without memory it may drop what
+ *       the server has sent, and then wait for it
  *
  * Much that is sent makes much that comes back: on our own links answers are read while
  * steps are still being sent (weir_pg_flush). On adopted ones libpq does that when it
@@ -73,10 +77,14 @@ static enum weir_status send_train(struct weir_pg_link *self, struct weir_pg_tra
     train->failed = train->step_count;
     if (!queue_text(self, train->before))
         return weir_pg_fail_send(self, error);
+    train->queued = train->before != NULL;
     for (size_t i = 0; i < train->step_count; i++) {
         train->failed = i;
-        if (!queue_step(self, &train->steps[i], i, &size))
+        if (!queue_step(self, &train->steps[i], i, &size)) {
+            train->queued = train->queued || statement_of(&train->steps[i])->on_its_way;
             return weir_pg_fail_send(self, error);
+        }
+        train->queued = true;
         if (size < FLUSH_SIZE || self->base.adopted)
             continue;
         size = 0;
@@ -93,6 +101,13 @@ static enum weir_status send_train(struct weir_pg_link *self, struct weir_pg_tra
 
 /* ---- gathering --------------------------------------------------------------------- */
 
+/* An error that does not come from the server, as for want of memory. */
+static bool is_of_libpq(const PGresult *result)
+{
+    return PQresultStatus(result) == PGRES_FATAL_ERROR &&
+           PQresultErrorField(result, PG_DIAG_SQLSTATE) == NULL;
+}
+
 /* The one result of the next command, the caller's also on failure; it may be NULL
  * then. */
 static enum weir_status take_result(struct weir_pg_link *self, PGresult **out,
@@ -108,6 +123,10 @@ static enum weir_status take_result(struct weir_pg_link *self, PGresult **out,
     status = weir_pg_judge(self, *out, error);
     if (self->base.lost)
         return status;
+    if (is_of_libpq(*out)) { /* I4 */
+        weir_pg_sever(self);
+        return error->status = WEIR_LOST;
+    }
 
     if (!weir_pg_wait(self)) {
         status = weir_pg_fail_silence(self, error);
@@ -185,10 +204,14 @@ static enum weir_status gather_sync(struct weir_pg_link *self, enum weir_status 
         PGresult *result;
         ExecStatusType kind;
 
-        if (!weir_pg_wait(self))
-            return weir_pg_fail_silence(self, error);
+        if (weir_pg_wait_for_sync(self, error) != WEIR_OK)
+            return WEIR_LOST;
         result = PQgetResult(self->connection);
         kind = PQresultStatus(result);
+        if (result != NULL && is_of_libpq(result)) { /* I4 */
+            PQclear(result);
+            break;
+        }
         empty_count = result == NULL ? empty_count + 1 : 0;
         if (result != NULL && kind != PGRES_PIPELINE_SYNC &&
             kind != PGRES_PIPELINE_ABORTED && status == WEIR_OK)
@@ -209,9 +232,9 @@ static enum weir_status gather(struct weir_pg_link *self, struct weir_pg_train *
 
     while (done < count && status == WEIR_OK) {
         status = gather_step(self, &train->steps[done], done,
-                             done + 1 == count ? train->result : NULL, error);
+                             done == train->result_step ? train->result : NULL, error);
         if (status == WEIR_OK)
-            done++;
+            train->done = ++done;
     }
     train->failed = status != WEIR_OK && done < count ? done : count;
     if (status == WEIR_OK)
@@ -225,23 +248,12 @@ static enum weir_status gather(struct weir_pg_link *self, struct weir_pg_train *
 
 /* ---- all of it --------------------------------------------------------------------- */
 
-/* The application's connection is to be left as it was found, if that is still
- * possible. */
-static void abandon(PGconn *connection)
+static void drop_result(struct weir_pg_train *train)
 {
-    unsigned empty_count = 0;
-
-    if (!PQpipelineSync(connection))
+    if (train->result == NULL)
         return;
-    while (empty_count < 2) {
-        PGresult *result = PQgetResult(connection);
-        bool synced = PQresultStatus(result) == PGRES_PIPELINE_SYNC;
-
-        empty_count = result == NULL ? empty_count + 1 : 0;
-        PQclear(result);
-        if (synced)
-            return;
-    }
+    PQclear(*train->result);
+    *train->result = NULL;
 }
 
 static enum weir_status run_once(struct weir_pg_link *self, struct weir_pg_train *train,
@@ -250,6 +262,9 @@ static enum weir_status run_once(struct weir_pg_link *self, struct weir_pg_train
     enum weir_status status = weir_pg_ready(self, error);
 
     train->failed = 0;
+    train->done = 0;
+    train->queued = false;
+    train->sent = false;
     if (status != WEIR_OK)
         return status;
     if (!PQenterPipelineMode(self->connection))
@@ -257,10 +272,12 @@ static enum weir_status run_once(struct weir_pg_link *self, struct weir_pg_train
     status = send_train(self, train, error);
     if (status == WEIR_OK)
         status = gather(self, train, error);
-    else if (self->base.adopted)
-        abandon(self->connection);
-    if (!PQexitPipelineMode(self->connection) && !self->base.lost)
+    if (self->base.adopted && self->base.lost && train->queued)
+        weir_pg_cut(self); /* I3 */
+    if (!PQexitPipelineMode(self->connection) && !self->base.lost) {
         status = weir_pg_fail_send(self, error);
+        weir_pg_cut(self);
+    }
     weir_pg_rest(self);
     return status;
 }
@@ -280,23 +297,23 @@ enum weir_status weir_pg_run_train(struct weir_pg_link *self, struct weir_pg_tra
 {
     enum weir_status status = WEIR_OK;
 
-    train->sent = false;
-    train->failed = 0;
+    train->queued = train->sent = false;
+    train->failed = train->done = 0;
     if (self->base.adopted)
         status = weir_pg_check_free(self->connection, error);
     if (status == WEIR_OK)
         status = make_room(self, train, error);
     if (status == WEIR_OK) {
         status = run_once(self, train, error);
-        if (status != WEIR_OK && mends(self, train, error))
+        if (status != WEIR_OK && mends(self, train, error)) {
+            drop_result(train);
             status = run_once(self, train, error);
-        else if (status != WEIR_OK)
+        } else if (status != WEIR_OK) {
             status = error->status;
+        }
     }
-    if (status != WEIR_OK && train->result != NULL) {
-        PQclear(*train->result);
-        *train->result = NULL;
-    }
+    if (status != WEIR_OK)
+        drop_result(train);
     weir_pg_encoder_relax(&self->encoder);
     return status;
 }

@@ -95,6 +95,64 @@ WEIR_TEST(pg_pooler, works_with_links_that_take_turns_on_one_session)
     close_pooled(&pooled);
 }
 
+static enum weir_status try_saved(struct pooled *pooled, struct weir_link *link,
+                                  void *statements[WEIR_SAVED_STEP_COUNT], int64_t number)
+{
+    const struct weir_value value = weir_integer(number);
+    struct weir_driver_step steps[WEIR_SAVED_STEP_COUNT] = {
+        {.prepared = statements[WEIR_SAVED_BEGIN]},
+        {.prepared = statements[WEIR_SAVED_RUN], .values = &value},
+        {.prepared = statements[WEIR_SAVED_END]},
+    };
+    struct weir_cursor cursor = {0};
+    enum weir_status status =
+        pg->run_saved(link, steps, &cursor, &pooled->postgres_fixture.error);
+
+    if (status == WEIR_OK)
+        pg->finish(link, &cursor);
+    return status;
+}
+
+WEIR_TEST(pg_pooler, runs_statements_in_savepoints_of_their_own)
+{
+    static const char *const TEXTS[WEIR_SAVED_STEP_COUNT] = {
+        "SAVEPOINT " WEIR_SAVED_NAME,
+        "INSERT INTO t VALUES ($1) RETURNING a",
+        "RELEASE SAVEPOINT " WEIR_SAVED_NAME,
+    };
+    static const char *const LETTERS[WEIR_SAVED_STEP_COUNT] = {"", "i", ""};
+    void *statements[WEIR_SAVED_STEP_COUNT];
+    struct pooled pooled;
+    struct weir_link *link;
+
+    open_pooled(&pooled);
+    server_execute(pooled.postgres_fixture.server, pooled.postgres_fixture.database,
+                   "CREATE TABLE t (a bigint PRIMARY KEY)");
+    link = postgres_fixture_link(&pooled.postgres_fixture);
+    for (int i = 0; i < WEIR_SAVED_STEP_COUNT; i++)
+        statements[i] = postgres_fixture_prepare(&pooled.postgres_fixture, link, TEXTS[i],
+                                                 LETTERS[i]);
+
+    check_postgres_fixture(
+        &pooled.postgres_fixture,
+        pg->begin(link, WEIR_READ_WRITE, &pooled.postgres_fixture.error), WEIR_OK);
+    check_postgres_fixture(&pooled.postgres_fixture,
+                           try_saved(&pooled, link, statements, 1), WEIR_OK);
+    check_postgres_fixture(&pooled.postgres_fixture,
+                           try_saved(&pooled, link, statements, 1), WEIR_CONSTRAINT);
+    check_postgres_fixture(&pooled.postgres_fixture,
+                           try_saved(&pooled, link, statements, 2), WEIR_OK);
+    check_postgres_fixture(&pooled.postgres_fixture,
+                           pg->commit(link, &pooled.postgres_fixture.error), WEIR_OK);
+
+    check_int(postgres_fixture_peek(&pooled.postgres_fixture, "SELECT count(*) FROM t"),
+              2);
+    for (int i = 0; i < WEIR_SAVED_STEP_COUNT; i++)
+        pg->unprepare(link, statements[i]);
+    postgres_fixture_unlink(link);
+    close_pooled(&pooled);
+}
+
 WEIR_TEST(pg_pooler, has_its_timeouts_inside_a_transaction_and_leaves_none)
 {
     struct pooled pooled;
