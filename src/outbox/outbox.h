@@ -29,6 +29,7 @@
 #include "outbox/delivery/tx.h"
 #include "outbox/engine.h"
 #include "outbox/log/log.h"
+#include "outbox/notify_limit.h"
 #include "outbox/queue/catalog.h"
 #include "outbox/queue/registry.h"
 #include "weir/executor.h"
@@ -82,6 +83,7 @@ struct weir_outbox {
     const struct weir_outbox_engine *engine;
     struct weir_outbox_log log;
     struct weir_registry registry;
+    struct weir_notify_limit notify_limit; /* of the producers */
     struct weir_ack_health acking;
 
     struct weir_subscriber **subscribers; /* owned; until destroy() */

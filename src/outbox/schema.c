@@ -753,6 +753,8 @@ static const struct weir_migration MIGRATIONS[] = {
                    weir_producer_pg, MARIA_13),
     WEIR_MIGRATION(WEIR_SCHEMA_WITH_AUDIT, 9, "audit rows and tokens", SQLITE_AUDIT,
                    PG_AUDIT, MARIA_AUDIT),
+    WEIR_MIGRATION(15, 9, "producers in SQL ask less, and notify less often", NULL,
+                   weir_producer_pg, NULL),
 };
 
 const struct weir_schema weir_outbox_schema = {

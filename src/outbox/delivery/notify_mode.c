@@ -11,8 +11,9 @@
 #define WAIT_LIMIT_NS WEIR_MILLISECONDS(50)
 #define SAY_AGAIN_NS WEIR_SECONDS(2)
 
-/* After watching: look again after so long, then twice as long, until it is a second. */
-#define NAP_NS WEIR_MILLISECONDS(20)
+/* After watching, and after a find: look again after so long, then twice as long, until
+ * it is a second. */
+#define NAP_NS WEIR_MILLISECONDS(2)
 #define NAP_MAX_NS WEIR_SECONDS(1)
 
 enum weir_notify_mode_change weir_notify_mode_found(struct weir_notify_mode *self,
@@ -23,6 +24,7 @@ enum weir_notify_mode_change weir_notify_mode_found(struct weir_notify_mode *sel
     self->missed_ns = 0;
     if (self->busy_ns == 0)
         self->busy_ns = now_ns;
+    self->nap_ns = NAP_NS;
     due = self->watching ? now_ns - self->said_ns >= SAY_AGAIN_NS
                          : now_ns - self->busy_ns >= BUSY_NS;
     return due ? WEIR_NOTIFY_MODE_POLLING : WEIR_NOTIFY_MODE_UNCHANGED;

@@ -14,8 +14,9 @@
  *      +------- nothing for 50 ms; a few more looks ----+
  *
  * A transaction that wrote while a reader watched, and commits after the last look,
- * has not notified. So for a second after watching the reader looks a few more times, at
- * growing intervals.
+ * has not notified. Nor have those that wrote soon after one that has (notify_limit.h).
+ * So for a second after watching, and after each find, the reader looks a few more
+ * times, at growing intervals.
  *
  * Threads  The reader's.
  */
@@ -39,7 +40,7 @@ struct weir_notify_mode {
     int64_t busy_ns;   /* finds since then without a miss; 0: none */
     int64_t missed_ns; /* nothing since then, while we watch; 0: the last look found
                           something */
-    int64_t nap_ns;    /* until the next look after watching; 0: none is due */
+    int64_t nap_ns;    /* until the next look after watching or a find; 0: none is due */
 };
 
 /* What the producers should hear now. */

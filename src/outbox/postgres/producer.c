@@ -23,6 +23,7 @@
  *   {p}_enqueue_headers    the headers as they are stored
  *   {p}_enqueue_room       is the queue's limit reached? With {p}_backlog_read
  *                          (postgres/backlog.h)
+ *   {p}_enqueue_cluster    is this the cluster in which the tables were made?
  *   {p}_enqueue_refuse     says what is wrong with a name or a type
  *   {p}_enqueue_quote      a value in an error's text, as names.c shows it
  *
@@ -45,6 +46,7 @@
 #include <stddef.h>
 
 #include "db/wake.h"
+#include "outbox/notify_limit.h"
 #include "outbox/postgres/append.h"
 #include "outbox/postgres/backlog.h"
 #include "outbox/postgres/function.h"
@@ -211,34 +213,50 @@ static const char ROOM[] = CREATE
     "    PERFORM set_config(setting, read_us || '/' || stamp || '/' || backlog + 1,\n"
     "        false);\n" END;
 
-/* Meta and queue by their keys. Whether a reader sleeps: postgres/append.c. */
+/* Were the tables made in this cluster? Asked once in a session: the cluster behind it
+ * does not change. */
+static const char CLUSTER[] = CREATE
+    "@.{p}_enqueue_cluster() RETURNS void\n"
+    "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $weir$\n"
+    "DECLARE\n"
+    "    made text := (SELECT m.value FROM @.{p}_meta m WHERE m.name = 'identity');\n"
+    "    here text := (SELECT c.system_identifier FROM pg_control_system() c)::text\n"
+    "        || '/' || (SELECT d.oid FROM pg_database d\n"
+    "        WHERE d.datname = current_database())::text;\n"
+    "BEGIN\n"
+    "    IF made <> here THEN\n"
+    "        RAISE object_not_in_prerequisite_state USING MESSAGE = format(\n"
+    "            'the database was restored from another cluster (made in \"%s\",'\n"
+    "            ' this is \"%s\"): run \"weir migrate --restored --yes\" if it is to'\n"
+    "            ' deliver', made, here);\n"
+    "    END IF;\n"
+    "    PERFORM set_config('{p}.known', 'yes', false);\n" END;
+
+/*
+ * Meta and queue by their keys. Whether a reader sleeps: postgres/append.c.
+ *
+ * That something was notified is written where readers say that they watch: as if one
+ * had said so so long ago that it wears off in a moment (outbox/notify_limit.h). So all
+ * sessions together notify once in that time.
+ */
 static const char ENQUEUE[] = CREATE
     "@.{p}_enqueue(queue text, key text, payload bytea,\n"
     "    type text DEFAULT 'message', headers jsonb DEFAULT NULL) RETURNS text\n"
     "LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $weir$\n"
     "DECLARE\n"
-    "    meta record;\n"
     "    place record;\n"
     "    key_bytes bytea := convert_to(key, 'UTF8');\n"
     "    stored_headers text;\n"
     "    uid bytea := uuid_send(gen_random_uuid());\n"
     "    number bigint;\n"
     "BEGIN\n"
-    "    SELECT (SELECT m.value FROM @.{p}_meta m WHERE m.name = 'identity')\n"
-    "            AS identity,\n"
-    "        (SELECT m.value::bigint FROM @.{p}_meta m WHERE m.name = 'payload_max')\n"
-    "            AS payload_max,\n"
-    "        (SELECT c.system_identifier FROM pg_control_system() c)::text || '/' ||\n"
-    "        (SELECT d.oid FROM pg_database d WHERE d.datname = "
-    "current_database())::text\n"
-    "            AS here\n"
-    "        INTO meta;\n"
-    "    IF meta.identity <> meta.here THEN\n"
-    "        RAISE object_not_in_prerequisite_state USING MESSAGE = format(\n"
-    "            'the database was restored from another cluster (made in \"%s\",'\n"
-    "            ' this is \"%s\"): run \"weir migrate --restored --yes\" if it is to'\n"
-    "            ' deliver', meta.identity, meta.here);\n"
+    "    IF current_setting('{p}.known', true) IS DISTINCT FROM 'yes' THEN\n"
+    "        PERFORM @.{p}_enqueue_cluster();\n"
     "    END IF;\n"
+    "    SELECT (SELECT m.value::bigint FROM @.{p}_meta m WHERE m.name = 'payload_max')\n"
+    "            AS payload_max, q.id, q.partitions, q.backlog_max, q.going_us INTO "
+    "place\n"
+    "        FROM (VALUES (1)) one LEFT JOIN @.{p}_queue q ON q.name = queue;\n"
     "    IF queue IS NULL OR octet_length(queue) > 1024 OR queue COLLATE \"C\"\n"
     "        !~ '^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$' THEN\n"
     "        PERFORM @.{p}_enqueue_refuse('queue name'::text, queue, 1024, true);\n"
@@ -251,10 +269,10 @@ static const char ENQUEUE[] = CREATE
     "        RAISE invalid_parameter_value USING MESSAGE =\n"
     "            'payload is NULL, must have a value';\n"
     "    END IF;\n"
-    "    IF octet_length(payload) > meta.payload_max THEN\n"
+    "    IF octet_length(payload) > place.payload_max THEN\n"
     "        RAISE program_limit_exceeded USING MESSAGE = format(\n"
     "            'payload has %s bytes, must have at most %s', octet_length(payload),\n"
-    "            meta.payload_max);\n"
+    "            place.payload_max);\n"
     "    END IF;\n"
     "    IF octet_length(key_bytes) > 1024 THEN\n"
     "        RAISE program_limit_exceeded USING MESSAGE = format(\n"
@@ -264,9 +282,7 @@ static const char ENQUEUE[] = CREATE
     "    IF headers IS NOT NULL THEN\n"
     "        stored_headers := @.{p}_enqueue_headers(headers);\n"
     "    END IF;\n"
-    "    SELECT q.id, q.partitions, q.backlog_max, q.going_us INTO place\n"
-    "        FROM @.{p}_queue q WHERE q.name = queue;\n"
-    "    IF NOT FOUND THEN\n"
+    "    IF place.id IS NULL THEN\n"
     "        RAISE no_data_found USING MESSAGE = format('there is no queue \"%s\"', "
     "queue);\n"
     "    END IF;\n"
@@ -293,7 +309,8 @@ static const char ENQUEUE[] = CREATE
     "    INSERT INTO @.{p}_log (pid, uid, message_key, type, headers, payload)\n"
     "        VALUES (place.id * 64 + number % place.partitions, uid, key, type,\n"
     "        stored_headers, payload);\n"
-    "    PERFORM pg_notify(lower('{p}_wake'), '') FROM @.{p}_asleep\n"
+    "    PERFORM pg_notify(lower('{p}_wake'), ''),\n"
+    "        setval(tableoid, {now} - 4997500) FROM @.{p}_asleep\n"
     "        WHERE " WEIR_PG_NOBODY_WATCHES "\n"
     "        AND " WEIR_PG_MAY_NOTIFY ";\n"
     "    RETURN encode(uid, 'hex');\n" END;
@@ -338,6 +355,9 @@ static const char ENQUEUE[] = CREATE
     "    RETURN @.{p}_enqueue(queue, key, payload, 'message'::text, "                    \
     "headers::text);\n" END
 
+_Static_assert(WEIR_NOTIFY_MODE_FRESH_US - WEIR_NOTIFY_LIMIT_US == 4997500,
+               "as in ENQUEUE");
+
 #define REVOKE(function) "REVOKE ALL ON FUNCTION " function " FROM PUBLIC"
 /*
  * Every role may execute those that run with the rights of their caller, also where
@@ -364,6 +384,7 @@ const char *const weir_producer_pg[] = {
     weir_backlog_pg_aside,
     weir_backlog_pg_read,
     ROOM,
+    CLUSTER,
     ENQUEUE,
     ENQUEUE_AS("text", "payload"),
     ENQUEUE_AS("jsonb", "payload::text"),
@@ -380,6 +401,7 @@ const char *const weir_producer_pg[] = {
     REVOKE("{p}_enqueue_refuse(text, text, integer, boolean)"),
     REVOKE("{p}_enqueue_headers(jsonb)"),
     REVOKE("{p}_enqueue_room(text, integer, bigint)"),
+    REVOKE("{p}_enqueue_cluster()"),
     REVOKE("{p}_backlog_make(integer)"),
     REVOKE("{p}_backlog_find(integer)"),
     REVOKE("{p}_backlog_drop(integer)"),

@@ -499,6 +499,7 @@ utf8mb4_general_ci
 12|9|keep rows that all subscriptions have passed
 13|9|how much waits in queues with a limit
 14|9|audit rows and tokens
+15|9|producers in SQL ask less, and notify less often
 -- meta
 payload_max
 -- grants

@@ -322,27 +322,18 @@ CREATE FUNCTION public.weir_enqueue(queue text, key text, payload bytea, type te
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $_$
 DECLARE
-    meta record;
     place record;
     key_bytes bytea := convert_to(key, 'UTF8');
     stored_headers text;
     uid bytea := uuid_send(gen_random_uuid());
     number bigint;
 BEGIN
-    SELECT (SELECT m.value FROM public.weir_meta m WHERE m.name = 'identity')
-            AS identity,
-        (SELECT m.value::bigint FROM public.weir_meta m WHERE m.name = 'payload_max')
-            AS payload_max,
-        (SELECT c.system_identifier FROM pg_control_system() c)::text || '/' ||
-        (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())::text
-            AS here
-        INTO meta;
-    IF meta.identity <> meta.here THEN
-        RAISE object_not_in_prerequisite_state USING MESSAGE = format(
-            'the database was restored from another cluster (made in "%s",'
-            ' this is "%s"): run "weir migrate --restored --yes" if it is to'
-            ' deliver', meta.identity, meta.here);
+    IF current_setting('weir.known', true) IS DISTINCT FROM 'yes' THEN
+        PERFORM public.weir_enqueue_cluster();
     END IF;
+    SELECT (SELECT m.value::bigint FROM public.weir_meta m WHERE m.name = 'payload_max')
+            AS payload_max, q.id, q.partitions, q.backlog_max, q.going_us INTO place
+        FROM (VALUES (1)) one LEFT JOIN public.weir_queue q ON q.name = queue;
     IF queue IS NULL OR octet_length(queue) > 1024 OR queue COLLATE "C"
         !~ '^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$' THEN
         PERFORM public.weir_enqueue_refuse('queue name'::text, queue, 1024, true);
@@ -355,10 +346,10 @@ BEGIN
         RAISE invalid_parameter_value USING MESSAGE =
             'payload is NULL, must have a value';
     END IF;
-    IF octet_length(payload) > meta.payload_max THEN
+    IF octet_length(payload) > place.payload_max THEN
         RAISE program_limit_exceeded USING MESSAGE = format(
             'payload has %s bytes, must have at most %s', octet_length(payload),
-            meta.payload_max);
+            place.payload_max);
     END IF;
     IF octet_length(key_bytes) > 1024 THEN
         RAISE program_limit_exceeded USING MESSAGE = format(
@@ -368,9 +359,7 @@ BEGIN
     IF headers IS NOT NULL THEN
         stored_headers := public.weir_enqueue_headers(headers);
     END IF;
-    SELECT q.id, q.partitions, q.backlog_max, q.going_us INTO place
-        FROM public.weir_queue q WHERE q.name = queue;
-    IF NOT FOUND THEN
+    IF place.id IS NULL THEN
         RAISE no_data_found USING MESSAGE = format('there is no queue "%s"', queue);
     END IF;
     IF place.partitions NOT IN (1, 2, 4, 8, 16, 32, 64) THEN
@@ -394,7 +383,8 @@ BEGIN
     INSERT INTO public.weir_log (pid, uid, message_key, type, headers, payload)
         VALUES (place.id * 64 + number % place.partitions, uid, key, type,
         stored_headers, payload);
-    PERFORM pg_notify(lower('weir_wake'), '') FROM public.weir_asleep
+    PERFORM pg_notify(lower('weir_wake'), ''),
+        setval(tableoid, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - 4997500) FROM public.weir_asleep
         WHERE abs((extract(epoch FROM clock_timestamp()) * 1000000)::bigint - last_value) > 5000000
         AND lower(coalesce(current_setting('weir.notify', true), '')) NOT IN ('off', 'false', 'no', '0');
     RETURN encode(uid, 'hex');
@@ -494,6 +484,25 @@ BEGIN
             regexp_replace(left(twice, 60) COLLATE "C", '[^ -~]', '?', 'g'));
     END IF;
     RETURN public.weir_enqueue(queue, key, payload, type, given::jsonb);
+END $$;
+
+CREATE FUNCTION public.weir_enqueue_cluster() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    made text := (SELECT m.value FROM public.weir_meta m WHERE m.name = 'identity');
+    here text := (SELECT c.system_identifier FROM pg_control_system() c)::text
+        || '/' || (SELECT d.oid FROM pg_database d
+        WHERE d.datname = current_database())::text;
+BEGIN
+    IF made <> here THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format(
+            'the database was restored from another cluster (made in "%s",'
+            ' this is "%s"): run "weir migrate --restored --yes" if it is to'
+            ' deliver', made, here);
+    END IF;
+    PERFORM set_config('weir.known', 'yes', false);
 END $$;
 
 CREATE FUNCTION public.weir_enqueue_headers(headers jsonb) RETURNS text
@@ -1751,6 +1760,9 @@ GRANT ALL ON FUNCTION public.weir_enqueue(queue text, key text, payload text, ty
 GRANT ALL ON FUNCTION public.weir_enqueue(queue text, key text, payload text, type text, headers text) TO weir_runtime;
 GRANT ALL ON FUNCTION public.weir_enqueue(queue text, key text, payload text, type text, headers text) TO weir_producer;
 
+REVOKE ALL ON FUNCTION public.weir_enqueue_cluster() FROM PUBLIC;
+GRANT ALL ON FUNCTION public.weir_enqueue_cluster() TO weir_runtime;
+
 REVOKE ALL ON FUNCTION public.weir_enqueue_headers(headers jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.weir_enqueue_headers(headers jsonb) TO weir_runtime;
 
@@ -2192,6 +2204,7 @@ GRANT SELECT ON TABLE public.weir_waitpoint TO weir_viewer;
 12|9|keep rows that all subscriptions have passed
 13|9|how much waits in queues with a limit
 14|9|audit rows and tokens
+15|9|producers in SQL ask less, and notify less often
 1001|1001|executions
 1002|1001|waiting claims
 1003|1003|flows, suspensions

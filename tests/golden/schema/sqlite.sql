@@ -73,6 +73,7 @@ CREATE TABLE sqlite_sequence(name,seq);
 12|9|keep rows that all subscriptions have passed
 13|9|how much waits in queues with a limit
 14|9|audit rows and tokens
+15|9|producers in SQL ask less, and notify less often
 1001|1001|executions
 1002|1001|waiting claims
 1003|1003|flows, suspensions

@@ -59,8 +59,27 @@ WEIR_TEST(vigil, of_a_find_now_and_then_wants_to_be_told)
     for (int i = 0; i < 100; i++) {
         check_int(look(&watch, WEIR_MILLISECONDS(20), true), WEIR_NOTIFY_MODE_UNCHANGED);
         check_int(look(&watch, WEIR_MILLISECONDS(1), false), WEIR_NOTIFY_MODE_UNCHANGED);
-        check_int(weir_notify_mode_poll_interval(&watch.notify_mode), 0);
     }
+    check(!watch.notify_mode.watching);
+}
+
+/* A message that was enqueued right behind it may not have been notified. */
+WEIR_TEST(vigil, looks_a_few_more_times_after_a_find)
+{
+    struct watch watch = sleeper();
+    int64_t first_ns;
+    int64_t sum_ns;
+    int64_t nap_ns;
+
+    (void)look(&watch, WEIR_SECONDS(10), true);
+    check_int(look(&watch, 0, false), WEIR_NOTIFY_MODE_UNCHANGED);
+    first_ns = weir_notify_mode_poll_interval(&watch.notify_mode);
+    sum_ns = first_ns;
+    while ((nap_ns = weir_notify_mode_poll_interval(&watch.notify_mode)) > 0)
+        sum_ns += nap_ns;
+
+    check(first_ns > 0 && first_ns <= WEIR_MILLISECONDS(3));
+    check(sum_ns >= WEIR_MILLISECONDS(500) && sum_ns <= WEIR_SECONDS(3));
 }
 
 WEIR_TEST(vigil, watches_when_it_is_busy_without_a_gap)
