@@ -252,7 +252,8 @@ WEIR_API void weir_outbox_destroy(struct weir_outbox *self);
  * size, key, headers and route; queue known, partition in range. WEIR_INVALID,
  * WEIR_TOO_LARGE, WEIR_NOT_FOUND, WEIR_OUT_OF_RANGE, WEIR_FULL. A failed call leaves
  * the caller's transaction usable (unless the database has given it up: WEIR_CONFLICT,
- * WEIR_LOST) and without a trace of this call.
+ * WEIR_LOST) and without a trace of this call. On PostgreSQL, if a trigger of the
+ * application skips rows (WEIR_SCHEMA), the transaction can only be rolled back.
  */
 WEIR_CHECKED WEIR_API enum weir_status
 weir_enqueue(struct weir_outbox *self, struct weir_connection *connection,

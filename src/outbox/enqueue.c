@@ -3,7 +3,8 @@
  *
  * Everything that can be refused is refused before the first statement. What then goes
  * wrong in the database is undone by a savepoint, so that the caller's transaction
- * stays usable; a transaction of our own needs none.
+ * stays usable; a transaction of our own needs none. When nothing has to be asked, the
+ * savepoint and the rows are one round trip, where the engine can.
  */
 #include <string.h>
 
@@ -65,6 +66,23 @@ static enum weir_status check_partitions(const char *queue,
     return status;
 }
 
+static enum weir_status admit(struct weir_outbox *outbox, const char *queue,
+                              const struct weir_queue_row *row, int64_t backlog,
+                              size_t count, struct weir_error *error)
+{
+    if (row->backlog_max == 0)
+        return WEIR_OK;
+    if (backlog + (int64_t)count > row->backlog_max)
+        return weir_error_set(error, WEIR_FULL,
+                              "queue \"%.100s\" has %lld %s waiting, its limit is "
+                              "%lld",
+                              queue, (long long)backlog,
+                              WEIR_NOUN(backlog, "message", "messages"),
+                              (long long)row->backlog_max);
+    weir_registry_add_backlog(&outbox->registry, queue, (int64_t)count);
+    return WEIR_OK;
+}
+
 /* The limit is kept about: the number is read once a second (backlog.h). */
 enum weir_status weir_outbox_check_room(struct weir_outbox *outbox,
                                         struct weir_connection *connection,
@@ -85,15 +103,7 @@ enum weir_status weir_outbox_check_room(struct weir_outbox *outbox,
             return status;
         backlog = weir_registry_set_backlog(&outbox->registry, queue, &number);
     }
-    if (backlog + (int64_t)count > row->backlog_max)
-        return weir_error_set(error, WEIR_FULL,
-                              "queue \"%.100s\" has %lld %s waiting, its limit is "
-                              "%lld",
-                              queue, (long long)backlog,
-                              WEIR_NOUN(backlog, "message", "messages"),
-                              (long long)row->backlog_max);
-    weir_registry_add_backlog(&outbox->registry, queue, (int64_t)count);
-    return WEIR_OK;
+    return admit(outbox, queue, row, backlog, count, error);
 }
 
 /* ---- packing ----------------------------------------------------------------------- */
@@ -181,17 +191,94 @@ static enum weir_status resolve(struct enqueue_call *self,
     return status;
 }
 
+/* The same without a statement, if all is known; else *known is false. */
+static enum weir_status resolve_known(struct enqueue_call *self, bool *known,
+                                      struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    struct weir_queue_row row;
+    int64_t backlog = 0;
+    enum weir_status status;
+
+    *known = weir_registry_find_known(&outbox->registry, self->queue, &row,
+                                      &self->counter, &backlog);
+    if (!*known)
+        return WEIR_OK;
+    status = check_partitions(self->queue, &row, self->drafts, self->count, error);
+    if (status == WEIR_OK)
+        status = admit(outbox, self->queue, &row, backlog, self->count, error);
+    if (status == WEIR_OK)
+        status = pack(self, &row, error);
+    return status;
+}
+
+/* NULL: nothing is notified. */
+static const char *choose_channel(struct weir_outbox *outbox)
+{
+    if (outbox->options.no_notify ||
+        !weir_notify_limit_take(&outbox->notify_limit, weir_clock_now_ns()))
+        return NULL;
+    return outbox->channel;
+}
+
+static void count_entries(struct enqueue_call *self)
+{
+    if (self->counter != NULL)
+        atomic_fetch_add(&self->counter->enqueued, self->count);
+}
+
 static enum weir_status write_out(struct enqueue_call *self,
                                   struct weir_connection *connection,
                                   struct weir_error *error)
 {
     struct weir_outbox *outbox = self->outbox;
-    const char *channel = outbox->options.no_notify ? NULL : outbox->channel;
-    enum weir_status status = outbox->log.ops->append(
-        &outbox->log, connection, self->entries, self->count, channel, error);
+    enum weir_status status =
+        outbox->log.ops->append(&outbox->log, connection, self->entries, self->count,
+                                choose_channel(outbox), error);
 
-    if (status == WEIR_OK && self->counter != NULL)
-        atomic_fetch_add(&self->counter->enqueued, self->count);
+    if (status == WEIR_OK)
+        count_entries(self);
+    return status;
+}
+
+/* In the caller's transaction, behind a savepoint. */
+static enum weir_status write_guarded(struct enqueue_call *self,
+                                      struct weir_connection *connection,
+                                      struct weir_error *error)
+{
+    enum weir_status status = weir_connection_savepoint(connection, error);
+
+    if (status != WEIR_OK)
+        return status;
+    status = resolve(self, connection, error);
+    if (status == WEIR_OK)
+        status = write_out(self, connection, error);
+    if (status == WEIR_OK)
+        return weir_connection_savepoint_keep(connection, error);
+    if (weir_connection_savepoint_undo(connection, NULL) != WEIR_OK)
+        weir_error_prefix(error, "the transaction cannot be used any more");
+    return status;
+}
+
+/* The same in one round trip. *known is false when something has to be asked: nothing
+ * was sent then. */
+static enum weir_status write_saved(struct enqueue_call *self,
+                                    struct weir_connection *connection, bool *known,
+                                    struct weir_error *error)
+{
+    struct weir_outbox *outbox = self->outbox;
+    const struct weir_log_ops *ops = outbox->log.ops;
+    enum weir_status status;
+
+    *known = false;
+    if (ops->can_append_saved == NULL || !ops->can_append_saved(connection))
+        return WEIR_OK;
+    status = resolve_known(self, known, error);
+    if (status == WEIR_OK && *known)
+        status = ops->append_saved(&outbox->log, connection, self->entries, self->count,
+                                   choose_channel(outbox), error);
+    if (status == WEIR_OK && *known)
+        count_entries(self);
     return status;
 }
 
@@ -202,23 +289,22 @@ static enum weir_status write_inside(struct enqueue_call *self,
 {
     bool guarded = !self->outbox->options.no_savepoint &&
                    weir_connection_transaction(connection) == WEIR_TRANSACTION_OPEN;
+    bool known = false;
     enum weir_status status = WEIR_OK;
 
     if (guarded)
-        status = weir_connection_savepoint(connection, error);
+        status = write_saved(self, connection, &known, error);
     if (status != WEIR_OK)
         return status;
-    status = resolve(self, connection, error);
-    if (status == WEIR_OK)
-        status = write_out(self, connection, error);
+    if (guarded && !known) {
+        status = write_guarded(self, connection, error);
+    } else if (!guarded) {
+        status = resolve(self, connection, error);
+        if (status == WEIR_OK)
+            status = write_out(self, connection, error);
+    }
     if (status == WEIR_OK)
         weir_connection_mark(connection); /* the code that commits it wakes the readers */
-    if (!guarded)
-        return status;
-    if (status == WEIR_OK)
-        return weir_connection_savepoint_keep(connection, error);
-    if (weir_connection_savepoint_undo(connection, NULL) != WEIR_OK)
-        weir_error_prefix(error, "the transaction cannot be used any more");
     return status;
 }
 

@@ -190,6 +190,18 @@ struct weir_log_ops {
                                const char *channel, struct weir_error *error);
 
     /*
+     * append() in a savepoint of its own, in one round trip if it fits into one
+     * statement. Where append_saved() can be called now, can_append_saved() is true; it
+     * sends nothing. After a failure nothing of the call is in the transaction, or the
+     * transaction can only be rolled back, and the error says so. Both NULL: never.
+     */
+    bool (*can_append_saved)(struct weir_connection *connection);
+    enum weir_status (*append_saved)(const struct weir_outbox_log *self,
+                                     struct weir_connection *connection,
+                                     struct weir_log_entry *entries, size_t count,
+                                     const char *channel, struct weir_error *error);
+
+    /*
      * Make what is committed readable. *head gets the newest readable place; *moved
      * whether it is later than `known`. Outside of any transaction. `may_cut` false:
      * only look what others have made readable. No more than `advance_max` at a time;

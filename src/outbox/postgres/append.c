@@ -4,7 +4,7 @@
  * A statement is atomic by itself, so BEGIN and COMMIT are sent only when a call needs
  * several. Where the caller has a transaction, several are held together by a
  * savepoint: a chunk that is refused before it is sent would otherwise leave the ones
- * before it.
+ * before it. One that is a single chunk travels together with its savepoint.
  */
 #include "outbox/postgres/append.h"
 
@@ -49,6 +49,13 @@ static const struct weir_sql SQL_APPEND_MANY = {
     .parameters = "IBTTTBt",
 };
 
+/* Where the statements of one call go. */
+struct append_call {
+    struct weir_connection *connection;
+    struct weir_value channel; /* null: nothing is notified */
+    bool saved;                /* each in a savepoint of its own */
+};
+
 /* What holds the chunks of one call together. */
 enum bracket { BARE, TRANSACTION, THEIR_TRANSACTION, SAVEPOINT };
 
@@ -91,57 +98,76 @@ static void put_in_order(struct weir_log_entry *entries, size_t at, int64_t id)
     entries[at].id = id;
 }
 
-static enum weir_status run(struct weir_connection *connection,
-                            const struct weir_sql *sql, const struct weir_value *values,
-                            struct weir_log_entry *entries, size_t count,
-                            struct weir_error *error)
+/* Each entry gets its id. */
+static enum weir_status take_ids(struct weir_rows *rows, struct weir_log_entry *entries,
+                                 size_t count, struct weir_error *error)
 {
-    struct weir_rows rows;
     size_t got = 0;
-    enum weir_status status =
-        weir_connection_query(connection, sql, values, VALUE_COUNT, &rows, error);
+    enum weir_status status;
 
-    while (status == WEIR_OK && (status = weir_rows_next(&rows, error)) == WEIR_OK) {
+    while ((status = weir_rows_next(rows, error)) == WEIR_OK) {
         if (got < count)
-            put_in_order(entries, got, weir_rows_integer(&rows, 0));
+            put_in_order(entries, got, weir_rows_integer(rows, 0));
         got++;
     }
-    weir_rows_close(&rows);
     if (status == WEIR_NO_ROW)
         status = got == count
                      ? WEIR_OK
                      : weir_error_set(error, WEIR_SCHEMA, "%s: returned %zu, must be %zu",
-                                      sql->name, got, count);
+                                      rows->sql->name, got, count);
     return status;
 }
 
-static enum weir_status append_one(struct weir_connection *connection,
-                                   struct weir_log_entry *entry,
-                                   struct weir_value channel, struct weir_error *error)
+/* A trigger that skips a row is seen only when the savepoint is released. */
+static enum weir_status run(const struct append_call *self, const struct weir_sql *sql,
+                            const struct weir_value *values,
+                            struct weir_log_entry *entries, size_t count,
+                            struct weir_error *error)
+{
+    struct weir_rows rows;
+    enum weir_status status =
+        self->saved ? weir_connection_query_saved(self->connection, sql, values,
+                                                  VALUE_COUNT, &rows, error)
+                    : weir_connection_query(self->connection, sql, values, VALUE_COUNT,
+                                            &rows, error);
+
+    if (status != WEIR_OK)
+        return status;
+    status = take_ids(&rows, entries, count, error);
+    weir_rows_close(&rows);
+    if (status != WEIR_OK && self->saved) {
+        weir_connection_spoil(self->connection);
+        weir_error_prefix(error, "the transaction cannot be used any more");
+    }
+    return status;
+}
+
+static enum weir_status append_one(const struct append_call *self,
+                                   struct weir_log_entry *entry, struct weir_error *error)
 {
     struct weir_value values[VALUE_COUNT];
 
     lay_out(entry, values, 1);
-    values[CHANNEL] = channel;
-    return run(connection, &SQL_APPEND, values, entry, 1, error);
+    values[CHANNEL] = self->channel;
+    return run(self, &SQL_APPEND, values, entry, 1, error);
 }
 
-static enum weir_status append_chunk(struct weir_connection *connection,
+static enum weir_status append_chunk(const struct append_call *self,
                                      struct weir_log_entry *entries, size_t count,
-                                     struct weir_value channel, struct weir_error *error)
+                                     struct weir_error *error)
 {
     static const enum weir_type TYPES[] = {
         [PARTITION] = WEIR_TYPE_INTEGER, [UID] = WEIR_TYPE_BYTES,
         [KEY] = WEIR_TYPE_TEXT,          [TYPE] = WEIR_TYPE_TEXT,
         [HEADERS] = WEIR_TYPE_TEXT,      [PAYLOAD] = WEIR_TYPE_BYTES,
     };
-    const struct weir_heap *heap = weir_connection_config(connection)->heap;
+    const struct weir_heap *heap = weir_connection_config(self->connection)->heap;
     struct weir_value values[VALUE_COUNT];
     struct weir_value *elements;
     enum weir_status status;
 
     if (count == 1)
-        return append_one(connection, entries, channel, error);
+        return append_one(self, entries, error);
     elements = weir_heap_zalloc_array(heap, CHANNEL * count, sizeof *elements);
     if (elements == NULL)
         return weir_no_memory(error, "append");
@@ -149,8 +175,8 @@ static enum weir_status append_chunk(struct weir_connection *connection,
         lay_out(&entries[i], elements + i, count);
     for (size_t i = 0; i < CHANNEL; i++)
         values[i] = weir_array(TYPES[i], elements + i * count, count);
-    values[CHANNEL] = channel;
-    status = run(connection, &SQL_APPEND_MANY, values, entries, count, error);
+    values[CHANNEL] = self->channel;
+    status = run(self, &SQL_APPEND_MANY, values, entries, count, error);
     weir_heap_free(heap, elements);
     return status;
 }
@@ -209,7 +235,8 @@ static enum weir_status keep(struct weir_connection *connection, enum bracket br
     return weir_connection_savepoint_keep(connection, error);
 }
 
-static void undo(struct weir_connection *connection, enum bracket bracket)
+static void undo(struct weir_connection *connection, enum bracket bracket,
+                 struct weir_error *error)
 {
     switch (bracket) {
     case BARE:
@@ -221,7 +248,8 @@ static void undo(struct weir_connection *connection, enum bracket bracket)
         (void)!weir_connection_execute_text(connection, "ROLLBACK", NULL);
         break;
     case SAVEPOINT:
-        (void)!weir_connection_savepoint_undo(connection, NULL);
+        if (weir_connection_savepoint_undo(connection, NULL) != WEIR_OK)
+            weir_error_prefix(error, "the transaction cannot be used any more");
         break;
     }
 }
@@ -233,13 +261,18 @@ static bool may_have_arrived(const struct weir_error *error)
     return strcmp(error->sqlstate, "25006") != 0;
 }
 
+static struct weir_value name_of(const char *channel)
+{
+    return channel != NULL ? weir_text(weir_str(channel)) : weir_null();
+}
+
 enum weir_status weir_pg_append(const struct weir_outbox_log *self,
                                 struct weir_connection *connection,
                                 struct weir_log_entry *entries, size_t count,
                                 const char *channel, struct weir_error *error)
 {
     struct weir_error scratch;
-    struct weir_value name = channel != NULL ? weir_text(weir_str(channel)) : weir_null();
+    struct append_call append_call = {connection, name_of(channel), false};
     bool alone = weir_connection_transaction(connection) == WEIR_TRANSACTION_NONE &&
                  !weir_connection_link(connection)->lost;
     size_t chunk = chunk_of(entries, count);
@@ -255,12 +288,31 @@ enum weir_status weir_pg_append(const struct weir_outbox_log *self,
         return status;
     for (size_t done = 0; done < count && status == WEIR_OK; done += chunk) {
         chunk = chunk_of(entries + done, count - done);
-        status = append_chunk(connection, entries + done, chunk, name, error);
+        status = append_chunk(&append_call, entries + done, chunk, error);
     }
     if (status == WEIR_OK)
         return keep(connection, bracket, error);
-    undo(connection, bracket);
+    undo(connection, bracket, error);
     if (status == WEIR_LOST && bracket == BARE && alone && may_have_arrived(error))
         return in_doubt(error);
     return status;
+}
+
+/* What else would have to be asked could fail, too, outside of the savepoint. */
+bool weir_pg_can_append_saved(struct weir_connection *connection)
+{
+    return weir_connection_is_verified(connection) &&
+           weir_connection_can_save(connection);
+}
+
+enum weir_status weir_pg_append_saved(const struct weir_outbox_log *self,
+                                      struct weir_connection *connection,
+                                      struct weir_log_entry *entries, size_t count,
+                                      const char *channel, struct weir_error *error)
+{
+    struct append_call append_call = {connection, name_of(channel), true};
+
+    if (chunk_of(entries, count) < count) /* in a savepoint around them all */
+        return weir_pg_append(self, connection, entries, count, channel, error);
+    return append_chunk(&append_call, entries, count, error);
 }

@@ -23,4 +23,13 @@ WEIR_CHECKED enum weir_status weir_pg_append(const struct weir_outbox_log *self,
                                              const char *channel,
                                              struct weir_error *error);
 
+/* The slots can_append_saved and append_saved: in an open transaction, on a connection
+ * that was verified. */
+bool weir_pg_can_append_saved(struct weir_connection *connection);
+WEIR_CHECKED enum weir_status weir_pg_append_saved(const struct weir_outbox_log *self,
+                                                   struct weir_connection *connection,
+                                                   struct weir_log_entry *entries,
+                                                   size_t count, const char *channel,
+                                                   struct weir_error *error);
+
 #endif

@@ -79,6 +79,15 @@ static bool recall(struct weir_registry *self, const char *name,
     return known;
 }
 
+bool weir_registry_find_known(struct weir_registry *self, const char *name,
+                              struct weir_queue_row *out,
+                              struct weir_queue_counter **counter, int64_t *backlog)
+{
+    *backlog = 0;
+    return recall(self, name, out, counter) &&
+           (out->backlog_max == 0 || weir_registry_backlog(self, name, backlog));
+}
+
 enum weir_status weir_registry_find(struct weir_registry *self,
                                     struct weir_connection *connection, const char *name,
                                     struct weir_queue_row *out, struct weir_error *error)

@@ -57,6 +57,12 @@ weir_registry_find_counted(struct weir_registry *self, struct weir_connection *c
                            const char *name, struct weir_queue_row *out,
                            struct weir_queue_counter **counter, struct weir_error *error);
 
+/* The same of what is known without a statement, with the backlog of a queue that has a
+ * limit (see below); else false. */
+bool weir_registry_find_known(struct weir_registry *self, const char *name,
+                              struct weir_queue_row *out,
+                              struct weir_queue_counter **counter, int64_t *backlog);
+
 /* The counter after this one, or the first; NULL: there is no other. */
 struct weir_queue_counter *
 weir_registry_next_counter(struct weir_registry *self,
