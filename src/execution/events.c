@@ -157,6 +157,11 @@ static void tags_fini(struct tags *self, const struct weir_heap *heap)
     weir_heap_free(heap, self->owners);
 }
 
+static bool has_no_tags(const struct weir_execution_record *stored)
+{
+    return stored->tags_known && !stored->tagged;
+}
+
 static enum weir_status tags_read(struct tags *self, struct weir_executions *executions,
                                   struct weir_connection *connection,
                                   const struct weir_change *changes, size_t count,
@@ -172,7 +177,7 @@ static enum weir_status tags_read(struct tags *self, struct weir_executions *exe
     if (nos == NULL || self->spans == NULL || self->owners == NULL)
         status = weir_no_memory_for(error, "%zu events", count);
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
-        if (changes[i].consequence.news == 0)
+        if (changes[i].consequence.news == 0 || has_no_tags(changes[i].stored))
             continue;
         self->owners[asked] = i;
         nos[asked++] = changes[i].stored->row.no;

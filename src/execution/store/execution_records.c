@@ -311,6 +311,7 @@ static enum weir_status read_company(struct weir_execution_records *self,
     if (count <= TAGGED)
         return WEIR_OK;
     self->inputs = true;
+    out->tags_known = true;
     out->tagged = weir_rows_boolean(rows, TAGGED);
     if (weir_rows_is_null(rows, INPUT))
         return WEIR_OK;

@@ -42,6 +42,7 @@ struct weir_execution_record {
     /* Of what was picked with inputs, see struct weir_execution_records. Or, as its
      * input, the result: of what was read for that. */
     struct weir_str input; /* data NULL: none */
+    bool tags_known;       /* `tagged` was read */
     bool tagged;
 
     /* Of one with data edges, see gather.h. */
