@@ -30,23 +30,27 @@ enum { PARTITION, UID, KEY, TYPE, HEADERS, PAYLOAD, CHANNEL, VALUE_COUNT };
 #define INSERT "INSERT INTO {p}_log (pid, uid, message_key, type, headers, payload)"
 #define RETURNING                                                                        \
     " RETURNING id, (SELECT pg_notify({7}, '') IS NULL FROM {p}_asleep"                  \
-    " WHERE " WEIR_PG_NOBODY_WATCHES " AND {7} IS NOT NULL AND " WEIR_PG_MAY_NOTIFY ")"
+    " WHERE " WEIR_PG_NOBODY_WATCHES " AND " WEIR_PG_MAY_NOTIFY ")"
 
-static const struct weir_sql SQL_APPEND = {
-    .name = "append",
-    .text = INSERT " VALUES ({1}, {2}, {3}, {4}, {5}, {6})" RETURNING,
-    .parameters = "ibtttbt",
+#define ONE INSERT " VALUES ({1}, {2}, {3}, {4}, {5}, {6})"
+
+/* Each in two forms: without a channel, which most are (notify_limit.h), there is less to
+ * plan and to run. */
+static const struct weir_sql SQL_APPEND[] = {
+    {.name = "append", .text = ONE " RETURNING id", .parameters = "ibtttb"},
+    {.name = "append", .text = ONE RETURNING, .parameters = "ibtttbt"},
 };
 
 /* Defaults are evaluated above the sort, one row after the other: ids grow in the order
  * of the entries. */
-static const struct weir_sql SQL_APPEND_MANY = {
-    .name = "append many",
-    .text = INSERT " SELECT m.pid, m.uid, m.message_key, m.type, m.headers, m.payload"
-                   " FROM unnest({1}, {2}, {3}, {4}, {5}, {6}) WITH ORDINALITY"
-                   " AS m(pid, uid, message_key, type, headers, payload, place)"
-                   " ORDER BY m.place" RETURNING,
-    .parameters = "IBTTTBt",
+#define MANY                                                                             \
+    INSERT " SELECT m.pid, m.uid, m.message_key, m.type, m.headers, m.payload"           \
+           " FROM unnest({1}, {2}, {3}, {4}, {5}, {6}) WITH ORDINALITY"                  \
+           " AS m(pid, uid, message_key, type, headers, payload, place)"                 \
+           " ORDER BY m.place"
+static const struct weir_sql SQL_APPEND_MANY[] = {
+    {.name = "append many", .text = MANY " RETURNING id", .parameters = "IBTTTB"},
+    {.name = "append many", .text = MANY RETURNING, .parameters = "IBTTTBt"},
 };
 
 /* Where the statements of one call go. */
@@ -118,17 +122,22 @@ static enum weir_status take_ids(struct weir_rows *rows, struct weir_log_entry *
     return status;
 }
 
-/* A trigger that skips a row is seen only when the savepoint is released. */
-static enum weir_status run(const struct append_call *self, const struct weir_sql *sql,
+/* In which of its two forms. A trigger that skips a row is seen only when the savepoint
+ * is released. */
+static enum weir_status run(const struct append_call *self,
+                            const struct weir_sql forms[2],
                             const struct weir_value *values,
                             struct weir_log_entry *entries, size_t count,
                             struct weir_error *error)
 {
+    bool notifies = self->channel.type != WEIR_TYPE_NULL;
+    const struct weir_sql *sql = &forms[notifies];
+    size_t value_count = notifies ? VALUE_COUNT : CHANNEL;
     struct weir_rows rows;
     enum weir_status status =
         self->saved ? weir_connection_query_saved(self->connection, sql, values,
-                                                  VALUE_COUNT, &rows, error)
-                    : weir_connection_query(self->connection, sql, values, VALUE_COUNT,
+                                                  value_count, &rows, error)
+                    : weir_connection_query(self->connection, sql, values, value_count,
                                             &rows, error);
 
     if (status != WEIR_OK)
@@ -149,7 +158,7 @@ static enum weir_status append_one(const struct append_call *self,
 
     lay_out(entry, values, 1);
     values[CHANNEL] = self->channel;
-    return run(self, &SQL_APPEND, values, entry, 1, error);
+    return run(self, SQL_APPEND, values, entry, 1, error);
 }
 
 static enum weir_status append_chunk(const struct append_call *self,
@@ -176,7 +185,7 @@ static enum weir_status append_chunk(const struct append_call *self,
     for (size_t i = 0; i < CHANNEL; i++)
         values[i] = weir_array(TYPES[i], elements + i * count, count);
     values[CHANNEL] = self->channel;
-    status = run(self, &SQL_APPEND_MANY, values, entries, count, error);
+    status = run(self, SQL_APPEND_MANY, values, entries, count, error);
     weir_heap_free(heap, elements);
     return status;
 }
