@@ -7,7 +7,8 @@
  * baseline inserts the same columns into a plain table, by libpq; in each round all
  * senders follow each other, and the median of the rounds' ratios is judged. Sections:
  * alone, where no process delivers, so producers notify; watched, while one delivers
- * what comes, which is not judged, since it takes its part of the processors. docs/internals/bench.md explains how to read it.
+ * what comes: that is not judged, since it takes its part of the processors.
+ * docs/internals/bench.md explains how to read it.
  */
 #include <libpq-fe.h>
 #include <pthread.h>
