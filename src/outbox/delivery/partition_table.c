@@ -16,8 +16,10 @@
 
 /* How far a drained leased partition may fall behind the front until its place is
  * stored again: so many cuts, or ids where there are no cuts. A restart reads from
- * there. */
+ * there. A thousand cuts may be a second, so a place is also no more often stored than
+ * once in so long. */
 enum { DRAINED_CUTS_MAX = 1000, DRAINED_IDS_MAX = 100000 };
+#define DRAINED_PAUSE_NS WEIR_SECONDS(20)
 
 /* ---- life -------------------------------------------------------------------------- */
 
@@ -932,23 +934,29 @@ int64_t weir_partition_table_next_deadline(struct weir_partition_table *self)
     return next_ns;
 }
 
-static bool lags(const struct weir_leased_partition *leased)
+static bool lags(const struct weir_leased_partition *leased, int64_t now_ns)
 {
     struct weir_log_position stored = leased->position.log_position;
 
     if (leased->read.cut != stored.cut)
-        return leased->read.cut - stored.cut >= DRAINED_CUTS_MAX;
+        return leased->read.cut - stored.cut >= DRAINED_CUTS_MAX &&
+               (leased->drained_ns == 0 ||
+                now_ns - leased->drained_ns >= DRAINED_PAUSE_NS);
     return leased->read.id - stored.id >= DRAINED_IDS_MAX;
 }
 
 void weir_partition_table_store_drained(struct weir_partition_table *self)
 {
+    int64_t now_ns = weir_executor_now(self->options.executor);
+
     weir_lock_acquire(&self->lock);
     for (size_t i = 0; i < self->leased_count; i++) {
         struct weir_leased_partition *leased = self->leased_partitions[i];
 
-        if (leased->state != WEIR_PARTITION_IDLE || !is_drained(leased) || !lags(leased))
+        if (leased->state != WEIR_PARTITION_IDLE || !is_drained(leased) ||
+            !lags(leased, now_ns))
             continue;
+        leased->drained_ns = now_ns;
         weir_leased_partition_store(self, leased);
         leased->next.log_position = leased->read;
     }

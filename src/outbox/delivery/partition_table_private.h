@@ -81,8 +81,10 @@ struct weir_leased_partition {
     size_t call_count;
     int64_t begun_ns;
     int64_t deadline_ns;
-    int64_t due_ns;             /* of a retry */
-    bool collected;             /* the acker has it */
+    int64_t due_ns; /* of a retry */
+    int64_t
+        drained_ns; /* its place was last stored because it had fallen behind; 0: never */
+    bool collected; /* the acker has it */
     struct weir_list deferring; /* I9: in the table's `deferred` */
     bool deferred;              /* it is there: `position` is to be stored */
     bool storing;               /* the acker stores what `position` was */

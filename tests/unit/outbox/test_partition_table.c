@@ -195,3 +195,59 @@ WEIR_TEST(lane, that_is_not_ours_any_more_is_lost)
     check_int(leased_partitions(&setup), 0);
     close_setup(&setup);
 }
+
+/* ---- drained ----------------------------------------------------------------------- */
+
+/* A page without messages up to the end of a cut. */
+static void pass_cuts(struct setup *self, int64_t cut)
+{
+    struct weir_list none;
+    struct weir_page page;
+
+    weir_list_init(&none);
+    check(weir_partition_table_next_page(self->partition_table, WEIR_READER_MAIN, &page));
+    page.end = (struct weir_log_position){.cut = cut};
+    weir_partition_table_route(self->partition_table, WEIR_READER_MAIN, &page, &none);
+}
+
+/* How many places are stored now. */
+static size_t store_drained(struct setup *self)
+{
+    struct weir_ack acks[PARTITIONS];
+    size_t count;
+
+    weir_partition_table_store_drained(self->partition_table);
+    count = weir_partition_table_collect(self->partition_table, acks, PARTITIONS);
+    for (size_t i = 0; i < count; i++)
+        acks[i].accepted = true;
+    weir_partition_table_settle(self->partition_table, acks, count);
+    return count;
+}
+
+static void let_pass(struct setup *self, int64_t ns)
+{
+    struct weir_lease lease = lease_of(0);
+
+    weir_sim_run_until(self->sim, weir_executor_now(self->executor) + ns);
+    weir_partition_table_renewed(self->partition_table, lease.key, lease.epoch,
+                                 weir_executor_boot_now(self->executor));
+}
+
+WEIR_TEST(lane, that_is_drained_stores_its_place_once_in_20_s_however_many_cuts_are_made)
+{
+    struct setup setup;
+
+    open_setup(&setup);
+    admit(&setup, 0, 0);
+    let_pass(&setup, WEIR_SECONDS(1));
+    pass_cuts(&setup, 999);
+    check_int(store_drained(&setup), 0);
+    pass_cuts(&setup, 1000);
+    check_int(store_drained(&setup), 1);
+    pass_cuts(&setup, 50000);
+    let_pass(&setup, WEIR_SECONDS(19));
+    check_int(store_drained(&setup), 0);
+    let_pass(&setup, WEIR_SECONDS(1));
+    check_int(store_drained(&setup), 1);
+    close_setup(&setup);
+}
