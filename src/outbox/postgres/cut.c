@@ -153,24 +153,31 @@ static const struct weir_sql SQL_COMMIT = {
     .text = "COMMIT",
 };
 
-/* By index (no). The limit stands in a sub-select so that the planner does not know it:
- * else each execution is planned anew, which takes longer than the execution. `late` is
- * what the two snapshots tell, without a look at the log; and rows that were set aside
- * are where they are. */
+/* By index (no), since the limit is a constant: of one that it does not know the planner
+ * expects a tenth of the table, and sorts that. `late` is what the two snapshots tell,
+ * without a look at the log; and rows that were set aside are where they are. */
+#define CUTS(limit)                                                                      \
+    "SELECT c.no, c.hi, c.top, c.own::text::bigint, c.snap::text,"                       \
+    " pg_snapshot_xmax(c.before_snap) < c.before_own"                                    \
+    " OR EXISTS (SELECT FROM pg_snapshot_xip(c.before_snap) AS x(xid)"                   \
+    " WHERE pg_visible_in_snapshot(x.xid, c.snap))"                                      \
+    " OR EXISTS (SELECT FROM {p}_aside a WHERE a.cut = c.no AND a.id <= c.before_hi)"    \
+    " FROM (SELECT k.*, lag(k.hi) OVER w AS before_hi,"                                  \
+    " lag(k.own) OVER w AS before_own, lag(k.snap) OVER w AS before_snap"                \
+    " FROM (SELECT no, hi, top, own, snap FROM {p}_cut WHERE no >= {1}"                  \
+    " ORDER BY no LIMIT " limit ") k WINDOW w AS (ORDER BY k.no)) c ORDER BY c.no"
+
 const struct weir_sql weir_pg_sql_cuts = {
     .name = "read cuts",
-    .text =
-        "SELECT c.no, c.hi, c.top, c.own::text::bigint, c.snap::text,"
-        " pg_snapshot_xmax(c.before_snap) < c.before_own"
-        " OR EXISTS (SELECT FROM pg_snapshot_xip(c.before_snap) AS x(xid)"
-        " WHERE pg_visible_in_snapshot(x.xid, c.snap))"
-        " OR EXISTS (SELECT FROM {p}_aside a WHERE a.cut = c.no AND a.id <= c.before_hi)"
-        " FROM (SELECT k.*, lag(k.hi) OVER w AS before_hi,"
-        " lag(k.own) OVER w AS before_own, lag(k.snap) OVER w AS before_snap"
-        " FROM (SELECT no, hi, top, own, snap FROM {p}_cut WHERE no >= {1}"
-        " ORDER BY no LIMIT (SELECT {2})) k WINDOW w AS (ORDER BY k.no)) c ORDER BY c.no",
-    .parameters = "ii",
+    .text = CUTS("33"),
+    .parameters = "i",
 };
+const struct weir_sql weir_pg_sql_few_cuts = {
+    .name = "read few cuts",
+    .text = CUTS("3"),
+    .parameters = "i",
+};
+_Static_assert(WEIR_PG_CUTS_MAX == 33 && WEIR_PG_CUTS_FEW == 3, "as here");
 
 enum weir_status weir_pg_cut_probe(struct weir_connection *connection,
                                    struct weir_pg_probe *out, struct weir_error *error)
@@ -295,8 +302,8 @@ enum weir_status weir_pg_cut_load(struct weir_connection *connection,
 {
     struct weir_rows rows;
     enum weir_status status = weir_connection_query(
-        connection, &weir_pg_sql_cuts,
-        VALUES(weir_integer(from), weir_integer((int64_t)max)), &rows, error);
+        connection, max == WEIR_PG_CUTS_FEW ? &weir_pg_sql_few_cuts : &weir_pg_sql_cuts,
+        VALUES(weir_integer(from)), &rows, error);
 
     *count = 0;
     while (status == WEIR_OK && *count < max &&

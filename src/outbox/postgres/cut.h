@@ -71,8 +71,11 @@ WEIR_CHECKED enum weir_status weir_pg_cut_catch_up(struct weir_connection *conne
                                                    const char *channel, int64_t *newest,
                                                    struct weir_error *error);
 
-/* Up to `max` cuts from number `from` on, or from the oldest that is kept. Texts live in
- * `arena`. Of the first one `late` is false: the cut before it is not looked at. */
+enum { WEIR_PG_CUTS_FEW = 3, WEIR_PG_CUTS_MAX = 33 };
+
+/* Up to `max` cuts, one of the two above, from number `from` on, or from the oldest that
+ * is kept. Texts live in `arena`. Of the first one `late` is false: the cut before it is
+ * not looked at. */
 WEIR_CHECKED enum weir_status weir_pg_cut_load(struct weir_connection *connection,
                                                struct weir_arena *arena, int64_t from,
                                                struct weir_pg_cut *out, size_t max,

@@ -22,7 +22,6 @@
  */
 #include "outbox/postgres/page.h"
 
-#include "outbox/log/page.h"
 #include "outbox/postgres/statements.h"
 
 enum { ID, PID, UID, CREATED, KEY, TYPE, HEADERS, PAYLOAD, CUT, FIRST_ID };
@@ -59,9 +58,8 @@ enum { ID, PID, UID, CREATED, KEY, TYPE, HEADERS, PAYLOAD, CUT, FIRST_ID };
  * payloads from where these would be too large together; the first has it in any case.
  */
 #define SELECT_SIZED                                                                     \
-    "SELECT id, pid, uid, created_us, message_key, type, headers,"                       \
-    " CASE WHEN size <= {7} OR size = octet_length(payload) THEN payload END AS payload" \
-    ", cut FROM (SELECT p.*, sum(octet_length(payload)) OVER (ORDER BY "
+    "SELECT " WEIR_PG_PAGE_SIZED(                                                        \
+        "{7}") ", cut FROM (SELECT p.*, sum(octet_length(payload)) OVER (ORDER BY "
 #define SIZED_PAGE " ROWS UNBOUNDED PRECEDING) AS size FROM ("
 #define SIZED_END ") p) s"
 #define SELECT_SIZED_BY_ID                                                               \
@@ -193,8 +191,9 @@ static enum weir_status give(struct weir_pg_reading *self, const struct weir_log
 }
 
 /* Numbers with blanks between them: queue, cut, id, count, and so on. */
-static void note_removals(struct weir_page *page, struct weir_str text)
+void weir_pg_page_note_removals(struct weir_pg_reading *self, struct weir_str text)
 {
+    struct weir_page *page = self->page;
     int64_t numbers[4];
     size_t count = 0;
     const char *end = text.data + text.size;
@@ -213,9 +212,9 @@ static void note_removals(struct weir_page *page, struct weir_str text)
     }
 }
 
-/* *first, which may be NULL, gets the last column: where the late rows begin, or 0. */
-static enum weir_status give_rows(struct weir_pg_reading *self, struct weir_rows *rows,
-                                  int64_t *first, struct weir_error *error)
+enum weir_status weir_pg_page_give_rows(struct weir_pg_reading *self,
+                                        struct weir_rows *rows, int64_t *first,
+                                        struct weir_error *error)
 {
     struct weir_log_row row;
     enum weir_status status = WEIR_OK;
@@ -227,7 +226,7 @@ static enum weir_status give_rows(struct weir_pg_reading *self, struct weir_rows
         if (weir_rows_is_null(rows, ID))
             continue;
         if (weir_rows_integer(rows, ID) == 0) {
-            note_removals(self->page, weir_rows_text_or_none(rows, TYPE));
+            weir_pg_page_note_removals(self, weir_rows_text_or_none(rows, TYPE));
             continue;
         }
         if (weir_rows_is_null(rows, PAYLOAD)) {
@@ -249,12 +248,12 @@ static enum weir_status run(struct weir_pg_reading *self, const struct weir_sql 
         weir_connection_query(self->connection, sql, values, value_count, &rows, error);
 
     if (status == WEIR_OK)
-        status = give_rows(self, &rows, first, error);
+        status = weir_pg_page_give_rows(self, &rows, first, error);
     weir_rows_close(&rows);
     return status;
 }
 
-static struct weir_value rows_left(const struct weir_pg_reading *self)
+struct weir_value weir_pg_page_rows_left(const struct weir_pg_reading *self)
 {
     return weir_integer(self->page->row_max - self->page->rows);
 }
@@ -269,7 +268,7 @@ static struct weir_value last_queue(const struct weir_pg_reading *self)
     return weir_integer(weir_page_last_queue(self->page));
 }
 
-static struct weir_value payload_left(const struct weir_pg_reading *self)
+struct weir_value weir_pg_page_payload_left(const struct weir_pg_reading *self)
 {
     return weir_integer(self->payload_left > 0 ? self->payload_left : 0);
 }
@@ -292,9 +291,9 @@ enum weir_status weir_pg_page_late(struct weir_pg_reading *self,
     enum weir_status status =
         run(self, &weir_pg_sql_late,
             VALUES(weir_integer(*from), weir_integer(base->hi), weir_text(base->snap),
-                   weir_text(cut->snap), self->pids, rows_left(self), payload_left(self),
-                   weir_integer(cut->no), weir_integer(base->own), first_queue(self),
-                   last_queue(self)),
+                   weir_text(cut->snap), self->pids, weir_pg_page_rows_left(self),
+                   weir_pg_page_payload_left(self), weir_integer(cut->no),
+                   weir_integer(base->own), first_queue(self), last_queue(self)),
             &first, error);
     int64_t end = first + WEIR_PG_RANGE - 1;
 
@@ -342,12 +341,12 @@ enum weir_status weir_pg_page_new(struct weir_pg_reading *self, uint32_t segment
         to = *from + WEIR_PG_RANGE;
     if (to > cut->top)
         to = cut->top;
-    status =
-        run(self, &weir_pg_sql_new[segment % WEIR_LOG_LEAVES],
-            VALUES(weir_integer(*from), weir_integer(to), weir_text(base->snap),
-                   weir_text(cut->snap), self->pids, rows_left(self), payload_left(self),
-                   weir_integer(cut->no), first_queue(self), last_queue(self)),
-            NULL, error);
+    status = run(self, &weir_pg_sql_new[segment % WEIR_LOG_LEAVES],
+                 VALUES(weir_integer(*from), weir_integer(to), weir_text(base->snap),
+                        weir_text(cut->snap), self->pids, weir_pg_page_rows_left(self),
+                        weir_pg_page_payload_left(self), weir_integer(cut->no),
+                        first_queue(self), last_queue(self)),
+                 NULL, error);
     if (status == WEIR_OK && self->page->rows == before && !self->full && to < cut->top)
         status = skip_gap(self, cut, &to, error);
     if (status == WEIR_OK && !self->full)
@@ -391,8 +390,8 @@ enum weir_status weir_pg_page_aside(struct weir_pg_reading *self, int64_t last,
         status = run(self, &weir_pg_sql_aside,
                      VALUES(weir_integer(after.cut + 1), weir_integer(after.id),
                             weir_integer(row.cut), weir_integer(row.id), self->pids,
-                            rows_left(self), payload_left(self), first_queue(self),
-                            last_queue(self)),
+                            weir_pg_page_rows_left(self), weir_pg_page_payload_left(self),
+                            first_queue(self), last_queue(self)),
                      NULL, error);
     if (status == WEIR_OK && !self->full)
         self->page->end =

@@ -16,9 +16,20 @@
 #define WEIR_OUTBOX_POSTGRES_PAGE_H
 
 #include "outbox/log/log.h"
+#include "outbox/log/page.h"
 #include "outbox/postgres/cut.h"
 
 enum { WEIR_PG_RANGE = 65536 };
+
+/*
+ * The columns of a page's rows, of a sub-select with `size`, the sum of the payloads so
+ * far: no payload from where they are larger than `limit` together; the first has its
+ * own in any case.
+ */
+#define WEIR_PG_PAGE_SIZED(limit)                                                        \
+    "id, pid, uid, created_us, message_key, type, headers,"                              \
+    " CASE WHEN size <= " limit                                                          \
+    " OR size = octet_length(payload) THEN payload END AS payload"
 
 /* One call of read(). */
 struct weir_pg_reading {
@@ -51,5 +62,17 @@ WEIR_CHECKED enum weir_status weir_pg_page_new(struct weir_pg_reading *self,
  * behind the end of the page; it moves. */
 WEIR_CHECKED enum weir_status weir_pg_page_aside(struct weir_pg_reading *self,
                                                  int64_t last, struct weir_error *error);
+
+/* For page_span.c: what the page has room for, and the columns and rows that each
+ * statement gives, the first of which are the removals. */
+struct weir_value weir_pg_page_rows_left(const struct weir_pg_reading *self);
+struct weir_value weir_pg_page_payload_left(const struct weir_pg_reading *self);
+void weir_pg_page_note_removals(struct weir_pg_reading *self, struct weir_str text);
+
+/* *first, which may be NULL, gets the last column: where the late rows begin, or 0. */
+WEIR_CHECKED enum weir_status weir_pg_page_give_rows(struct weir_pg_reading *self,
+                                                     struct weir_rows *rows,
+                                                     int64_t *first,
+                                                     struct weir_error *error);
 
 #endif

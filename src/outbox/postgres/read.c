@@ -18,21 +18,19 @@
  *   I1  page->end is behind everything that was given or looked at, whenever a
  *       statement is done
  *
- * A backlog may be a million messages in one cut or thousands of cuts with one each, so
- * a call goes on from cut to cut until the page is full, and ends after a number of
- * statements.
+ * A backlog may be a million messages in one cut or thousands of cuts with one each. At a
+ * boundary of two cuts one statement reads as many small ones as a page may hold
+ * (page_span.h), or finds that the next is large; that is read range by range. A call
+ * goes on until the page is full, and ends after a number of statements.
  */
 #include "outbox/postgres/read.h"
 
 #include "base/heap.h"
 #include "base/no_memory.h"
-#include "outbox/postgres/page.h"
+#include "outbox/postgres/page_span.h"
 
 enum {
     STATEMENTS_MAX = 64,
-    CUTS_FIRST =
-        3, /* the rule is that one cut fills the page, or that there is only one */
-    CUTS_MORE = 33,
     ARENA_SIZE_MAX = 64 * 1024 * 1024, /* lists of running transactions may be long */
 };
 
@@ -42,6 +40,7 @@ struct walk {
     struct weir_arena arena;
     uint32_t segment_bits;
     unsigned statements_left;
+    int64_t span_ids; /* that the next span has at most */
 };
 
 static bool may_go_on(const struct walk *self)
@@ -94,7 +93,7 @@ static enum weir_status walk_cuts(struct walk *self, size_t max, bool *more,
                                   struct weir_error *error)
 {
     struct weir_page *page = self->reading.page;
-    struct weir_pg_cut cuts[CUTS_MORE];
+    struct weir_pg_cut cuts[WEIR_PG_CUTS_MAX];
     size_t count = 0;
     enum weir_status status;
 
@@ -113,13 +112,44 @@ static enum weir_status walk_cuts(struct walk *self, size_t max, bool *more,
     return status;
 }
 
+/* A page of few partitions skips most of what it looks at: the next look is further. */
+static void widen(struct walk *self, uint32_t rows)
+{
+    if (rows < self->span_ids / 8 && self->span_ids < WEIR_PG_SPAN_IDS_MAX)
+        self->span_ids *= 2;
+}
+
+/* Small cuts together, or one large cut. */
+static enum weir_status walk_span(struct walk *self, bool *more, struct weir_error *error)
+{
+    struct weir_page *page = self->reading.page;
+    uint32_t rows = page->rows;
+    struct weir_pg_span span;
+    enum weir_status status;
+
+    weir_arena_reset(&self->arena);
+    self->statements_left--;
+    status =
+        weir_pg_page_span(&self->reading, &self->arena, self->span_ids, &span, error);
+    if (status == WEIR_OK && span.kind == WEIR_PG_SPAN_UNKNOWN)
+        return walk_cuts(self, WEIR_PG_CUTS_MAX, more, error);
+    if (status == WEIR_OK && span.kind == WEIR_PG_SPAN_LARGE)
+        status = walk_cut(self, &span.base, &span.next, error);
+    else if (status == WEIR_OK)
+        widen(self, page->rows - rows);
+    *more = page->end.cut < span.newest;
+    return status;
+}
+
 static enum weir_status walk(struct walk *self, struct weir_error *error)
 {
     bool more = true;
-    enum weir_status status = walk_cuts(self, CUTS_FIRST, &more, error);
+    enum weir_status status = WEIR_OK;
 
     while (status == WEIR_OK && more && may_go_on(self))
-        status = walk_cuts(self, CUTS_MORE, &more, error);
+        status = self->reading.page->end.id == 0
+                     ? walk_span(self, &more, error)
+                     : walk_cuts(self, WEIR_PG_CUTS_FEW, &more, error);
     self->reading.page->at_head = status == WEIR_OK && !more;
     return status;
 }
@@ -174,6 +204,7 @@ enum weir_status weir_pg_read(const struct weir_outbox_log *self,
                     .payload_left = page->payload_max},
         .segment_bits = self->segment_bits,
         .statements_left = STATEMENTS_MAX,
+        .span_ids = WEIR_PG_SPAN_IDS,
     };
     struct weir_value *pids;
     enum weir_status status = make_pids(heap, page, &pids, error);

@@ -16,11 +16,13 @@ extern const struct weir_sql weir_pg_sql_recheck; /* the same under the lock */
 extern const struct weir_sql weir_pg_sql_hi;
 extern const struct weir_sql weir_pg_sql_insert_cut;
 extern const struct weir_sql weir_pg_sql_cuts;
+extern const struct weir_sql weir_pg_sql_few_cuts;
 extern const struct weir_sql weir_pg_sql_late; /* postgres/page.c */
 extern const struct weir_sql weir_pg_sql_new[WEIR_LOG_LEAVES];
 extern const struct weir_sql weir_pg_sql_next;
 extern const struct weir_sql weir_pg_sql_aside;
 extern const struct weir_sql weir_pg_sql_aside_bound;
+extern const struct weir_sql weir_pg_sql_span;      /* postgres/page_span.c */
 extern const struct weir_sql weir_pg_sql_lag_marks; /* postgres/lag_statements.c */
 extern const struct weir_sql weir_pg_sql_lag_pieces;
 extern const struct weir_sql weir_pg_sql_lag_sample;

@@ -5,6 +5,7 @@
 #include <libpq-fe.h>
 #include <stdlib.h>
 
+#include "kit/outbox/pg_outbox.h"
 #include "pg_log.h"
 
 /*
@@ -239,6 +240,13 @@ OUTBOX_POSTGRESQL_TEST(read_pg, gives_only_the_partitions_that_are_asked_for)
     check(page.at_head);
 }
 
+/* Ids that were taken and never used, by rollbacks or by a sequence that was moved. */
+static void leave_gap(struct fixture *fixture)
+{
+    fixture_prepare(fixture, "SELECT setval('{p}_log_id', last_value + 1000000000)"
+                             " FROM {p}_log_id");
+}
+
 OUTBOX_POSTGRESQL_TEST(read_pg, ends_after_bounded_work_when_nothing_matches)
 {
     static const int64_t PIDS[] = {99};
@@ -250,6 +258,7 @@ OUTBOX_POSTGRESQL_TEST(read_pg, ends_after_bounded_work_when_nothing_matches)
     outbox_small_segments(fixture, 1);
     for (int i = 0; i < 300; i++)
         append(fixture, 64, "a");
+    leave_gap(fixture); /* so that it is a large cut */
     (void)pg_log_cut(fixture);
 
     do {
@@ -261,13 +270,6 @@ OUTBOX_POSTGRESQL_TEST(read_pg, ends_after_bounded_work_when_nothing_matches)
     } while (!page.at_head);
     check_in_range(calls, 3, 4);
     check(weir_log_position_equal(page.end, BEHIND_CUT(1)));
-}
-
-/* Ids that were taken and never used, by rollbacks or by a sequence that was moved. */
-static void leave_gap(struct fixture *fixture)
-{
-    fixture_prepare(fixture, "SELECT setval('{p}_log_id', last_value + 1000000000)"
-                             " FROM {p}_log_id");
 }
 
 OUTBOX_POSTGRESQL_TEST(read_pg, gives_what_is_behind_a_gap_of_a_billion_ids_in_one_page)
@@ -364,6 +366,143 @@ static enum weir_status refuse_second(void *state, const struct weir_log_row *ro
 
     (void)row;
     return ++*count < 2 ? WEIR_OK : weir_error_set(error, WEIR_FULL, "enough");
+}
+
+/* The cut of a row, by its definition: the first that sees it. */
+#define FIRST_CUT                                                                        \
+    "(SELECT min(c.no) FROM {p}_cut c WHERE pg_visible_in_snapshot(l.xid, c.snap))"
+
+/* Texts of the log's rows in cuts behind `behind`, in the order of their definition. */
+static void define_order(struct fixture *fixture, struct reading *out)
+{
+    PGconn *native = pg_outbox_connect(fixture);
+    PGresult *result = PQexec(
+        native,
+        "SELECT convert_from(l.payload, 'UTF8'), "
+        "(SELECT min(c.no) FROM weir_cut c WHERE pg_visible_in_snapshot(l.xid, c.snap))"
+        " AS cut, l.id FROM weir_log l ORDER BY cut, l.id");
+
+    check_int(PQresultStatus(result), PGRES_TUPLES_OK);
+    *out = (struct reading){.size = 0};
+    for (int i = 0; i < PQntuples(result); i++) {
+        struct weir_log_row row = {
+            .payload = weir_str(PQgetvalue(result, i, 0)),
+            .log_position = {.cut = atoll(PQgetvalue(result, i, 1)) - 1,
+                             .id = atoll(PQgetvalue(result, i, 2))},
+        };
+
+        check_int(pg_log_note(out, &row, &fixture->error), WEIR_OK);
+    }
+    PQclear(result);
+    PQfinish(native);
+}
+
+/* Transactions of many sizes that end in any order, and a cut after every few steps. */
+enum { SESSIONS = 6, STEPS = 500, BULK = 1100 };
+
+static void append_bulk(struct fixture *fixture, struct weir_connection *connection)
+{
+    static const struct weir_sql BULK_ROWS = {
+        .name = "bulk",
+        .text = "INSERT INTO {p}_log (pid, uid, type, payload)"
+                " SELECT 64 + n % 3, '', 't', 'B' FROM generate_series(1, 1100) n",
+    };
+
+    check_db(
+        weir_connection_execute(connection, &BULK_ROWS, NO_VALUES, NULL, &fixture->error),
+        WEIR_OK);
+}
+
+static void take_step(struct fixture *fixture, struct weir_connection **sessions,
+                      unsigned *seed, int step)
+{
+    struct weir_connection **session = &sessions[rand_r(seed) % SESSIONS];
+    char text[16];
+
+    (void)snprintf(text, sizeof text, "%d", step);
+    if (*session == NULL)
+        *session = begin(fixture);
+    if (step == STEPS / 3 || step == STEPS * 2 / 3)
+        append_bulk(fixture, *session);
+    pg_log_append(fixture, *session, 64 + rand_r(seed) % 3, text);
+    if (rand_r(seed) % 3 == 0)
+        return;
+    if (rand_r(seed) % 8 == 0) {
+        weir_connection_rollback(*session);
+        fixture_give(fixture, *session);
+    } else {
+        commit(fixture, *session);
+    }
+    *session = NULL;
+}
+
+static void run_transactions(struct fixture *fixture, unsigned seed)
+{
+    struct weir_connection *sessions[SESSIONS] = {NULL};
+
+    for (int step = 0; step < STEPS; step++) {
+        take_step(fixture, sessions, &seed, step);
+        if (rand_r(&seed) % 2 == 0)
+            (void)pg_log_cut(fixture);
+    }
+    for (size_t i = 0; i < SESSIONS; i++) {
+        if (sessions[i] != NULL)
+            commit(fixture, sessions[i]);
+    }
+    (void)pg_log_cut(fixture);
+}
+
+static void check_same(struct fixture *fixture, const struct reading *whole)
+{
+    static const uint32_t SIZES[] = {3, 50, 1000};
+    struct reading *got = malloc(sizeof *got);
+
+    check(got != NULL);
+    for (size_t n = 0; n < 3; n++) {
+        pg_log_read(fixture, BEGINNING, SIZES[n], got);
+        check_str(got->text, whole->text);
+        check_int(got->count, whole->count);
+        for (size_t i = 0; i < whole->count; i++)
+            check(
+                weir_log_position_equal(got->log_positions[i], whole->log_positions[i]));
+    }
+    free(got);
+}
+
+OUTBOX_POSTGRESQL_TEST(read_pg, gives_small_cuts_together_in_the_order_of_each)
+{
+    struct reading *whole = malloc(sizeof *whole);
+
+    check(whole != NULL);
+    outbox_small_segments(fixture, 6);
+    run_transactions(fixture, 7);
+    define_order(fixture, whole);
+    check(whole->count > 2 * BULK);
+
+    check_same(fixture, whole);
+    fixture_prepare(
+        fixture, "INSERT INTO {p}_aside"
+                 " (pid, cut, id, created_us, uid, message_key, type, headers, payload)"
+                 " SELECT pid, " FIRST_CUT ", id, created_us, uid, message_key, type,"
+                 " headers, payload FROM {p}_log l WHERE id % 5 = 0");
+    fixture_prepare(fixture, "DELETE FROM {p}_log WHERE id % 10 = 0");
+    check_same(fixture, whole);
+    free(whole);
+}
+
+OUTBOX_POSTGRESQL_TEST(read_pg, gives_small_cuts_of_a_few_partitions_together)
+{
+    static const int64_t PIDS[] = {64, 66};
+    static struct reading reading;
+    struct weir_page page = {
+        .pids = PIDS, .pid_count = 2, .row_max = 100, .payload_max = 1000};
+
+    set_setup(fixture);
+    read_page(fixture, &page, &reading);
+
+    check_str(reading.text, "d a f c1 c2 g");
+    check(page.at_head);
+    check(weir_log_position_equal(page.end, BEHIND_CUT(4)));
 }
 
 OUTBOX_POSTGRESQL_TEST(read_pg, ends_where_the_visitor_wants_no_more)
