@@ -99,6 +99,7 @@ static enum weir_status open_log(struct weir_outbox *self, struct weir_error *er
         status = weir_schema_check(&weir_outbox_schema, connection, error);
     if (status == WEIR_OK)
         status = weir_outbox_log_open(&self->log, connection, error);
+    self->log.cut_pace = &self->cut_pace;
     self->engine = weir_outbox_engine_for(self->db);
     weir_db_release(self->db, connection);
     return status;

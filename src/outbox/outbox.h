@@ -28,6 +28,7 @@
 #include "outbox/delivery/partition_table.h"
 #include "outbox/delivery/tx.h"
 #include "outbox/engine.h"
+#include "outbox/log/cut_pace.h"
 #include "outbox/log/log.h"
 #include "outbox/notify_limit.h"
 #include "outbox/queue/catalog.h"
@@ -82,6 +83,7 @@ struct weir_outbox {
     char channel[WEIR_CHANNEL_SIZE];
     const struct weir_outbox_engine *engine;
     struct weir_outbox_log log;
+    struct weir_cut_pace cut_pace; /* the log's */
     struct weir_registry registry;
     struct weir_notify_limit notify_limit; /* of the producers */
     struct weir_ack_health acking;

@@ -3,7 +3,7 @@
  *
  * Notifications cost the producers: one makes all commits of a cluster queue
  * up. So a reader that finds something at every look announces that it watches, and looks
- * every few milliseconds; producers do not notify then. The announcement expires by
+ * every millisecond; producers do not notify then. The announcement expires by
  * itself (WEIR_NOTIFY_MODE_FRESH_US): it is repeated while the reader watches, and a
  * reader that dies suppresses notifications only for a short time. When there was nothing
  * for a while it says that it sleeps.

@@ -36,6 +36,7 @@
 #include "outbox/schema.h"
 #include "weir/message.h"
 
+struct weir_cut_pace;
 struct weir_log_ops;
 struct weir_sweep_limits;
 
@@ -46,7 +47,8 @@ struct weir_outbox_log {
         segment_bits; /* PostgreSQL: a segment holds 2^bits ids; from the meta table */
     struct weir_fault_points *points; /* for tests; NULL: none */
     const struct weir_sweep_limits
-        *limits; /* likewise; NULL: those of postgres/sweep.h */
+        *limits;                    /* likewise; NULL: those of postgres/sweep.h */
+    struct weir_cut_pace *cut_pace; /* PostgreSQL; borrowed; NULL: one that cuts once */
 };
 
 /* One message to append: checked, its partition decided, its headers as JSON. All

@@ -70,15 +70,17 @@ enum { ROUNDS_MAX = 8 };
     " WHERE pg_visible_in_snapshot(r.xid, (SELECT pg_current_snapshot()))) END"
 
 /* A clock that went back is no reason to wait. */
-#define EARLY_US                                                                         \
+#define EARLY_US(age_us)                                                                 \
     "CASE WHEN t.now_us < n.made_us THEN 0 ELSE"                                         \
-    " greatest(n.made_us + 20000 - t.now_us, 0) END"
-_Static_assert(WEIR_CUT_INTERVAL_US == 20000, "as in EARLY_US");
+    " greatest(n.made_us + " age_us " - t.now_us, 0) END"
 
 const struct weir_sql weir_pg_sql_probe = {
     .name = "probe",
-    .text = WITH_NEWEST " SELECT n.no, " NEEDED ", " EARLY_US
-                        " FROM newest n CROSS JOIN (SELECT {now} AS now_us) t",
+    .text = WITH_NEWEST
+    " SELECT n.no, " NEEDED
+    ", " EARLY_US("{1}::bigint") ", n.hi, n.made_us"
+                                 " FROM newest n CROSS JOIN (SELECT {now} AS now_us) t",
+    .parameters = "i",
 };
 
 static const struct weir_sql SQL_BEGIN = {
@@ -109,10 +111,11 @@ _Static_assert(WEIR_LOCK_CUT == 1, "as in SQL_LOCK");
  * still the newest: the number of the new one is then known without another look. */
 const struct weir_sql weir_pg_sql_recheck = {
     .name = "recheck cut",
-    .text = WITH_NEWEST " SELECT set_config('weir.cut', (coalesce(n.no = {1}, true) AND"
-                        " " EARLY_US " = 0 AND " NEEDED ")::text, true)"
-                        " FROM newest n CROSS JOIN (SELECT {now} AS now_us) t",
-    .parameters = "i",
+    .text = WITH_NEWEST
+    " SELECT set_config('weir.cut', (coalesce(n.no = {1}, true) AND"
+    " " EARLY_US("{2}::bigint") " = 0 AND " NEEDED ")::text, true)"
+                                " FROM newest n CROSS JOIN (SELECT {now} AS now_us) t",
+    .parameters = "ii",
 };
 
 /* Null while the sequence was never called. Too low a value would be right, see I5. */
@@ -179,12 +182,12 @@ const struct weir_sql weir_pg_sql_few_cuts = {
 };
 _Static_assert(WEIR_PG_CUTS_MAX == 33 && WEIR_PG_CUTS_FEW == 3, "as here");
 
-enum weir_status weir_pg_cut_probe(struct weir_connection *connection,
+enum weir_status weir_pg_cut_probe(struct weir_connection *connection, int64_t age_us,
                                    struct weir_pg_probe *out, struct weir_error *error)
 {
     struct weir_rows rows;
-    enum weir_status status =
-        weir_connection_query(connection, &weir_pg_sql_probe, NO_VALUES, &rows, error);
+    enum weir_status status = weir_connection_query(
+        connection, &weir_pg_sql_probe, VALUES(weir_integer(age_us)), &rows, error);
 
     *out = (struct weir_pg_probe){0};
     if (status == WEIR_OK)
@@ -193,6 +196,8 @@ enum weir_status weir_pg_cut_probe(struct weir_connection *connection,
         out->newest = weir_rows_integer(&rows, 0);
         out->needed = weir_rows_boolean(&rows, 1);
         out->early_us = weir_rows_integer(&rows, 2);
+        out->hi = weir_rows_integer(&rows, 3);
+        out->made_us = weir_rows_integer(&rows, 4);
     } else if (status == WEIR_NO_ROW) {
         status = weir_error_set(error, WEIR_SCHEMA, "probe: there is no cut, not even 0");
     }
@@ -202,15 +207,19 @@ enum weir_status weir_pg_cut_probe(struct weir_connection *connection,
 
 /* As weir_pg_cut_make(), `after` this cut, if it is not null. */
 static enum weir_status make_after(struct weir_connection *connection,
-                                   struct weir_value after, const char *channel,
-                                   bool *made, struct weir_error *error)
+                                   struct weir_value after, int64_t age_us,
+                                   const char *channel, bool *made,
+                                   struct weir_error *error)
 {
     struct weir_value name = channel != NULL ? weir_text(weir_str(channel)) : weir_null();
+    struct weir_value judged_by[] = {after, weir_integer(age_us)};
     struct weir_step steps[] = {
         {.sql = &SQL_BEGIN},
         {.sql = &SQL_CHECK},
         {.sql = &SQL_LOCK},
-        {.sql = &weir_pg_sql_recheck, .values = &after, .value_count = 1},
+        {.sql = &weir_pg_sql_recheck,
+         .values = judged_by,
+         .value_count = COUNT_OF(judged_by)},
         {.sql = &weir_pg_sql_hi},
         {.sql = &SQL_OWN},
         {.sql = &SQL_SNAP},
@@ -233,10 +242,39 @@ static enum weir_status make_after(struct weir_connection *connection,
     return status;
 }
 
-enum weir_status weir_pg_cut_make(struct weir_connection *connection, const char *channel,
-                                  bool *made, struct weir_error *error)
+enum weir_status weir_pg_cut_make(struct weir_connection *connection, int64_t age_us,
+                                  const char *channel, bool *made,
+                                  struct weir_error *error)
 {
-    return make_after(connection, weir_null(), channel, made, error);
+    return make_after(connection, weir_null(), age_us, channel, made, error);
+}
+
+/* As make_after(), and lets `pace` (NULL: nothing) know what it took. */
+static enum weir_status make_timed(struct weir_connection *connection, int64_t after,
+                                   struct weir_cut_pace *pace, const char *channel,
+                                   bool *made, struct weir_error *error)
+{
+    int64_t begun_ns = weir_clock_now_ns();
+    enum weir_status status =
+        make_after(connection, weir_integer(after), weir_cut_pace_age_us(pace), channel,
+                   made, error);
+
+    if (status == WEIR_OK && *made && pace != NULL)
+        weir_cut_pace_took(pace, (weir_clock_now_ns() - begun_ns) / 1000);
+    return status;
+}
+
+/* As weir_pg_cut_probe(), by the age that `pace` asks for, which observes the answer. */
+static enum weir_status probe_paced(struct weir_connection *connection,
+                                    struct weir_cut_pace *pace, struct weir_pg_probe *out,
+                                    struct weir_error *error)
+{
+    enum weir_status status =
+        weir_pg_cut_probe(connection, weir_cut_pace_age_us(pace), out, error);
+
+    if (status == WEIR_OK && pace != NULL)
+        weir_cut_pace_observe(pace, out->newest, out->hi, out->made_us);
+    return status;
 }
 
 /* A cut that others were in the way of can be tried again at once. */
@@ -251,12 +289,12 @@ static bool is_passing(enum weir_status status)
  * call has to see.
  */
 enum weir_status weir_pg_cut_catch_up(struct weir_connection *connection,
-                                      const char *channel, int64_t *newest,
-                                      struct weir_error *error)
+                                      struct weir_cut_pace *pace, const char *channel,
+                                      int64_t *newest, struct weir_error *error)
 {
     struct weir_pg_probe probe;
     bool made = false;
-    enum weir_status status = weir_pg_cut_probe(connection, &probe, error);
+    enum weir_status status = probe_paced(connection, pace, &probe, error);
     int64_t enough = probe.newest + 2;
 
     for (int i = 0; i < ROUNDS_MAX && status == WEIR_OK; i++) {
@@ -264,12 +302,11 @@ enum weir_status weir_pg_cut_catch_up(struct weir_connection *connection,
             break;
         if (probe.early_us > 0 && !weir_clock_sleep(WEIR_MICROSECONDS(probe.early_us)))
             break;
-        status =
-            make_after(connection, weir_integer(probe.newest), channel, &made, error);
+        status = make_timed(connection, probe.newest, pace, channel, &made, error);
         if (made)
             probe.newest++;
         else if (status == WEIR_OK || is_passing(status))
-            status = weir_pg_cut_probe(connection, &probe, error);
+            status = probe_paced(connection, pace, &probe, error);
     }
     *newest = probe.newest;
     return status;

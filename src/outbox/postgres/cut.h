@@ -12,8 +12,8 @@
  *   snap   what is committed; taken after `own`
  *   top    every id that `snap` sees is at most this
  *
- * Pace     At most one cut in WEIR_CUT_INTERVAL_US, over all processes: tens of
- *          thousands of tiny cuts are slow to read.
+ * Pace     The newest cut has an age before the next one is made, over all processes:
+ *          log/cut_pace.h.
  * Threads  The holder of the connection.
  */
 #ifndef WEIR_OUTBOX_POSTGRES_CUT_H
@@ -25,8 +25,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "db/connection.h"
-
-enum { WEIR_CUT_INTERVAL_US = 20000 };
+#include "outbox/log/cut_pace.h"
 
 /* A cut as stored. */
 struct weir_pg_cut {
@@ -42,32 +41,37 @@ struct weir_pg_cut {
 struct weir_pg_probe {
     int64_t newest;   /* number of the newest cut */
     bool needed;      /* something is committed that it does not see */
-    int64_t early_us; /* how long until the next cut may be made */
+    int64_t early_us; /* how long until it has the age that was asked for */
+    int64_t hi;       /* of the newest cut */
+    int64_t made_us;  /* likewise */
 };
 
 /* One cheap statement. Also inside a transaction. */
 WEIR_CHECKED enum weir_status weir_pg_cut_probe(struct weir_connection *connection,
-                                                struct weir_pg_probe *out,
+                                                int64_t age_us, struct weir_pg_probe *out,
                                                 struct weir_error *error);
 
 /*
- * Make a cut if it is still needed once all other cuts are done, and if none was
- * made just now; *made says whether. One round trip. It is durable before this returns.
+ * Make a cut if it is still needed once all other cuts are done, and if the newest is
+ * `age_us` old by then; *made says whether. One round trip. It is durable before this
+ * returns.
  * Notifies `channel`, unless that is NULL. WEIR_INVALID: the connection is in a
  * transaction. Any failure leaves either no cut or a good one, so it may be repeated.
  */
 WEIR_CHECKED enum weir_status weir_pg_cut_make(struct weir_connection *connection,
-                                               const char *channel, bool *made,
-                                               struct weir_error *error);
+                                               int64_t age_us, const char *channel,
+                                               bool *made, struct weir_error *error);
 
 /*
  * Everything committed before the call is in a cut afterwards: ours, or one that
  * another process has made meanwhile. *newest gets the number of the newest. Waits where
- * a cut would come too early, so the caller needs no timer to come back; when the
+ * `pace` says that a cut would come too early, so the caller needs no timer to come back;
+ * when the
  * worker is cancelled meanwhile, or others are faster again and again, it ends with
  * what there is.
  */
 WEIR_CHECKED enum weir_status weir_pg_cut_catch_up(struct weir_connection *connection,
+                                                   struct weir_cut_pace *pace,
                                                    const char *channel, int64_t *newest,
                                                    struct weir_error *error);
 

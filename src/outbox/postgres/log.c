@@ -61,11 +61,11 @@ static enum weir_status pg_advance(const struct weir_outbox_log *self,
 {
     int64_t newest = 0;
     enum weir_status status =
-        may_cut ? weir_pg_cut_catch_up(connection, channel, &newest, error)
-                : weir_connection_query_integer(connection, &SQL_NEWEST, NO_VALUES,
-                                                &newest, error);
+        may_cut
+            ? weir_pg_cut_catch_up(connection, self->cut_pace, channel, &newest, error)
+            : weir_connection_query_integer(connection, &SQL_NEWEST, NO_VALUES, &newest,
+                                            error);
 
-    (void)self;
     *head = (struct weir_log_position){.cut = newest};
     *moved = status == WEIR_OK && weir_log_position_before(known, *head);
     return status;

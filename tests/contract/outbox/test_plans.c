@@ -41,8 +41,8 @@ struct sample {
 #define NEWEST "9223372036854775807, 9223372036854775807, 101"
 
 static const struct sample SAMPLES[] = {
-    {&weir_pg_sql_probe, "", {"weir_cut_0_no_idx", "weir_log_0_xid_id_idx"}, 0},
-    {&weir_pg_sql_recheck, "7", {"weir_cut_0_no_idx", "weir_log_0_xid_id_idx"}, 0},
+    {&weir_pg_sql_probe, "500", {"weir_cut_0_no_idx", "weir_log_0_xid_id_idx"}, 0},
+    {&weir_pg_sql_recheck, "7, 500", {"weir_cut_0_no_idx", "weir_log_0_xid_id_idx"}, 0},
     {&weir_pg_sql_insert_cut, "NULL", {"weir_cut_0_no_idx"}, 0},
     {&weir_pg_sql_cuts, "7", {"weir_cut_0_no_idx", "weir_aside_pkey"}, 0},
     {&weir_pg_sql_few_cuts, "7", {"weir_cut_0_no_idx", "weir_aside_pkey"}, 0},

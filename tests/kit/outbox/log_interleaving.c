@@ -260,7 +260,7 @@ void log_interleaving_cut(struct log_interleaving_session *self)
 {
     bool made;
 
-    must(self, "cut", weir_pg_cut_make(self->connection, NULL, &made, &self->error));
+    must(self, "cut", weir_pg_cut_make(self->connection, 0, NULL, &made, &self->error));
 }
 
 void log_interleaving_arm(struct interleaved_session *interleaved_session,

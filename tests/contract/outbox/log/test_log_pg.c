@@ -280,7 +280,7 @@ OUTBOX_POSTGRESQL_TEST(cut, is_refused_in_a_transaction)
     bool made = true;
 
     pg_log_append(fixture, connection, 64, "a");
-    check_db(weir_pg_cut_make(connection, NULL, &made, &fixture->error), WEIR_INVALID);
+    check_db(weir_pg_cut_make(connection, 0, NULL, &made, &fixture->error), WEIR_INVALID);
     check(!made);
     check_int(weir_connection_transaction(connection), WEIR_TRANSACTION_OPEN);
 
@@ -296,27 +296,77 @@ OUTBOX_POSTGRESQL_TEST(cut, of_somebody_else_makes_ours_unnecessary)
     bool made = true;
 
     append_committed(fixture, "a");
-    check_db(weir_pg_cut_probe(connection, &probe, &fixture->error), WEIR_OK);
+    check_db(weir_pg_cut_probe(connection, 0, &probe, &fixture->error), WEIR_OK);
     check(probe.needed);
     check_int(pg_log_cut(fixture), 1);
 
-    check_db(weir_pg_cut_make(connection, NULL, &made, &fixture->error), WEIR_OK);
+    check_db(weir_pg_cut_make(connection, 0, NULL, &made, &fixture->error), WEIR_OK);
     check(!made);
     check_int(fixture_ask(fixture, "SELECT max(no) FROM weir_cut"), 1);
     fixture_give(fixture, connection);
 }
 
-OUTBOX_POSTGRESQL_TEST(cut, comes_at_most_fifty_times_a_second)
+/* Cuts, but for the first one, that came sooner after the one before. */
+static int64_t count_sooner(struct fixture *fixture, int64_t than_us)
+{
+    char sql[256];
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) FROM (SELECT no, made_us"
+                   " - lag(made_us) OVER (ORDER BY no) AS pause"
+                   " FROM weir_cut) c WHERE no > 1 AND pause < %lld",
+                   (long long)than_us);
+    return fixture_ask(fixture, sql);
+}
+
+OUTBOX_POSTGRESQL_TEST(cut, is_not_made_before_the_newest_has_the_age_asked_for)
+{
+    enum { AGE_US = 10000, CUTS = 10 };
+    struct weir_connection *connection = fixture_take(fixture);
+
+    for (int made_count = 0; made_count < CUTS;) {
+        bool made = false;
+
+        append_committed(fixture, "a");
+        check_db(weir_pg_cut_make(connection, AGE_US, NULL, &made, &fixture->error),
+                 WEIR_OK);
+        made_count += made;
+    }
+    fixture_give(fixture, connection);
+    check_int(fixture_ask(fixture, "SELECT max(no) FROM weir_cut"), CUTS);
+    check_int(count_sooner(fixture, AGE_US), 0);
+}
+
+OUTBOX_POSTGRESQL_TEST(cut, waits_half_a_millisecond_for_the_one_before)
 {
     for (int i = 0; i < 20; i++) {
         append_committed(fixture, "a");
         check_int(pg_log_cut(fixture), i + 1);
     }
 
-    check_int(fixture_ask(fixture, "SELECT count(*) FROM (SELECT no, made_us"
-                                   " - lag(made_us) OVER (ORDER BY no) AS pause"
-                                   " FROM weir_cut) c WHERE no > 1 AND pause < 20000"),
-              0);
+    check_int(count_sooner(fixture, WEIR_CUT_REST_MIN_US), 0);
+}
+
+OUTBOX_POSTGRESQL_TEST(cut, waits_for_no_other_without_a_pace)
+{
+    struct weir_connection *connection = fixture_take(fixture);
+    struct weir_cut_pace pace = {.off = true};
+    struct weir_pg_probe probe;
+    int64_t newest = 0;
+
+    for (int i = 0; i < 3; i++) {
+        append_committed(fixture, "a");
+        fixture_prepare(fixture, "UPDATE {p}_cut SET made_us = {now}");
+        check_db(weir_pg_cut_probe(connection, weir_cut_pace_age_us(&pace), &probe,
+                                   &fixture->error),
+                 WEIR_OK);
+        check(probe.needed);
+        check_int(probe.early_us, 0);
+        check_db(weir_pg_cut_catch_up(connection, &pace, NULL, &newest, &fixture->error),
+                 WEIR_OK);
+        check_int(newest, i + 1);
+    }
+    fixture_give(fixture, connection);
 }
 
 OUTBOX_POSTGRESQL_TEST(cut, is_not_put_off_by_a_clock_that_went_back)
@@ -351,7 +401,7 @@ static void *cut_and_cut(void *argument)
         return NULL;
     }
     while (!self->done) {
-        if (weir_pg_cut_catch_up(connection, NULL, &newest, &error) != WEIR_OK ||
+        if (weir_pg_cut_catch_up(connection, NULL, NULL, &newest, &error) != WEIR_OK ||
             newest < before)
             self->failures++;
         before = newest;
@@ -378,6 +428,7 @@ OUTBOX_POSTGRESQL_TEST(cuts, of_several_at_once_are_dense_and_never_go_back)
 
     check_int(cutters.failures, 0);
     check_int(fixture_ask(fixture, "SELECT count(*) - max(no) FROM weir_cut"), 1);
+    check_int(count_sooner(fixture, WEIR_CUT_REST_MIN_US), 0);
     check_int(fixture_ask(fixture,
                           "SELECT count(*) FROM weir_cut a JOIN weir_cut b"
                           " ON b.no = a.no + 1"
@@ -637,9 +688,11 @@ OUTBOX_POSTGRESQL_TEST(cut, notifies_whoever_listens)
 
     run_natively(listener, "LISTEN bell");
     append_committed(fixture, "a");
-    check_db(weir_pg_cut_catch_up(connection, "bell", &newest, &fixture->error), WEIR_OK);
+    check_db(weir_pg_cut_catch_up(connection, NULL, "bell", &newest, &fixture->error),
+             WEIR_OK);
     check_int(count_rings(listener, other), 1);
-    check_db(weir_pg_cut_catch_up(connection, "bell", &newest, &fixture->error), WEIR_OK);
+    check_db(weir_pg_cut_catch_up(connection, NULL, "bell", &newest, &fixture->error),
+             WEIR_OK);
     check_int(count_rings(listener, other), 0);
 
     PQfinish(listener);

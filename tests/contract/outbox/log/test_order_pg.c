@@ -37,7 +37,8 @@ enum kind {
 struct trial {
     struct fixture *fixture;
     struct weir_outbox_log log;
-    _Atomic int next; /* transaction */
+    struct weir_cut_pace pace; /* of all cutters */
+    _Atomic int next;          /* transaction */
     _Atomic int running;
     _Atomic bool stop;
     _Atomic int failures;
@@ -138,7 +139,7 @@ static void *cut_all_the_time(void *argument)
     enum weir_status status = weir_db_acquire(self->fixture->db, &connection, &error);
 
     while (status == WEIR_OK && self->running > 0)
-        status = weir_pg_cut_catch_up(connection, NULL, &newest, &error);
+        status = weir_pg_cut_catch_up(connection, &self->pace, NULL, &newest, &error);
     if (status != WEIR_OK)
         self->failures++;
     weir_db_release(self->fixture->db, connection);
@@ -186,7 +187,7 @@ static void read_to_the_head(struct trial *self, struct weir_connection *connect
     } while (!page->at_head);
 }
 
-OUTBOX_POSTGRESQL_TEST(order, holds_while_transactions_of_all_kinds_run)
+static void run_trial(struct fixture *fixture, bool paced)
 {
     struct trial *trial = calloc(1, sizeof *trial);
     struct weir_connection *connection = fixture_take(fixture);
@@ -198,6 +199,7 @@ OUTBOX_POSTGRESQL_TEST(order, holds_while_transactions_of_all_kinds_run)
     outbox_small_segments(fixture, 6);
     trial->fixture = fixture;
     trial->log = pg_log_open(fixture);
+    trial->pace.off = !paced;
     trial->running = WRITERS;
     check_int(pthread_mutex_init(&trial->lock, NULL), 0);
     for (size_t i = 0; i < WRITERS + CUTTERS; i++)
@@ -223,4 +225,14 @@ OUTBOX_POSTGRESQL_TEST(order, holds_while_transactions_of_all_kinds_run)
     pthread_mutex_destroy(&trial->lock);
     free(trial);
     fixture_give(fixture, connection);
+}
+
+OUTBOX_POSTGRESQL_TEST(order, holds_while_transactions_of_all_kinds_run)
+{
+    run_trial(fixture, true);
+}
+
+OUTBOX_POSTGRESQL_TEST(order, holds_when_cuts_wait_for_nothing)
+{
+    run_trial(fixture, false);
 }
