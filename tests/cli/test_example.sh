@@ -10,7 +10,7 @@ library=$(dirname "$weir")/libweir.a
 compiles() {
     gcc -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror \
         -I"$root/include" "$root/examples/$1.c" "$library" -lsqlite3 -lpq -lmariadb \
-        -lcrypto -pthread -lm -o "$scratch/$1"
+        -lssl -lcrypto -pthread -lm -o "$scratch/$1"
 }
 
 prints_what_the_readme_says() {

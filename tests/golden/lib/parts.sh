@@ -8,7 +8,7 @@
 lib=$root/tests/golden/lib
 build=$root/build/release
 databases=(sqlite postgresql mariadb)
-libraries=(-lsqlite3 -lpq -lmariadb -lcrypto -lm -pthread)
+libraries=(-lsqlite3 -lpq -lmariadb -lssl -lcrypto -lm -pthread)
 
 # server.sh sets a trap of its own only when it has no run; it removes scratch too.
 . "$root/tests/kit/server.sh"
