@@ -669,7 +669,7 @@ static const struct weir_http_refusal *take_chunks(struct weir_http_connection *
         rest = pending(self);
         if (piece.size > 0)
             refusal = keep_body(self, piece);
-        if (refusal == NULL &&
+        if (refusal == NULL && self->chunked.state == WEIR_HTTP_CHUNKED_DATA &&
             self->chunked.left > self->exchange->body_max - self->exchange->body.size)
             refusal = &weir_http_refusal_BODY_LARGE;
     }

@@ -25,6 +25,7 @@
 #include "base/heap.h"
 #include "kit/http/client.h"
 #include "server/http/server.h"
+#include "ward/system.h"
 
 enum { HTTP_EVENTS = WEIR_HTTP_CUT + 1 };
 
