@@ -13,12 +13,10 @@
  */
 #include "server/http/connection.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 
 #include "base/assert.h"
-#include "base/fault_point.h"
 #include "base/heap.h"
 #include "server/http/chunked.h"
 #include "server/http/loop.h"
@@ -267,6 +265,8 @@ static void drop_stored(struct weir_http_connection *self)
 {
     struct weir_http_server *server = server_of(self);
 
+    if (self->stored == NULL)
+        return;
     weir_http_budget_give(&server->budget, self->stored_capacity);
     weir_heap_free(server->heap, self->stored);
     self->stored = NULL;
@@ -390,7 +390,7 @@ static void refuse(struct weir_http_connection *self,
     struct weir_buf buf;
 
     count_refusal(self, refusal);
-    weir_http_make_request_id(id);
+    weir_http_loop_make_id(self->loop, id);
     response =
         problem_response(refusal, body, weir_http_refusal_format(refusal, id, body));
     weir_buf_init(&buf, server->heap, SIZE_MAX - 1);
@@ -649,6 +649,8 @@ static const struct weir_http_refusal *take_length(struct weir_http_connection *
 
     if (piece.size > self->body_left)
         piece.size = (size_t)self->body_left;
+    if (piece.size == 0)
+        return NULL;
     refusal = keep_body(self, piece);
     self->body_left -= piece.size;
     use(self, piece.size);

@@ -6,7 +6,6 @@
  *   I3  `unsent` is the size of all blocks of the stream that are not written, wherever
  *       they are
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -15,7 +14,6 @@
 #include "server/http/loop.h"
 #include "server/http/response_format.h"
 #include "server/http/server_parts.h"
-#include "ward/system.h"
 #include "weir/time.h"
 
 enum { HEAD_SIZE_MAX = 1 << 20 };
@@ -48,18 +46,12 @@ static bool is_request_id(struct weir_str text)
     return true;
 }
 
-void weir_http_make_request_id(char out[WEIR_HTTP_REQUEST_ID_SIZE])
-{
-    snprintf(out, WEIR_HTTP_REQUEST_ID_SIZE, "%016llx",
-             (unsigned long long)weir_system_random());
-}
-
-static void set_id(struct weir_http_request *request)
+static void set_id(struct weir_http_loop *loop, struct weir_http_request *request)
 {
     const struct weir_str *sent = weir_http_request_header(request, "weir-request");
 
     if (sent == NULL || !is_request_id(*sent)) {
-        weir_http_make_request_id(request->id);
+        weir_http_loop_make_id(loop, request->id);
         return;
     }
     memcpy(request->id, sent->data, sent->size);
@@ -145,7 +137,6 @@ static void fill_request(struct weir_http_request *out, const struct weir_http_h
     out->has_body = head->chunked || head->has_length;
     out->body_size = head->length;
     copy_names(&out->peer, &tables, &texts);
-    set_id(out);
 }
 
 struct weir_http_exchange *
@@ -177,6 +168,7 @@ weir_http_exchange_create(struct weir_http_loop *loop, const struct weir_http_he
     };
     fill_request(&self->request, head, head_text, target, decoded, tables,
                  tables + tables_size);
+    set_id(loop, &self->request);
     weir_buf_init(&self->body, heap, SIZE_MAX - 1);
     weir_timer_init(&self->timer, expire);
     weir_list_init(&self->inbox);

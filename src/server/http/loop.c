@@ -22,6 +22,7 @@
 #include "base/fault_point.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "server/http/address.h"
 #include "server/http/connection.h"
 #include "server/http/server_parts.h"
@@ -60,6 +61,7 @@ enum weir_status weir_http_loop_init(struct weir_http_loop *self,
     if (status != WEIR_OK)
         return status;
     self->server = server; /* from here on there is something to undo */
+    self->next_id = weir_system_random();
     self->now_ns = weir_system_now_ns();
     atomic_init(&self->last_run_ns, self->now_ns);
     self->input = weir_heap_alloc(server->heap, sizeof *self->input);
@@ -78,6 +80,16 @@ void weir_http_loop_signal(struct weir_http_loop *self)
     uint64_t one = 1;
 
     (void)!write(self->signal, &one, sizeof one);
+}
+
+void weir_http_loop_make_id(struct weir_http_loop *self,
+                            char out[WEIR_HTTP_REQUEST_ID_SIZE])
+{
+    uint64_t bits = weir_mix_u64(self->next_id++);
+
+    for (int i = 15; i >= 0; i--, bits >>= 4)
+        out[i] = "0123456789abcdef"[bits & 15];
+    out[16] = '\0';
 }
 
 /* --- listeners ----------------------------------------------------------------- */

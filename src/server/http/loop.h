@@ -59,8 +59,9 @@ struct weir_http_loop {
     struct weir_list exchanges; /* that have not been freed */
     struct weir_http_input *input;
     struct weir_http_parse *parse;
-    bool drained; /* DRAINING was sent to those parked */
-    bool stops;   /* idle connections were closed */
+    uint64_t next_id; /* mixed, it is the id of the next request */
+    bool drained;     /* DRAINING was sent to those parked */
+    bool stops;       /* idle connections were closed */
     _Atomic int64_t last_run_ns;
 
     struct weir_lock lock;
@@ -79,6 +80,10 @@ void weir_http_loop_join(struct weir_http_loop *self);
 
 /* Let it run soon. */
 void weir_http_loop_signal(struct weir_http_loop *self);
+
+/* 16 hex digits that no other request has. */
+void weir_http_loop_make_id(struct weir_http_loop *self,
+                            char out[WEIR_HTTP_REQUEST_ID_SIZE]);
 
 /* Exchanges that a handler still has. The thread has ended. */
 uint32_t weir_http_loop_count_open(struct weir_http_loop *self);

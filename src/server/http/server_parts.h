@@ -54,7 +54,4 @@ struct weir_http_server {
 /* An answer of this status was given. */
 void weir_http_count_answer(struct weir_http_server *server, uint32_t status);
 
-/* 16 hex digits that no other request has. */
-void weir_http_make_request_id(char out[WEIR_HTTP_REQUEST_ID_SIZE]);
-
 #endif
