@@ -175,12 +175,13 @@ static const struct weir_http_refusal *parse_header(char *line, size_t size,
     return NULL;
 }
 
-/* The value of the header and how often it occurs. */
+/* The value of the first header of this name, and how often it occurs. */
 static uint32_t find_header(const struct weir_http_head *head, const char *name,
                             struct weir_str *value)
 {
     uint32_t count = 0;
 
+    *value = (struct weir_str){NULL, 0};
     for (uint32_t i = head->header_count; i-- > 0;) {
         if (!equals(head->headers[i].name, name))
             continue;
