@@ -172,7 +172,7 @@ static size_t fill_to(struct http_client *self, size_t from, const char *end)
 
 const char *http_header(const struct http_reply *reply, const char *name)
 {
-    static char value[1024];
+    static _Thread_local char value[1024];
     const char *line = strstr(reply->head, "\r\n");
     size_t size = strlen(name);
 
@@ -272,7 +272,7 @@ void http_reply_fini(struct http_reply *self)
 
 const char *http_ask(struct http_client *self, const char *request, int status)
 {
-    static char body[65536];
+    static _Thread_local char body[65536];
     struct http_reply reply;
 
     http_send(self, request);

@@ -2,6 +2,7 @@
  * client.h - an HTTP client for tests: it sends bytes as they are given, and reads
  * answers strictly.
  *
+ * Threads  A client is its owner's; texts that are returned are the calling thread's.
  * Failure  Waits of more than HTTP_WAIT_MS and malformed answers fail the test.
  */
 #ifndef WEIR_TEST_HTTP_CLIENT_H
