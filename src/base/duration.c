@@ -5,23 +5,16 @@
  */
 #include "base/duration.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/assert.h"
 #include "base/count.h"
+#include "base/literal/unit.h"
 #include "base/text.h"
 #include "weir/time.h"
 
-struct unit {
-    int64_t ns;
-    const char *name;
-};
-
 /* From long to short; the last one divides everything. */
-static const struct unit UNITS[] = {
+static const struct weir_unit UNITS[] = {
     {WEIR_HOURS(24), "d"},
     {WEIR_HOURS(1), "h"},
     {WEIR_MINUTES(1), "min"},
@@ -32,7 +25,7 @@ static const struct unit UNITS[] = {
 };
 
 /* What people write; of these none is shorter than a millisecond. */
-static const struct unit WRITTEN[] = {
+static const struct weir_unit WRITTEN[] = {
     {WEIR_MILLISECONDS(1), "ms"}, {WEIR_SECONDS(1), "s"}, {WEIR_MINUTES(1), "min"},
     {WEIR_MINUTES(1), "m"},       {WEIR_HOURS(1), "h"},   {WEIR_HOURS(24), "d"},
 };
@@ -78,7 +71,7 @@ enum weir_status weir_duration_check(const char *field, int64_t duration_ns,
 
 const char *weir_duration_spell(int64_t duration_ns, char *out, size_t size)
 {
-    const struct unit *unit = UNITS;
+    const struct weir_unit *unit = UNITS;
 
     WEIR_ASSERT(size >= WEIR_DURATION_TEXT_SIZE);
     if (duration_ns == 0 || duration_ns == WEIR_FOREVER) {
@@ -86,41 +79,15 @@ const char *weir_duration_spell(int64_t duration_ns, char *out, size_t size)
         return out;
     }
 
-    while (duration_ns % unit->ns != 0)
+    while (duration_ns % unit->size != 0)
         unit++;
-    weir_text_format(out, size, "%" PRId64 " %s", duration_ns / unit->ns, unit->name);
+    weir_text_format(out, size, "%" PRId64 " %s", duration_ns / unit->size, unit->name);
     return out;
-}
-
-/* 0: there is no such unit. */
-static int64_t unit_ns(const char *name)
-{
-    for (size_t i = 0; i < COUNT_OF(WRITTEN); i++) {
-        if (strcmp(WRITTEN[i].name, name) == 0)
-            return WRITTEN[i].ns;
-    }
-    return 0;
 }
 
 bool weir_duration_parse(const char *text, int64_t *out)
 {
-    size_t digits = strspn(text, "0123456789");
-    const char *unit = text + digits;
-    int64_t ns;
-    long long number;
-
-    *out = 0;
-    errno = 0;
-    number = strtoll(text, NULL, 10);
-    if (digits == 0 || errno != 0)
-        return false;
-    if (number == 0 && unit[0] == '\0')
-        return true;
-    ns = unit_ns(unit[0] == ' ' ? unit + 1 : unit);
-    if (ns == 0 || number > INT64_MAX / ns)
-        return false;
-    *out = number * ns;
-    return true;
+    return weir_unit_parse(text, WRITTEN, COUNT_OF(WRITTEN), out);
 }
 
 /* Also right for INT64_MIN, which has no positive counterpart. */

@@ -6,7 +6,6 @@
  */
 #include "cli/command.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include "base/assert.h"
 #include "base/count.h"
 #include "base/duration.h"
+#include "base/literal/number.h"
 #include "base/nearest.h"
 #include "base/text.h"
 
@@ -478,11 +478,7 @@ int weir_command_no_operands(const struct weir_command *self, int argc, char **a
 int weir_command_number(const struct weir_command *self, const char *option,
                         const char *text, int64_t min, int64_t max, int64_t *out)
 {
-    size_t digits = strspn(text, "0123456789");
-
-    errno = 0;
-    *out = strtoll(text, NULL, 10);
-    if (digits > 0 && text[digits] == '\0' && errno == 0 && *out >= min && *out <= max)
+    if (weir_number_parse(text, out) && *out >= min && *out <= max)
         return WEIR_EXIT_DONE;
     return weir_command_misuse(self,
                                "--%s is '%s', must be a whole number from %lld to %lld",

@@ -32,6 +32,7 @@
 #include <stdint.h>
 
 #include "base/count.h"
+#include "base/literal/member.h"
 #include "weir/api.h"
 
 struct weir_command;
@@ -128,46 +129,48 @@ struct weir_command_option {
 
 /* ---- values ------------------------------------------------------------------------ */
 
-#define WEIR_AS_FLAG(T, m) WEIR_VALUE_(T, m, FLAG, WEIR_IS_(T, m, bool))
+#define WEIR_AS_FLAG(T, m) WEIR_VALUE_(T, m, FLAG, WEIR_MEMBER_IS(T, m, bool))
 
-#define WEIR_AS_TEXT(T, m) WEIR_VALUE_(T, m, TEXT, WEIR_IS_(T, m, const char *))
+#define WEIR_AS_TEXT(T, m) WEIR_VALUE_(T, m, TEXT, WEIR_MEMBER_IS(T, m, const char *))
 
 /* NAME=VALUE in two texts. */
 #define WEIR_AS_PAIR(T, m, second_, example_)                                            \
     WEIR_VALUE_(T, m, PAIR,                                                              \
-                WEIR_IS_(T, m, const char *) && WEIR_IS_(T, second_, const char *)),     \
+                WEIR_MEMBER_IS(T, m, const char *) &&                                    \
+                    WEIR_MEMBER_IS(T, second_, const char *)),                           \
         .value.second = offsetof(T, second_), .value.example = example_
 
 /* A whole number, in an integer of 32 or 64 bits. */
 #define WEIR_AS_NUMBER(T, m, min_, max_)                                                 \
-    WEIR_VALUE_(T, m, NUMBER, (int64_t)(max_) <= WEIR_MAX_OF_(T, m)),                    \
+    WEIR_VALUE_(T, m, NUMBER, (int64_t)(max_) <= WEIR_MEMBER_MAX(T, m)),                 \
         .value.min = (min_), .value.max = (max_)
 
 /* A duration with its unit, in nanoseconds or milliseconds, as the limits are. */
 #define WEIR_AS_NS(T, m, min_, max_)                                                     \
-    WEIR_VALUE_(T, m, NS, WEIR_IS_(T, m, int64_t)), .value.min = (min_),                 \
-                                                    .value.max = (max_)
+    WEIR_VALUE_(T, m, NS, WEIR_MEMBER_IS(T, m, int64_t)), .value.min = (min_),           \
+                                                          .value.max = (max_)
 #define WEIR_AS_MS(T, m, min_, max_)                                                     \
-    WEIR_VALUE_(T, m, MS, WEIR_IS_(T, m, int64_t)), .value.min = (min_),                 \
-                                                    .value.max = (max_)
+    WEIR_VALUE_(T, m, MS, WEIR_MEMBER_IS(T, m, int64_t)), .value.min = (min_),           \
+                                                          .value.max = (max_)
 
 /* Likewise, or "0" for none. */
 #define WEIR_AS_MS_OR_ZERO(T, m, min_, max_)                                             \
     WEIR_AS_MS(T, m, min_, max_), .value.or_zero = true
 
 /* A duration before now, as microseconds since 1970 by the clock of this machine. */
-#define WEIR_AS_AGO(T, m) WEIR_VALUE_(T, m, AGO, WEIR_IS_(T, m, int64_t))
+#define WEIR_AS_AGO(T, m) WEIR_VALUE_(T, m, AGO, WEIR_MEMBER_IS(T, m, int64_t))
 
 /* One of some words, as the enum that their place is; and any of them, as bits. */
 #define WEIR_AS_CHOICE(T, m, words_)                                                     \
-    WEIR_VALUE_(T, m, CHOICE, WEIR_IS_(T, m, unsigned) || WEIR_IS_(T, m, int)),          \
+    WEIR_VALUE_(T, m, CHOICE,                                                            \
+                WEIR_MEMBER_IS(T, m, unsigned) || WEIR_MEMBER_IS(T, m, int)),            \
         .value.words = &(words_)
 #define WEIR_AS_CHOICES(T, m, words_)                                                    \
-    WEIR_VALUE_(T, m, CHOICES, WEIR_IS_(T, m, uint32_t)), .value.words = &(words_)
+    WEIR_VALUE_(T, m, CHOICES, WEIR_MEMBER_IS(T, m, uint32_t)), .value.words = &(words_)
 
 /* What `parse_` makes of it, which expects a `type_`. */
 #define WEIR_AS_PARSED(T, m, type_, parse_)                                              \
-    WEIR_VALUE_(T, m, PARSED, WEIR_IS_(T, m, type_)), .value.parse = (parse_)
+    WEIR_VALUE_(T, m, PARSED, WEIR_MEMBER_IS(T, m, type_)), .value.parse = (parse_)
 
 /* Likewise, for more than one member: it expects the struct. */
 #define WEIR_AS_PARSED_INTO(T, parse_)                                                   \
@@ -177,7 +180,8 @@ struct weir_command_option {
 /* The option may be repeated: `array_` has room, `count_` is a size_t. */
 #define WEIR_IN_LIST(T, array_, count_, noun_)                                           \
     .list.stride = sizeof(((T *)0)->array_[0]),                                          \
-    .list.count_offset = WEIR_OFFSET_(T, count_, WEIR_IS_(T, count_, size_t)),           \
+    .list.count_offset =                                                                 \
+        WEIR_MEMBER_OFFSET(T, count_, WEIR_MEMBER_IS(T, count_, size_t)),                \
     .list.max = COUNT_OF(((T *)0)->array_), .list.noun = noun_
 
 /* Likewise, of texts, and none of them twice. */
@@ -187,34 +191,19 @@ struct weir_command_option {
 #define WEIR_ALSO_SET(T, m)                                                              \
     .mark = {                                                                            \
         .used = true,                                                                    \
-        .offset = WEIR_OFFSET_(T, m, WEIR_IS_(T, m, bool)),                              \
+        .offset = WEIR_MEMBER_OFFSET(T, m, WEIR_MEMBER_IS(T, m, bool)),                  \
     }
 #define WEIR_ALSO_BITS(T, m, bits_)                                                      \
     .mark = {                                                                            \
         .used = true,                                                                    \
-        .offset = WEIR_OFFSET_(T, m, WEIR_IS_(T, m, uint32_t)),                          \
+        .offset = WEIR_MEMBER_OFFSET(T, m, WEIR_MEMBER_IS(T, m, uint32_t)),              \
         .bits = (bits_),                                                                 \
     }
 
 /* For the macros above. */
-#define WEIR_IS_(T, m, type_) _Generic(&((T *)0)->m, type_ * : 1, default : 0)
-#define WEIR_MAX_OF_(T, m)                                                               \
-    _Generic(&((T *)0)->m, int32_t *                                                     \
-             : (int64_t)INT32_MAX, uint32_t *                                            \
-             : (int64_t)UINT32_MAX, int64_t *                                            \
-             : INT64_MAX, default                                                        \
-             : _Generic(&((T *)0)->m, size_t *                                           \
-                        : (int64_t)UINT32_MAX, default                                   \
-                        : -1))
-#define WEIR_OFFSET_(T, m, ok)                                                           \
-    (offsetof(T, m) +                                                                    \
-     0 * sizeof(struct {                                                                 \
-         _Static_assert(ok, "the member has another type, or cannot hold the value");    \
-         char unused;                                                                    \
-     }))
 #define WEIR_VALUE_(T, m, type_, ok)                                                     \
     .value.type = WEIR_VALUE_##type_, .value.owner_size = sizeof(T),                     \
-    .value.offset = WEIR_OFFSET_(T, m, ok), .value.size = sizeof(((T *)0)->m)
+    .value.offset = WEIR_MEMBER_OFFSET(T, m, ok), .value.size = sizeof(((T *)0)->m)
 
 /* ---- operations -------------------------------------------------------------------- */
 

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/literal/moment.h"
 #include "base/noun.h"
 #include "cli/reply.h"
-#include "cli/subscription/moment.h"
 #include "cli/subscription/subscription_target.h"
 #include "view/subscription_records.h"
 #include "weir/message.h"

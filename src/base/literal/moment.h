@@ -7,8 +7,8 @@
  *
  * Memory   None.
  */
-#ifndef WEIR_CLI_SUBSCRIPTION_MOMENT_H
-#define WEIR_CLI_SUBSCRIPTION_MOMENT_H
+#ifndef WEIR_BASE_LITERAL_MOMENT_H
+#define WEIR_BASE_LITERAL_MOMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

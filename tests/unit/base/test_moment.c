@@ -1,7 +1,7 @@
 /*
  * Moments as people write them.
  */
-#include "cli/subscription/moment.h"
+#include "base/literal/moment.h"
 
 #include <stddef.h>
 

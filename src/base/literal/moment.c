@@ -1,7 +1,7 @@
 /*
  * moment.c - see moment.h.
  */
-#include "cli/subscription/moment.h"
+#include "base/literal/moment.h"
 
 #include <ctype.h>
 
