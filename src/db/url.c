@@ -82,13 +82,21 @@ enum weir_status weir_url_parse(const struct weir_heap *heap, const char *text,
     return status;
 }
 
+/* Nothing of a password stays in memory that is given back. */
+static void free_secret(const struct weir_heap *heap, char *text)
+{
+    if (text != NULL)
+        explicit_bzero(text, strlen(text));
+    weir_heap_free(heap, text);
+}
+
 void weir_url_fini(const struct weir_heap *heap, struct weir_url *self)
 {
     weir_heap_free(heap, self->path);
-    weir_heap_free(heap, self->conninfo);
+    free_secret(heap, self->conninfo);
     weir_heap_free(heap, self->host);
     weir_heap_free(heap, self->user);
-    weir_heap_free(heap, self->password);
+    free_secret(heap, self->password);
     weir_heap_free(heap, self->database);
     weir_heap_free(heap, self->socket);
     weir_heap_free(heap, self->signal);
@@ -550,6 +558,12 @@ static void describe_postgresql(const struct weir_url *self, char *out, size_t s
 bool weir_url_is_memory(const struct weir_url *self)
 {
     return self->path != NULL && strcmp(self->path, ":memory:") == 0;
+}
+
+bool weir_url_has_password(const struct weir_url *self)
+{
+    return self->password != NULL ||
+           (self->conninfo != NULL && weir_pg_conninfo_has_password(self->conninfo));
 }
 
 void weir_url_describe(const struct weir_url *self, char *out, size_t size)

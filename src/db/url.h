@@ -62,6 +62,9 @@ void weir_url_fini(const struct weir_heap *heap, struct weir_url *self);
 /* A database in memory: it ends with the process. */
 bool weir_url_is_memory(const struct weir_url *self);
 
+/* Is a password in it? Also if it is not certain where one would end. */
+bool weir_url_has_password(const struct weir_url *self);
+
 /* The URL for people: engine, host, database; no password. Cut to fit. */
 void weir_url_describe(const struct weir_url *self, char *out, size_t size);
 

@@ -110,6 +110,23 @@ bool weir_pg_conninfo_is_clear(const char *conninfo)
     return last == NULL || authority + strcspn(authority, "@/") == last;
 }
 
+static bool is_secret(const PQconninfoOption *option)
+{
+    /* dispchar "*": not to be shown. */
+    return option->val != NULL && option->val[0] != '\0' && option->dispchar[0] == '*';
+}
+
+bool weir_pg_conninfo_has_password(const char *conninfo)
+{
+    PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
+    bool found = options == NULL || !weir_pg_conninfo_is_clear(conninfo);
+
+    for (PQconninfoOption *option = options; !found && option->keyword != NULL; option++)
+        found = is_secret(option);
+    PQconninfoFree(options);
+    return found;
+}
+
 PGconn *weir_pg_conninfo_start(const char *conninfo, int64_t connect_timeout_ns)
 {
     const char *values[OPTION_COUNT];

@@ -25,6 +25,10 @@ WEIR_CHECKED enum weir_status weir_pg_conninfo_check(const char *conninfo,
  */
 bool weir_pg_conninfo_is_clear(const char *conninfo);
 
+/* Is a password in it, also that of a key? Of a string that passed the check; also true
+ * if it is not clear, or memory runs out. */
+bool weir_pg_conninfo_has_password(const char *conninfo);
+
 /*
  * Begin to connect, with our settings where the string has none. NULL without memory.
  * Goes on with PQconnectPoll().

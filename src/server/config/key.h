@@ -154,4 +154,12 @@ const struct weir_config_section *weir_config_section_find(const char *name);
 const struct weir_config_key *
 weir_config_section_find_key(const struct weir_config_section *self, const char *name);
 
+/* Another section that has a key of this name; NULL: none has. */
+const struct weir_config_section *
+weir_config_section_owning(const struct weir_config_section *self, const char *name);
+
+/* The name of the key that was meant; NULL: none is near. */
+const char *weir_config_section_nearest(const struct weir_config_section *self,
+                                        const char *name);
+
 #endif

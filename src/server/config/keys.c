@@ -6,7 +6,9 @@
  */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/count.h"
+#include "base/nearest.h"
 #include "server/config/config.h"
 #include "server/config/key.h"
 #include "weir/executions.h"
@@ -23,6 +25,7 @@ enum {
     DATABASE_CONNECTIONS_MAX = 1024,
     HANDLERS_MAX = 512,
     BATCH_MAX = 10000,
+    KEYS_MAX = 40,
 };
 
 #define KIB(n) ((int64_t)(n)*1024)
@@ -372,4 +375,27 @@ weir_config_section_find_key(const struct weir_config_section *self, const char 
             return &self->keys[i];
     }
     return NULL;
+}
+
+const struct weir_config_section *
+weir_config_section_owning(const struct weir_config_section *self, const char *name)
+{
+    for (size_t i = 0; i < weir_config_section_count; i++) {
+        const struct weir_config_section *other = &weir_config_sections[i];
+
+        if (other != self && weir_config_section_find_key(other, name) != NULL)
+            return other;
+    }
+    return NULL;
+}
+
+const char *weir_config_section_nearest(const struct weir_config_section *self,
+                                        const char *name)
+{
+    const char *names[KEYS_MAX];
+
+    WEIR_ASSERT(self->key_count <= KEYS_MAX);
+    for (size_t i = 0; i < self->key_count; i++)
+        names[i] = self->keys[i].name;
+    return weir_nearest_find(name, names, self->key_count);
 }

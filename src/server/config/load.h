@@ -14,7 +14,7 @@
  * replace the old one, and weir_config_compare() what has changed.
  *
  * Threads  Any; not two at once on one struct.
- * Memory   From the heap of the sources; at most 16 MiB.
+ * Memory   From the heap of the sources; at most 256 MiB.
  */
 #ifndef WEIR_SERVER_CONFIG_LOAD_H
 #define WEIR_SERVER_CONFIG_LOAD_H
@@ -65,6 +65,7 @@ struct weir_config_entry {
     const char *name; /* NULL: the section has none */
     const struct weir_config_key *key;
     const char *value;  /* as it was written; "***" of a secret; NULL: not set */
+    bool given;         /* not the default */
     const char *origin; /* "default", "weir.ini:17", "WEIR_HTTP_LISTEN", "--set" */
 };
 

@@ -372,6 +372,35 @@ WEIR_TEST(url, without_a_known_scheme_is_refused)
 
 /* ---- for people -------------------------------------------------------------------- */
 
+WEIR_TEST(url, knows_whether_it_has_a_password)
+{
+    static const struct {
+        const char *text;
+        bool has;
+    } CASES[] = {
+        {"sqlite:app.db", false},
+        {"mariadb://u@h/app", false},
+        {"mariadb://u:" SECRET "@h/app", true},
+        {"postgresql://u@h/app", false},
+        {"postgresql://u:" SECRET "@h/app", true},
+        {"postgresql://h/app?user=u&password=" SECRET, true},
+        {"postgresql://h/app?sslpassword=" SECRET, true},
+        {"postgresql://h/app?password=a@" SECRET, true},
+        {"host=h dbname=app user=password", false},
+        {"host=h dbname=app password=" SECRET, true},
+        {"host=h dbname=app password=''", false},
+    };
+
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct weir_url url;
+
+        check_status(weir_url_parse(weir_heap_system(), CASES[i].text, &url, NULL),
+                     WEIR_OK);
+        check_int(weir_url_has_password(&url), CASES[i].has);
+        weir_url_fini(weir_heap_system(), &url);
+    }
+}
+
 WEIR_TEST(url, is_described_without_password)
 {
     describes("sqlite:/var/app.db", "sqlite:/var/app.db");

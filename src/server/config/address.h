@@ -1,0 +1,32 @@
+/*
+ * address.h - addresses of the configuration: where to listen, networks, origins.
+ */
+#ifndef WEIR_SERVER_CONFIG_ADDRESS_H
+#define WEIR_SERVER_CONFIG_ADDRESS_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "server/config/config.h"
+#include "weir/error.h"
+
+/*
+ * HOST:PORT, [V6]:PORT, unix:PATH, systemd:NAME. A host is an address or a name; nothing
+ * is resolved here. `text` is borrowed by *out. WEIR_INVALID, with a text, or
+ * WEIR_NO_MEMORY.
+ */
+WEIR_CHECKED enum weir_status weir_address_read_listener(struct weir_arena *arena,
+                                                         const char *text,
+                                                         struct weir_config_listener *out,
+                                                         struct weir_error *error);
+
+/* ADDRESS/BITS, or an address, which is all of its bits. WEIR_INVALID: it is none, or it
+ * has bits behind its end. */
+WEIR_CHECKED enum weir_status weir_address_read_network(const char *text,
+                                                        struct weir_config_network *out,
+                                                        struct weir_error *error);
+
+/* http://HOST[:PORT] or https://..., with nothing behind it. */
+bool weir_address_is_origin(const char *text);
+
+#endif
