@@ -165,6 +165,7 @@ WEIR_TEST(config, refuses_a_file_of_more_than_a_mebibyte)
     config_load(&f);
     config_write_bytes("weir.ini", text, SIZE);
     free(text);
+    f.sources.db_without_file = "sqlite:a.db";
     config_refuse(&f, "weir.ini: has more than 1048576 bytes");
 }
 

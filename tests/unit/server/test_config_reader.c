@@ -126,7 +126,7 @@ WEIR_TEST(reader, takes_a_line_of_8192_bytes_and_no_more)
 WEIR_TEST(reader, refuses_a_line_with_nul_control_character_or_bad_utf8)
 {
     takes = true;
-    check_str(read_bytes("[a]\nk=\0x\n", 10), "1[a];2!byte 3 of the line is NUL;");
+    check_str(read_bytes("[a]\nk=\0x\n", 9), "1[a];2!byte 3 of the line is NUL;");
     check_str(read_text("[a]\nk=\x01\n"),
               "1[a];2!byte 3 of the line is a control character;");
     check_str(read_text("[a]\nk=a\rb\n"),
