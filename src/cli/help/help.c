@@ -11,10 +11,11 @@
 #include "cli/help/completion.h"
 #include "cli/help/manual.h"
 #include "cli/output.h"
+#include "server/config/reference.h"
 #include "view/records.h"
 #include "weir/heap.h"
 
-enum { FIELDS_SIZE_MAX = 1 << 20 };
+enum { PAGE_SIZE_MAX = 1 << 20 };
 
 static int run(const struct weir_command *self, int argc, char **argv);
 
@@ -44,14 +45,32 @@ const struct weir_command weir_cli_help = {
     .run = run,
 };
 
-/* `weir help fields`: the page docs/fields.md, for the tree itself. */
-static int print_fields(const struct weir_command *self)
+/* Pages of docs, for the tree itself. */
+static const struct page {
+    const char *name;
+    void (*append)(struct weir_buf *out);
+} PAGES[] = {
+    {"fields", weir_records_append_reference},
+    {"configuration", weir_config_reference},
+};
+
+/* NULL: there is no such page. */
+static const struct page *find_page(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(PAGES); i++) {
+        if (strcmp(PAGES[i].name, name) == 0)
+            return &PAGES[i];
+    }
+    return NULL;
+}
+
+static int print_page(const struct weir_command *self, const struct page *page)
 {
     struct weir_buf text;
     int code;
 
-    weir_buf_init(&text, weir_heap_system(), FIELDS_SIZE_MAX);
-    weir_records_append_reference(&text);
+    weir_buf_init(&text, weir_heap_system(), PAGE_SIZE_MAX);
+    page->append(&text);
     code = weir_output_lines(self, &text);
     weir_buf_fini(&text);
     return code;
@@ -60,9 +79,10 @@ static int print_fields(const struct weir_command *self)
 static int print_help(const struct weir_command *self, int argc, char **argv)
 {
     const struct weir_command *command = &weir_cli_program;
+    const struct page *page = optind + 1 == argc ? find_page(argv[optind]) : NULL;
 
-    if (optind + 1 == argc && strcmp(argv[optind], "fields") == 0)
-        return print_fields(self);
+    if (page != NULL)
+        return print_page(self, page);
     while (optind < argc) {
         const struct weir_command *group = command == &weir_cli_program ? NULL : command;
 
