@@ -342,7 +342,7 @@ const struct weir_config_section weir_config_sections[] = {
          PORTLESS_NAME_SIZE_MAX, WEIR_KEY_RESTARTS, DATABASE, "a database; at least one"),
     ONE("http", http, struct weir_config_http, HTTP,
         "addresses, TLS and limits of the API"),
-    ONE("auth", auth, struct weir_config_auth, AUTH, "who may use the API"),
+    ONE("auth", auth, struct weir_config_auth, AUTH, "tokens, and limits of requests"),
     MANY("token", tokens, token_count, struct weir_config_token, PORTLESS_NAME_SIZE_MAX,
          WEIR_KEY_RELOADS, TOKEN, "a token that is in no database"),
     ONE("metrics", metrics, struct weir_config_metrics, METRICS, "/metrics"),

@@ -50,12 +50,11 @@ static inline void config_write(const char *path, const char *text)
 /* A new folder, and no file in it. */
 static inline void config_setup(struct config_fixture *self)
 {
-    static int number;
     char folder[TEMP_DIR_SIZE + 32];
 
     memset(self, 0, sizeof *self);
-    snprintf(folder, sizeof folder, "%s/config-%d", temp_dir_of_program(), number++);
-    check_int(mkdir(folder, 0700), 0);
+    snprintf(folder, sizeof folder, "%s/config-XXXXXX", temp_dir_of_program());
+    check(mkdtemp(folder) != NULL);
     check_int(chdir(folder), 0);
     self->sources.environment = self->environment;
     self->sources.sets = self->sets;
