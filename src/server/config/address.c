@@ -163,47 +163,6 @@ enum weir_status weir_address_read_listener(struct weir_arena *arena, const char
     return read_tcp(arena, text, out, error);
 }
 
-/* ---- networks ---------------------------------------------------------------------- */
-
-static bool has_bits_behind(const struct weir_config_network *network, unsigned width)
-{
-    for (unsigned bit = network->bits; bit < width; bit++) {
-        if ((network->address[bit / 8] >> (7 - bit % 8) & 1) != 0)
-            return true;
-    }
-    return false;
-}
-
-enum weir_status weir_address_read_network(const char *text,
-                                           struct weir_config_network *out,
-                                           struct weir_error *error)
-{
-    size_t size = strcspn(text, "/");
-    char host[HOST_SIZE];
-    int64_t bits;
-    unsigned width;
-
-    *out = (struct weir_config_network){.family = AF_INET};
-    if (size >= sizeof host)
-        return refuse(error, text, "is too long");
-    weir_text_format(host, sizeof host, "%.*s", (int)size, text);
-    if (inet_pton(AF_INET, host, out->address) != 1) {
-        out->family = AF_INET6;
-        if (inet_pton(AF_INET6, host, out->address) != 1)
-            return refuse(error, text, "is no network, as in 10.0.0.0/8 or fd00::/8");
-    }
-    width = out->family == AF_INET ? 32 : 128;
-    bits = width;
-    if (text[size] == '/' && (!weir_number_parse(text + size + 1, &bits) || bits > width))
-        return refuse(error, text,
-                      width == 32 ? "must have 0 to 32 bits" : "must have 0 to 128 bits");
-    out->bits = (uint8_t)bits;
-    if (has_bits_behind(out, width))
-        return refuse(error, text,
-                      "is an address inside of a network; write its first one");
-    return WEIR_OK;
-}
-
 /* ---- origins ----------------------------------------------------------------------- */
 
 bool weir_address_is_origin(const char *text)

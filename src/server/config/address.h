@@ -1,5 +1,5 @@
 /*
- * address.h - addresses of the configuration: where to listen, networks, origins.
+ * address.h - addresses of the configuration: where to listen, and origins.
  */
 #ifndef WEIR_SERVER_CONFIG_ADDRESS_H
 #define WEIR_SERVER_CONFIG_ADDRESS_H
@@ -19,12 +19,6 @@ WEIR_CHECKED enum weir_status weir_address_read_listener(struct weir_arena *aren
                                                          const char *text,
                                                          struct weir_config_listener *out,
                                                          struct weir_error *error);
-
-/* ADDRESS/BITS, or an address, which is all of its bits. WEIR_INVALID: it is none, or it
- * has bits behind its end. */
-WEIR_CHECKED enum weir_status weir_address_read_network(const char *text,
-                                                        struct weir_config_network *out,
-                                                        struct weir_error *error);
 
 /* http://HOST[:PORT] or https://..., with nothing behind it. */
 bool weir_address_is_origin(const char *text);

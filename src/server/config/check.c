@@ -323,8 +323,7 @@ static void check_public(const struct checked *self,
 {
     const struct weir_config *config = self->config;
     const struct weir_config_group *http = group_of(self, "http", 0);
-    bool tls =
-        is_given(http, "tls_certificate_file") || config->http.tls_proxies.count > 0;
+    bool tls = is_given(http, "tls_certificate_file");
     char text[TEXT_SIZE];
 
     for (size_t i = 0; i < listeners->count && !config->http.insecure_public; i++) {
@@ -337,7 +336,7 @@ static void check_public(const struct checked *self,
             text, sizeof text,
             "%.64s is public, and there %s no %s; see %s and insecure_public",
             listener->text, tls ? "are" : "is", missing,
-            tls ? "[auth] mode" : "tls_certificate_file, tls_proxies");
+            tls ? "[auth] mode" : "tls_certificate_file");
         report(self, group, "listen", text);
     }
 }
@@ -380,8 +379,6 @@ static void check_limits(const struct checked *self)
 
     if (config->http.body_max > config->http.memory_max && config->http.memory_max > 0)
         report(self, group_of(self, "http", 0), "body_max", "is larger than memory_max");
-    if (config->auth.rate_burst > 0 && config->auth.rate == 0)
-        report(self, group_of(self, "auth", 0), "rate_burst", "needs rate");
 }
 
 void weir_config_check(struct weir_config_loading *loading, struct weir_config *config)

@@ -61,12 +61,6 @@ struct weir_config_networks {
     size_t count;
 };
 
-/* "10/min". `count` 0: no limit. */
-struct weir_config_rate {
-    uint32_t count;
-    int64_t period_ns;
-};
-
 /* A key that ends in _file: its path (that of a credential, too), and what was in the
  * file without its last newline, with a zero behind it. `path` is NULL if it was not
  * given. */
@@ -116,11 +110,10 @@ struct weir_config_http {
     int tls_min;    /* enum weir_config_tls_min */
     int tls_client; /* enum weir_config_tls_client */
     struct weir_config_file tls_client_ca;
-    struct weir_config_networks tls_proxies;
+    struct weir_config_networks tls_proxies; /* empty: no key sets it */
     uint32_t unix_mode;
     bool insecure_public;
     const char *base_path; /* "" or "/prefix" */
-    const char *advertise; /* URL; NULL: that of the first listener */
     uint32_t connections_max;
     uint32_t connections_per_address; /* 0: no limit */
     int64_t header_timeout_ns;
@@ -131,7 +124,6 @@ struct weir_config_http {
     int64_t body_max;
     uint32_t in_flight_max;
     int64_t memory_max;
-    int64_t wait_max_ns;
     struct weir_config_texts cors_origins;
 };
 
@@ -141,18 +133,12 @@ struct weir_config_auth {
     int mode; /* enum weir_config_auth_mode */
     int64_t cache_ns;
     bool unix_admin;
-    struct weir_config_rate failures; /* of one address */
-    uint32_t rate;                    /* requests a second of one token; 0: no limit */
-    uint32_t rate_burst;
+    uint32_t rate; /* requests a second of one token; 0: no limit */
 };
 
 struct weir_config_metrics {
     struct weir_config_listeners listen; /* none: the listeners of [http] */
     bool is_public;
-};
-
-struct weir_config_audit {
-    int64_t retention_ns; /* 0: for ever */
 };
 
 /* Bits of scopes, in the order of the words. */
@@ -184,7 +170,7 @@ enum weir_config_executions {
     WEIR_EXECUTIONS_NO
 };
 
-enum weir_config_migrate { WEIR_MIGRATE_CHECK, WEIR_MIGRATE_NO, WEIR_MIGRATE_YES };
+enum weir_config_migrate { WEIR_MIGRATE_CHECK, WEIR_MIGRATE_YES };
 
 /* [database NAME] */
 struct weir_config_database {
@@ -243,7 +229,6 @@ struct weir_config {
     struct weir_config_http http;
     struct weir_config_auth auth;
     struct weir_config_metrics metrics;
-    struct weir_config_audit audit;
     struct weir_config_supervisor supervisor;
     struct weir_config_token *tokens; /* in the order in which they were written */
     size_t token_count;

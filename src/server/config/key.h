@@ -22,23 +22,20 @@
 
 enum weir_key_type {
     WEIR_KEY_IS_TEXT,
-    WEIR_KEY_IS_NAME,   /* of a database, queue, subscription: their rule */
-    WEIR_KEY_IS_URL,    /* of a database: hidden if it has a password */
-    WEIR_KEY_IS_SINK,   /* URL of a sink */
-    WEIR_KEY_IS_PATH,   /* "" or "/prefix" of URLs */
-    WEIR_KEY_IS_ORIGIN, /* "https://host[:port]" */
+    WEIR_KEY_IS_NAME, /* of a database, queue, subscription: their rule */
+    WEIR_KEY_IS_URL,  /* of a database: hidden if it has a password */
+    WEIR_KEY_IS_SINK, /* URL of a sink */
+    WEIR_KEY_IS_PATH, /* "" or "/prefix" of URLs */
     WEIR_KEY_IS_FLAG,
     WEIR_KEY_IS_NUMBER,
     WEIR_KEY_IS_NS,
     WEIR_KEY_IS_MS,
     WEIR_KEY_IS_SIZE,
-    WEIR_KEY_IS_RATE,
     WEIR_KEY_IS_CHOICE,
     WEIR_KEY_IS_CHOICES,
     WEIR_KEY_IS_TEXTS,
     WEIR_KEY_IS_ORIGINS,
     WEIR_KEY_IS_LISTENERS,
-    WEIR_KEY_IS_NETWORKS,
     WEIR_KEY_IS_FILE,
     WEIR_KEY_IS_PERMISSIONS,
     WEIR_KEY_IS_SHA256,
@@ -93,9 +90,6 @@ struct weir_config_key {
 #define WEIR_KEY_SIZE(T, m, min_, max_)                                                  \
     WEIR_KEY_BOUND_(T, m, SIZE, WEIR_MEMBER_IS(T, m, int64_t)), .min = (min_),           \
                                                                 .max = (max_)
-#define WEIR_KEY_RATE(T, m, max_)                                                        \
-    WEIR_KEY_BOUND_(T, m, RATE, WEIR_MEMBER_IS(T, m, struct weir_config_rate)),          \
-        .min = 0, .max = (max_)
 
 /* One of some words, as their place and `first_`; and several, as bits. */
 #define WEIR_KEY_CHOICE(T, m, words_, first_)                                            \
@@ -108,8 +102,6 @@ struct weir_config_key {
     WEIR_KEY_BOUND_(T, m, type_, WEIR_MEMBER_IS(T, m, struct weir_config_texts))
 #define WEIR_KEY_LISTENERS(T, m)                                                         \
     WEIR_KEY_BOUND_(T, m, LISTENERS, WEIR_MEMBER_IS(T, m, struct weir_config_listeners))
-#define WEIR_KEY_NETWORKS(T, m)                                                          \
-    WEIR_KEY_BOUND_(T, m, NETWORKS, WEIR_MEMBER_IS(T, m, struct weir_config_networks))
 #define WEIR_KEY_FILE(T, m)                                                              \
     WEIR_KEY_BOUND_(T, m, FILE, WEIR_MEMBER_IS(T, m, struct weir_config_file))
 #define WEIR_KEY_PERMISSIONS(T, m)                                                       \

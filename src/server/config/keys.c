@@ -41,7 +41,7 @@ static const char *const AUTH_MODES[] = {"tokens", "none", NULL};
 static const char *const SCOPES[] = {"read",   "content",  "producer", "worker",
                                      "signal", "operator", "admin",    NULL};
 static const char *const EXECUTIONS[] = {"auto", "yes", "no", NULL};
-static const char *const MIGRATIONS[] = {"check", "no", "yes", NULL};
+static const char *const MIGRATIONS[] = {"check", "yes", NULL};
 static const char *const UNREAD[] = {"keep", "drop", NULL};
 static const char *const STARTS[] = {"beginning", "now", NULL};
 
@@ -65,9 +65,11 @@ static const struct weir_config_key SERVER[] = {
     WEIR_KEY("log", "auto",
              "form of the log on standard error; auto is plain on a terminal and logfmt "
              "elsewhere",
-             WEIR_KEY_CHOICE(T, log_form, LOG_FORMS, WEIR_LOG_FORM_AUTO)),
+             WEIR_KEY_CHOICE(T, log_form, LOG_FORMS, WEIR_LOG_FORM_AUTO),
+             .reload = WEIR_KEY_RESTARTS),
     WEIR_KEY("log_level", "info", "the least that is logged",
-             WEIR_KEY_CHOICE(T, log_level, LOG_LEVELS, WEIR_LOG_DEBUG)),
+             WEIR_KEY_CHOICE(T, log_level, LOG_LEVELS, WEIR_LOG_DEBUG),
+             .reload = WEIR_KEY_RESTARTS),
 };
 #undef T
 
@@ -85,15 +87,9 @@ static const struct weir_config_key HTTP[] = {
              WEIR_KEY_CHOICE(T, tls_min, TLS_VERSIONS, WEIR_TLS_MIN_1_2),
              .reload = WEIR_KEY_RESTARTS),
     WEIR_KEY("tls_client", "no", "whether clients show a certificate",
-             WEIR_KEY_CHOICE(T, tls_client, TLS_CLIENTS, WEIR_TLS_CLIENT_NO),
-             .reload = WEIR_KEY_RESTARTS),
+             WEIR_KEY_CHOICE(T, tls_client, TLS_CLIENTS, WEIR_TLS_CLIENT_NO)),
     WEIR_KEY("tls_client_ca_file", NULL, "authorities that sign those, as PEM",
-             WEIR_KEY_FILE(T, tls_client_ca), .reload = WEIR_KEY_RESTARTS),
-    WEIR_KEY(
-        "tls_proxies", NULL,
-        "networks, as in 10.0.0.0/8, that may speak plain HTTP to a public address, and "
-        "whose X-Forwarded-For counts",
-        WEIR_KEY_NETWORKS(T, tls_proxies), .reload = WEIR_KEY_RESTARTS),
+             WEIR_KEY_FILE(T, tls_client_ca)),
     WEIR_KEY("unix_mode", "0660", "permissions of unix sockets",
              WEIR_KEY_PERMISSIONS(T, unix_mode), .reload = WEIR_KEY_RESTARTS),
     WEIR_KEY("insecure_public", "no",
@@ -101,9 +97,6 @@ static const struct weir_config_key HTTP[] = {
              WEIR_KEY_FLAG(T, insecure_public), .reload = WEIR_KEY_RESTARTS),
     WEIR_KEY("base_path", "", "prefix of all paths, as in /weir",
              WEIR_KEY_TEXT(T, base_path, PATH), .reload = WEIR_KEY_RESTARTS),
-    WEIR_KEY("advertise", NULL, "URL by which clients reach this server",
-             WEIR_KEY_TEXT(T, advertise, ORIGIN), .reload = WEIR_KEY_RESTARTS,
-             .fallback_note = "the first address of `listen`"),
     WEIR_KEY("connections_max", "12000", "connections; beyond: 503, and closed",
              WEIR_KEY_NUMBER(T, connections_max, 1, CONNECTIONS_MAX),
              .reload = WEIR_KEY_RESTARTS),
@@ -134,9 +127,6 @@ static const struct weir_config_key HTTP[] = {
     WEIR_KEY("memory_max", "64MiB", "bodies and answers in memory; beyond: 503 `busy`",
              WEIR_KEY_SIZE(T, memory_max, MIB(1), KIB(1) * MIB(1024)),
              .reload = WEIR_KEY_RESTARTS),
-    WEIR_KEY("wait_max", "60s", "longest wait of a long-poll",
-             WEIR_KEY_NS(T, wait_max_ns, WEIR_SECONDS(1), WEIR_MINUTES(10)),
-             .reload = WEIR_KEY_RESTARTS),
     WEIR_KEY("cors_origins", NULL, "list of exact origins, as in https://console.example",
              WEIR_KEY_TEXTS(T, cors_origins, ORIGINS), .reload = WEIR_KEY_RESTARTS),
 };
@@ -153,14 +143,8 @@ static const struct weir_config_key AUTH[] = {
              "on a unix socket the user of the server and root need no token, and may do "
              "everything",
              WEIR_KEY_FLAG(T, unix_admin)),
-    WEIR_KEY(
-        "failures", "10/min",
-        "refused tokens of one address; then each is answered after a second, with 429",
-        WEIR_KEY_RATE(T, failures, CONNECTIONS_MAX)),
     WEIR_KEY("rate", "0", "requests a second of one token; 0: no limit",
              WEIR_KEY_NUMBER(T, rate, 0, CONNECTIONS_MAX)),
-    WEIR_KEY("rate_burst", "0", "requests beyond `rate` at once",
-             WEIR_KEY_NUMBER(T, rate_burst, 0, CONNECTIONS_MAX)),
 };
 #undef T
 
@@ -193,13 +177,6 @@ static const struct weir_config_key METRICS[] = {
 };
 #undef T
 
-#define T struct weir_config_audit
-static const struct weir_config_key AUDIT[] = {
-    WEIR_KEY("retention", "90d", "how long rows of the audit are kept; 0: for ever",
-             WEIR_KEY_NS(T, retention_ns, WEIR_HOURS(1), DAYS(36500)), .or_zero = true),
-};
-#undef T
-
 #define T struct weir_config_database
 static const struct weir_config_key DATABASE[] = {
     WEIR_KEY("url", NULL, "as of --db; needed, or `url_file`", WEIR_KEY_TEXT(T, url, URL),
@@ -219,12 +196,10 @@ static const struct weir_config_key DATABASE[] = {
              "whether it has executions; auto is yes, but no on MariaDB",
              WEIR_KEY_CHOICE(T, executions, EXECUTIONS, WEIR_EXECUTIONS_AUTO),
              .reload = WEIR_KEY_RESTARTS),
-    WEIR_KEY(
-        "migrate", "check",
-        "`check` refuses to start on another schema, `yes` migrates at the start, `no` "
-        "does not look",
-        WEIR_KEY_CHOICE(T, migrate, MIGRATIONS, WEIR_MIGRATE_CHECK),
-        .reload = WEIR_KEY_RESTARTS),
+    WEIR_KEY("migrate", "check",
+             "`check` refuses to start on another schema, `yes` migrates at the start",
+             WEIR_KEY_CHOICE(T, migrate, MIGRATIONS, WEIR_MIGRATE_CHECK),
+             .reload = WEIR_KEY_RESTARTS),
     WEIR_KEY("statement_timeout", "30s", "for each statement; 0: none",
              WEIR_KEY_NS(T, statement_timeout_ns, WEIR_SECONDS(1), WEIR_HOURS(24)),
              .or_zero = true, .reload = WEIR_KEY_RESTARTS),
@@ -238,25 +213,29 @@ static const struct weir_config_key DATABASE[] = {
 #define T struct weir_config_queue
 static const struct weir_config_key QUEUE[] = {
     WEIR_KEY("partitions", NULL, "a power of two from 1 to 64; never changes",
-             WEIR_KEY_NUMBER(T, partitions, 1, 64), .required = true),
+             WEIR_KEY_NUMBER(T, partitions, 1, 64), .required = true,
+             .reload = WEIR_KEY_RESTARTS),
     WEIR_KEY("database", NULL, "name of its section", WEIR_KEY_TEXT(T, database, NAME),
-             .fallback_note = "the default one"),
+             .fallback_note = "the default one", .reload = WEIR_KEY_RESTARTS),
     WEIR_KEY("unread", "keep", "messages without a subscription",
              WEIR_KEY_CHOICE(T, unread, UNREAD, WEIR_UNREAD_KEEP),
-             WEIR_KEY_MARKS(T, named, WEIR_POLICY_UNREAD)),
+             WEIR_KEY_MARKS(T, named, WEIR_POLICY_UNREAD), .reload = WEIR_KEY_RESTARTS),
     WEIR_KEY("backlog_max", "0", "refuse to enqueue beyond; about; 0: no limit",
              WEIR_KEY_NUMBER(T, backlog_max, 0, INT64_MAX),
-             WEIR_KEY_MARKS(T, named, WEIR_POLICY_BACKLOG_MAX)),
+             WEIR_KEY_MARKS(T, named, WEIR_POLICY_BACKLOG_MAX),
+             .reload = WEIR_KEY_RESTARTS),
     WEIR_KEY("attempts_max", "0", "then a message becomes a dead letter; 0: never",
              WEIR_KEY_NUMBER(T, attempts_max, 0, WEIR_ATTEMPTS_MAX_MAX),
-             WEIR_KEY_MARKS(T, named, WEIR_POLICY_ATTEMPTS_MAX)),
+             WEIR_KEY_MARKS(T, named, WEIR_POLICY_ATTEMPTS_MAX),
+             .reload = WEIR_KEY_RESTARTS),
     WEIR_KEY("dead_letter_retention", "0", "remove decided dead letters after; 0: never",
              WEIR_KEY_NS(T, dead_letter_retention_ns, 0, WEIR_DURATION_MAX),
-             WEIR_KEY_MARKS(T, named, WEIR_POLICY_DEAD_LETTER_RETENTION)),
+             WEIR_KEY_MARKS(T, named, WEIR_POLICY_DEAD_LETTER_RETENTION),
+             .reload = WEIR_KEY_RESTARTS),
     WEIR_KEY("retain", "0",
              "keep messages that all subscriptions have passed, as in 7d; 0: not",
              WEIR_KEY_NS(T, retain_ns, 0, WEIR_DURATION_MAX),
-             WEIR_KEY_MARKS(T, named, WEIR_POLICY_RETAIN)),
+             WEIR_KEY_MARKS(T, named, WEIR_POLICY_RETAIN), .reload = WEIR_KEY_RESTARTS),
 };
 #undef T
 
@@ -342,14 +321,12 @@ const struct weir_config_section weir_config_sections[] = {
          PORTLESS_NAME_SIZE_MAX, WEIR_KEY_RESTARTS, DATABASE, "a database; at least one"),
     ONE("http", http, struct weir_config_http, HTTP,
         "addresses, TLS and limits of the API"),
-    ONE("auth", auth, struct weir_config_auth, AUTH, "tokens, and limits of requests"),
+    ONE("auth", auth, struct weir_config_auth, AUTH, "tokens"),
     MANY("token", tokens, token_count, struct weir_config_token, PORTLESS_NAME_SIZE_MAX,
          WEIR_KEY_RELOADS, TOKEN, "a token that is in no database"),
     ONE("metrics", metrics, struct weir_config_metrics, METRICS, "/metrics"),
-    ONE("audit", audit, struct weir_config_audit, AUDIT,
-        "record of the actions of operators"),
     MANY("queue", queues, queue_count, struct weir_config_queue, QUEUE_NAME_SIZE_MAX,
-         WEIR_KEY_RELOADS, QUEUE,
+         WEIR_KEY_RESTARTS, QUEUE,
          "a queue that is made at the start, or compared if it exists"),
     MANY("relay", relays, relay_count, struct weir_config_relay, PORTLESS_NAME_SIZE_MAX,
          WEIR_KEY_RELOADS, RELAY, "delivers the messages of a queue to a sink"),

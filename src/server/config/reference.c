@@ -145,7 +145,6 @@ static const char *type_text(enum weir_key_type type)
     case WEIR_KEY_IS_NAME:
         return "name";
     case WEIR_KEY_IS_URL:
-    case WEIR_KEY_IS_ORIGIN:
         return "URL";
     case WEIR_KEY_IS_SINK:
         return "sink";
@@ -153,16 +152,12 @@ static const char *type_text(enum weir_key_type type)
         return "path of a URL";
     case WEIR_KEY_IS_FLAG:
         return "`yes`, `no`";
-    case WEIR_KEY_IS_RATE:
-        return "rate, as in `5/s`, `10/min`, `100/h`; `0`: no limit";
     case WEIR_KEY_IS_TEXTS:
         return "list";
     case WEIR_KEY_IS_ORIGINS:
         return "list of URLs";
     case WEIR_KEY_IS_LISTENERS:
         return "list of addresses";
-    case WEIR_KEY_IS_NETWORKS:
-        return "list of networks";
     case WEIR_KEY_IS_FILE:
         return "file";
     case WEIR_KEY_IS_PERMISSIONS:

@@ -202,15 +202,6 @@ static enum weir_status check_origin(const struct value_call *self, const char *
                           weir_quote(&shown, text));
 }
 
-static enum weir_status read_origin(const struct value_call *self)
-{
-    enum weir_status status = check_origin(self, self->text);
-
-    if (status == WEIR_OK)
-        *(const char **)self->out = self->text;
-    return status;
-}
-
 static enum weir_status read_tag(const struct value_call *self)
 {
     struct weir_arena *arena = &self->loading->state->arena;
@@ -328,37 +319,6 @@ static enum weir_status read_size(const struct value_call *self)
         return refuse(self, "is too small; at least %s",
                       weir_size_spell(self->key->min, limit));
     store_number(self, bytes);
-    return WEIR_OK;
-}
-
-/* "10/min", "0". */
-static enum weir_status read_rate(const struct value_call *self)
-{
-    static const struct {
-        const char *name;
-        int64_t ns;
-    } PERIODS[] = {
-        {"s", WEIR_SECONDS(1)}, {"min", WEIR_MINUTES(1)}, {"h", WEIR_HOURS(1)}};
-    struct weir_config_rate rate = {.period_ns = WEIR_SECONDS(1)};
-    size_t digits = strspn(self->text, "0123456789");
-    char number_text[24];
-    int64_t number = 0;
-    bool known = false;
-
-    weir_text_format(number_text, sizeof number_text, "%.*s", (int)digits, self->text);
-    if (digits >= sizeof number_text || !weir_number_parse(number_text, &number))
-        return refuse(self, "is no rate, as in 5/s, 10/min or 100/h");
-    for (size_t i = 0; i < COUNT_OF(PERIODS) && !known; i++) {
-        known = self->text[digits] == '/' &&
-                strcmp(self->text + digits + 1, PERIODS[i].name) == 0;
-        rate.period_ns = known ? PERIODS[i].ns : rate.period_ns;
-    }
-    if (!known && strcmp(self->text, "0") != 0)
-        return refuse(self, "is no rate, as in 5/s, 10/min or 100/h");
-    if (number > self->key->max)
-        return refuse(self, "is too large; at most %" PRId64, self->key->max);
-    rate.count = (uint32_t)number;
-    *(struct weir_config_rate *)self->out = rate;
     return WEIR_OK;
 }
 
@@ -623,27 +583,6 @@ static enum weir_status read_listeners(const struct value_call *self)
     return WEIR_OK;
 }
 
-static enum weir_status take_network(const struct value_call *self, const char *item,
-                                     size_t index, void *items)
-{
-    struct weir_config_network *networks = items;
-
-    return weir_address_read_network(item, &networks[index], self->error);
-}
-
-static enum weir_status read_networks(const struct value_call *self)
-{
-    struct weir_config_networks *out = self->out;
-    void *items = NULL;
-    size_t count = 0;
-    enum weir_status status =
-        read_list(self, sizeof(struct weir_config_network), take_network, &items, &count);
-
-    if (status == WEIR_OK)
-        *out = (struct weir_config_networks){items, count};
-    return status;
-}
-
 /* ---- files ------------------------------------------------------------------------- */
 
 static enum weir_status read_file(const struct value_call *self)
@@ -684,19 +623,16 @@ static const read_fn READERS[] = {
     [WEIR_KEY_IS_URL] = read_url,
     [WEIR_KEY_IS_SINK] = read_sink,
     [WEIR_KEY_IS_PATH] = read_path,
-    [WEIR_KEY_IS_ORIGIN] = read_origin,
     [WEIR_KEY_IS_FLAG] = read_flag,
     [WEIR_KEY_IS_NUMBER] = read_number,
     [WEIR_KEY_IS_NS] = read_duration,
     [WEIR_KEY_IS_MS] = read_duration,
     [WEIR_KEY_IS_SIZE] = read_size,
-    [WEIR_KEY_IS_RATE] = read_rate,
     [WEIR_KEY_IS_CHOICE] = read_choice,
     [WEIR_KEY_IS_CHOICES] = read_choices,
     [WEIR_KEY_IS_TEXTS] = read_texts,
     [WEIR_KEY_IS_ORIGINS] = read_origins,
     [WEIR_KEY_IS_LISTENERS] = read_listeners,
-    [WEIR_KEY_IS_NETWORKS] = read_networks,
     [WEIR_KEY_IS_FILE] = read_file,
     [WEIR_KEY_IS_PERMISSIONS] = read_permissions,
     [WEIR_KEY_IS_SHA256] = read_sha256,
@@ -751,32 +687,10 @@ static bool equal_listeners(const struct weir_config_listeners *a,
     return true;
 }
 
-static bool equal_networks(const struct weir_config_networks *a,
-                           const struct weir_config_networks *b)
-{
-    if (a->count != b->count)
-        return false;
-    for (size_t i = 0; i < a->count; i++) {
-        const struct weir_config_network *x = &a->items[i];
-        const struct weir_config_network *y = &b->items[i];
-
-        if (x->family != y->family || x->bits != y->bits ||
-            memcmp(x->address, y->address, sizeof x->address) != 0)
-            return false;
-    }
-    return true;
-}
-
 static bool equal_files(const struct weir_config_file *a,
                         const struct weir_config_file *b)
 {
     return equal_texts(a->path, b->path) && weir_str_equal(a->content, b->content);
-}
-
-static bool equal_rates(const struct weir_config_rate *a,
-                        const struct weir_config_rate *b)
-{
-    return a->count == b->count && a->period_ns == b->period_ns;
 }
 
 bool weir_value_equal(const struct weir_config_key *key, const void *a, const void *b)
@@ -790,7 +704,6 @@ bool weir_value_equal(const struct weir_config_key *key, const void *a, const vo
     case WEIR_KEY_IS_URL:
     case WEIR_KEY_IS_SINK:
     case WEIR_KEY_IS_PATH:
-    case WEIR_KEY_IS_ORIGIN:
         return equal_texts(*(const char *const *)(const void *)x,
                            *(const char *const *)(const void *)y);
     case WEIR_KEY_IS_TAG:
@@ -804,12 +717,8 @@ bool weir_value_equal(const struct weir_config_key *key, const void *a, const vo
         return equal_lists((const void *)x, (const void *)y);
     case WEIR_KEY_IS_LISTENERS:
         return equal_listeners((const void *)x, (const void *)y);
-    case WEIR_KEY_IS_NETWORKS:
-        return equal_networks((const void *)x, (const void *)y);
     case WEIR_KEY_IS_FILE:
         return equal_files((const void *)x, (const void *)y);
-    case WEIR_KEY_IS_RATE:
-        return equal_rates((const void *)x, (const void *)y);
     case WEIR_KEY_IS_FLAG:
     case WEIR_KEY_IS_NUMBER:
     case WEIR_KEY_IS_NS:

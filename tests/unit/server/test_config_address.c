@@ -3,10 +3,8 @@
  */
 #include "server/config/address.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/count.h"
 #include "kit/test.h"
@@ -15,7 +13,6 @@
 static struct weir_arena arena;
 static struct weir_error error;
 static struct weir_config_listener listener;
-static struct weir_config_network network;
 
 static enum weir_status read_listener(const char *text)
 {
@@ -131,39 +128,6 @@ WEIR_TEST(address, of_any_length_is_answered)
     memset(text, 'a', sizeof text);
     strcpy(text + sizeof text - 4, ":80");
     check_status(read_listener(text), WEIR_INVALID);
-}
-
-WEIR_TEST(network, has_a_family_and_bits)
-{
-    check_status(weir_address_read_network("10.0.0.0/8", &network, &error), WEIR_OK);
-    check_int(network.family, AF_INET);
-    check_int(network.bits, 8);
-    check_int(network.address[0], 10);
-
-    check_status(weir_address_read_network("192.0.2.7", &network, &error), WEIR_OK);
-    check_int(network.bits, 32);
-
-    check_status(weir_address_read_network("fd00::/8", &network, &error), WEIR_OK);
-    check_int(network.family, AF_INET6);
-    check_int(network.bits, 8);
-    check_int(network.address[0], 0xfd);
-
-    check_status(weir_address_read_network("::/0", &network, &error), WEIR_OK);
-    check_int(network.bits, 0);
-    check_status(weir_address_read_network("10.128.0.0/9", &network, &error), WEIR_OK);
-    check_status(weir_address_read_network("::1/128", &network, &error), WEIR_OK);
-}
-
-WEIR_TEST(network, is_nothing_else)
-{
-    const char *const bad[] = {"",           "10.0.0.0/33",  "10.0.0.0/",  "10.0.0.0/-1",
-                               "10.0.0.1/8", "fd00::/129",   "fd00::1/64", "10.0.0/8",
-                               "a/8",        "10.0.0.0/8/8", "/8",         "10.64.0.0/9"};
-
-    for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        if (weir_address_read_network(bad[i], &network, &error) != WEIR_INVALID)
-            weir_test_fail(__FILE__, __LINE__, "%s is taken", bad[i]);
-    }
 }
 
 WEIR_TEST(origin, has_scheme_host_and_port)

@@ -31,19 +31,13 @@ WEIR_TEST(config, has_the_defaults_of_the_page)
     check(!config->http.listen.items[0].is_public);
     check(config->http.tls_certificate.path == NULL);
     check_int(config->http.unix_mode, 0660);
-    check_str(config->http.base_path, "");
     check_int(config->http.connections_max, 12000);
     check_int(config->http.idle_timeout_ns, WEIR_SECONDS(75));
     check_int(config->http.header_max, 16 * 1024);
     check_int(config->http.body_max, 16 * 1024 * 1024);
     check_int(config->http.memory_max, 64 * 1024 * 1024);
-    check_int(config->http.wait_max_ns, WEIR_SECONDS(60));
-    check_int(config->http.cors_origins.count, 0);
     check_int(config->auth.mode, WEIR_AUTH_TOKENS);
-    check_int(config->auth.failures.count, 10);
-    check_int(config->auth.failures.period_ns, WEIR_MINUTES(1));
     check(config->auth.unix_admin);
-    check_int(config->audit.retention_ns, WEIR_HOURS(24 * 90));
     check_int(config->supervisor.interval_ms[WEIR_RECONCILER_DELAYED_PROMOTER], 750);
     check_int(config->token_count + config->queue_count + config->relay_count, 0);
     check_int(config->database_count, 1);
@@ -220,15 +214,45 @@ WEIR_TEST(config, counts_file_folder_environment_and_arguments_in_this_order)
     check_str(entry_of(&f, "body_timeout"), "2s from weir.ini.d/10.ini:3");
     check_str(entry_of(&f, "write_timeout"), "3s from weir.ini.d/20.ini:3");
     check_str(entry_of(&f, "idle_timeout"), "4s from WEIR_HTTP_IDLE_TIMEOUT");
-    check_str(entry_of(&f, "wait_max"), "60s from default");
+    check_str(entry_of(&f, "header_max"), "16KiB from default");
 
     config_set(&f, "http.idle_timeout=5s");
-    config_set(&f, "http.wait_max=5s");
-    config_set(&f, "http.wait_max=6s");
+    config_set(&f, "http.header_max=5KiB");
+    config_set(&f, "http.header_max=6KiB");
     config_load(&f);
     check_str(entry_of(&f, "idle_timeout"), "5s from --set http.idle_timeout");
-    check_str(entry_of(&f, "wait_max"), "6s from --set http.wait_max");
-    check_int(f.config->http.wait_max_ns, WEIR_SECONDS(6));
+    check_str(entry_of(&f, "header_max"), "6KiB from --set http.header_max");
+    check_int(f.config->http.header_max, 6 * 1024);
+    config_teardown(&f);
+}
+
+WEIR_TEST(config, counts_the_files_of_a_folder_by_their_names)
+{
+    static const int ORDER[] = {4, 9, 1, 7, 3, 8, 2, 6, 5};
+    static const char *const KEYS[] = {"header", "body", "write", "idle"};
+    struct config_fixture f;
+    char path[32];
+    char text[256];
+    char key[32];
+
+    config_setup(&f);
+    config_file(&f, CONFIG_DATABASE);
+    check_int(mkdir("weir.ini.d", 0700), 0);
+    for (int i = 0; i < 9; i++) {
+        /* The first key is in all files, the next one in all but the last ... */
+        snprintf(path, sizeof path, "weir.ini.d/%d.ini", ORDER[i]);
+        snprintf(text, sizeof text, "[http]\n");
+        for (int k = 0; k < 4 && ORDER[i] <= 9 - k; k++)
+            snprintf(text + strlen(text), sizeof text - strlen(text),
+                     "%s_timeout = %ds\n", KEYS[k], ORDER[i]);
+        config_write(path, text);
+    }
+    config_load(&f);
+    for (int k = 0; k < 4; k++) {
+        snprintf(key, sizeof key, "%s_timeout", KEYS[k]);
+        snprintf(text, sizeof text, "%ds from weir.ini.d/%d.ini:%d", 9 - k, 9 - k, k + 2);
+        check_str(entry_of(&f, key), text);
+    }
     config_teardown(&f);
 }
 
@@ -425,6 +449,6 @@ WEIR_TEST(config, survives_any_failing_allocation)
     config_file(&f, "[database shop]\nurl_file = url\n[queue orders]\npartitions = 4\n"
                     "[relay a]\nqueue = orders\nto = stdout:\n"
                     "[http]\nlisten = 127.0.0.1:0, unix:/run/weir.sock\n"
-                    "tls_proxies = 10.0.0.0/8\n[supervisor]\ntag = a=b\n");
+                    "[supervisor]\ntag = a=b\n");
     check_alloc_failures(load_with);
 }

@@ -44,7 +44,7 @@ WEIR_TEST(print, says_where_each_value_comes_from)
           NULL);
     check(strstr(text, "# --set http.listen\nlisten = 127.0.0.1:0\n") != NULL);
     check(strstr(text, "\n\n[relay a]\n# weir.ini:4\nqueue = q\n") != NULL);
-    check(strstr(text, "# default\nbase_path = \n") != NULL);
+    check(strstr(text, "# tls_key_file is not set\n") != NULL);
     free(text);
     config_teardown(&f);
 }

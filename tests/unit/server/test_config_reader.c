@@ -143,6 +143,7 @@ WEIR_TEST(reader, refuses_a_byte_order_mark)
     check_str(
         read_text("\xef\xbb\xbf# x\n[a]\nk=v\n"),
         "1!the file begins with a byte order mark; save it without one;2[a];3 k=v;");
+    check_str(read_text("[a]\n\xef\xbb\xbfk=v\n"), "1[a];2 \xef\xbb\xbfk=v;");
 }
 
 WEIR_TEST(reader, goes_on_after_a_mistake)
