@@ -162,29 +162,3 @@ enum weir_status weir_address_read_listener(struct weir_arena *arena, const char
         return read_systemd(text, text + strlen(SYSTEMD), out, error);
     return read_tcp(arena, text, out, error);
 }
-
-/* ---- origins ----------------------------------------------------------------------- */
-
-bool weir_address_is_origin(const char *text)
-{
-    static const char SCHEME[] = "https://";
-    const char *rest = strncmp(text, SCHEME, 8) == 0      ? text + 8
-                       : strncmp(text, "http://", 7) == 0 ? text + 7
-                                                          : NULL;
-    char host[HOST_SIZE];
-    const char *colon;
-    const char *bracket;
-    uint16_t port;
-
-    if (rest == NULL || strlen(rest) >= sizeof host)
-        return false;
-    weir_text_format(host, sizeof host, "%s", rest);
-    colon = strrchr(host, ':');
-    bracket = strrchr(host, ']');
-    if (colon != NULL && (bracket == NULL || colon > bracket)) {
-        if (!read_port(colon + 1, &port) || port == 0)
-            return false;
-        host[colon - host] = '\0';
-    }
-    return cut_host(host);
-}

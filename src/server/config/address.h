@@ -1,10 +1,8 @@
 /*
- * address.h - addresses of the configuration: where to listen, and origins.
+ * address.h - addresses of the configuration: where to listen.
  */
 #ifndef WEIR_SERVER_CONFIG_ADDRESS_H
 #define WEIR_SERVER_CONFIG_ADDRESS_H
-
-#include <stdbool.h>
 
 #include "base/arena.h"
 #include "server/config/config.h"
@@ -19,8 +17,5 @@ WEIR_CHECKED enum weir_status weir_address_read_listener(struct weir_arena *aren
                                                          const char *text,
                                                          struct weir_config_listener *out,
                                                          struct weir_error *error);
-
-/* http://HOST[:PORT] or https://..., with nothing behind it. */
-bool weir_address_is_origin(const char *text);
 
 #endif

@@ -317,12 +317,10 @@ static void check_tls(const struct checked *self, const struct weir_config_group
 }
 
 /* Without TLS a token can be read on the way, without tokens every client is admitted. */
-static void check_public(const struct checked *self,
-                         const struct weir_config_group *group,
-                         const struct weir_config_listeners *listeners)
+static void check_public(const struct checked *self, const struct weir_config_group *http)
 {
     const struct weir_config *config = self->config;
-    const struct weir_config_group *http = group_of(self, "http", 0);
+    const struct weir_config_listeners *listeners = &config->http.listen;
     bool tls = is_given(http, "tls_certificate_file");
     char text[TEXT_SIZE];
 
@@ -337,7 +335,7 @@ static void check_public(const struct checked *self,
             "%.64s is public, and there %s no %s; see %s and insecure_public",
             listener->text, tls ? "are" : "is", missing,
             tls ? "[auth] mode" : "tls_certificate_file");
-        report(self, group, "listen", text);
+        report(self, http, "listen", text);
     }
 }
 
@@ -352,25 +350,6 @@ static void warn_insecure(const struct checked *self,
                           "%s: [http] insecure_public: a public address needs no TLS and "
                           "no tokens",
                           weir_config_origin_text(&setting->origin, text));
-}
-
-static void check_metrics(const struct checked *self)
-{
-    const struct weir_config_listeners *http = &self->config->http.listen;
-    const struct weir_config_listeners *metrics = &self->config->metrics.listen;
-    char text[TEXT_SIZE];
-
-    for (size_t i = 0; i < metrics->count; i++) {
-        for (size_t j = 0; j < http->count; j++) {
-            if (strcmp(metrics->items[i].text, http->items[j].text) != 0 ||
-                (metrics->items[i].kind == WEIR_LISTENER_TCP &&
-                 metrics->items[i].port == 0))
-                continue;
-            weir_text_format(text, sizeof text, "%.100s is in [http] listen as well",
-                             http->items[j].text);
-            report(self, group_of(self, "metrics", 0), "listen", text);
-        }
-    }
 }
 
 static void check_limits(const struct checked *self)
@@ -390,9 +369,7 @@ void weir_config_check(struct weir_config_loading *loading, struct weir_config *
     check_queues(&checked);
     check_relays(&checked);
     check_tls(&checked, http);
-    check_public(&checked, http, &config->http.listen);
-    check_public(&checked, group_of(&checked, "metrics", 0), &config->metrics.listen);
+    check_public(&checked, http);
     warn_insecure(&checked, http);
-    check_metrics(&checked);
     check_limits(&checked);
 }

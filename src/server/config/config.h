@@ -49,18 +49,6 @@ struct weir_config_listeners {
     size_t count;
 };
 
-/* The addresses whose first `bits` bits are these. */
-struct weir_config_network {
-    int family; /* AF_INET, AF_INET6 */
-    uint8_t address[16];
-    uint8_t bits;
-};
-
-struct weir_config_networks {
-    const struct weir_config_network *items;
-    size_t count;
-};
-
 /* A key that ends in _file: its path (that of a credential, too), and what was in the
  * file without its last newline, with a zero behind it. `path` is NULL if it was not
  * given. */
@@ -110,10 +98,8 @@ struct weir_config_http {
     int tls_min;    /* enum weir_config_tls_min */
     int tls_client; /* enum weir_config_tls_client */
     struct weir_config_file tls_client_ca;
-    struct weir_config_networks tls_proxies; /* empty: no key sets it */
     uint32_t unix_mode;
     bool insecure_public;
-    const char *base_path; /* "" or "/prefix" */
     uint32_t connections_max;
     uint32_t connections_per_address; /* 0: no limit */
     int64_t header_timeout_ns;
@@ -124,7 +110,6 @@ struct weir_config_http {
     int64_t body_max;
     uint32_t in_flight_max;
     int64_t memory_max;
-    struct weir_config_texts cors_origins;
 };
 
 enum weir_config_auth_mode { WEIR_AUTH_TOKENS, WEIR_AUTH_NONE };
@@ -133,11 +118,9 @@ struct weir_config_auth {
     int mode; /* enum weir_config_auth_mode */
     int64_t cache_ns;
     bool unix_admin;
-    uint32_t rate; /* requests a second of one token; 0: no limit */
 };
 
 struct weir_config_metrics {
-    struct weir_config_listeners listen; /* none: the listeners of [http] */
     bool is_public;
 };
 

@@ -25,7 +25,6 @@ enum weir_key_type {
     WEIR_KEY_IS_NAME, /* of a database, queue, subscription: their rule */
     WEIR_KEY_IS_URL,  /* of a database: hidden if it has a password */
     WEIR_KEY_IS_SINK, /* URL of a sink */
-    WEIR_KEY_IS_PATH, /* "" or "/prefix" of URLs */
     WEIR_KEY_IS_FLAG,
     WEIR_KEY_IS_NUMBER,
     WEIR_KEY_IS_NS,
@@ -34,7 +33,6 @@ enum weir_key_type {
     WEIR_KEY_IS_CHOICE,
     WEIR_KEY_IS_CHOICES,
     WEIR_KEY_IS_TEXTS,
-    WEIR_KEY_IS_ORIGINS,
     WEIR_KEY_IS_LISTENERS,
     WEIR_KEY_IS_FILE,
     WEIR_KEY_IS_PERMISSIONS,

@@ -95,8 +95,6 @@ static const struct weir_config_key HTTP[] = {
     WEIR_KEY("insecure_public", "no",
              "permits a public address without TLS or without tokens",
              WEIR_KEY_FLAG(T, insecure_public), .reload = WEIR_KEY_RESTARTS),
-    WEIR_KEY("base_path", "", "prefix of all paths, as in /weir",
-             WEIR_KEY_TEXT(T, base_path, PATH), .reload = WEIR_KEY_RESTARTS),
     WEIR_KEY("connections_max", "12000", "connections; beyond: 503, and closed",
              WEIR_KEY_NUMBER(T, connections_max, 1, CONNECTIONS_MAX),
              .reload = WEIR_KEY_RESTARTS),
@@ -127,8 +125,6 @@ static const struct weir_config_key HTTP[] = {
     WEIR_KEY("memory_max", "64MiB", "bodies and answers in memory; beyond: 503 `busy`",
              WEIR_KEY_SIZE(T, memory_max, MIB(1), KIB(1) * MIB(1024)),
              .reload = WEIR_KEY_RESTARTS),
-    WEIR_KEY("cors_origins", NULL, "list of exact origins, as in https://console.example",
-             WEIR_KEY_TEXTS(T, cors_origins, ORIGINS), .reload = WEIR_KEY_RESTARTS),
 };
 #undef T
 
@@ -143,8 +139,6 @@ static const struct weir_config_key AUTH[] = {
              "on a unix socket the user of the server and root need no token, and may do "
              "everything",
              WEIR_KEY_FLAG(T, unix_admin)),
-    WEIR_KEY("rate", "0", "requests a second of one token; 0: no limit",
-             WEIR_KEY_NUMBER(T, rate, 0, CONNECTIONS_MAX)),
 };
 #undef T
 
@@ -169,9 +163,6 @@ static const struct weir_config_key TOKEN[] = {
 
 #define T struct weir_config_metrics
 static const struct weir_config_key METRICS[] = {
-    WEIR_KEY("listen", NULL, "addresses of their own for /metrics, as in [http]",
-             WEIR_KEY_LISTENERS(T, listen), .reload = WEIR_KEY_RESTARTS,
-             .fallback_note = "those of [http]"),
     WEIR_KEY("public", "no", "/metrics needs no token; on loopback it never does",
              WEIR_KEY_FLAG(T, is_public), .reload = WEIR_KEY_RESTARTS),
 };

@@ -148,14 +148,10 @@ static const char *type_text(enum weir_key_type type)
         return "URL";
     case WEIR_KEY_IS_SINK:
         return "sink";
-    case WEIR_KEY_IS_PATH:
-        return "path of a URL";
     case WEIR_KEY_IS_FLAG:
         return "`yes`, `no`";
     case WEIR_KEY_IS_TEXTS:
         return "list";
-    case WEIR_KEY_IS_ORIGINS:
-        return "list of URLs";
     case WEIR_KEY_IS_LISTENERS:
         return "list of addresses";
     case WEIR_KEY_IS_FILE:

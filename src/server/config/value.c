@@ -165,43 +165,6 @@ static enum weir_status read_sink(const struct value_call *self)
     return WEIR_OK;
 }
 
-/* "" or "/a/b": what needs no escapes. */
-static bool is_path(const char *text)
-{
-    size_t size = strlen(text);
-
-    if (size == 0)
-        return true;
-    return text[0] == '/' && text[size - 1] != '/' && strstr(text, "//") == NULL &&
-           strstr(text, "/.") == NULL &&
-           text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                             "0123456789._~-/")] == '\0';
-}
-
-static enum weir_status read_path(const struct value_call *self)
-{
-    if (!is_path(self->text))
-        return refuse(self, "is no path; write it as in /weir, without / at its end");
-    *(const char **)self->out = self->text;
-    return WEIR_OK;
-}
-
-static enum weir_status check_origin(const struct value_call *self, const char *text)
-{
-    struct weir_quote shown;
-
-    if (weir_address_is_origin(text))
-        return WEIR_OK;
-    if (strcmp(text, "*") == 0)
-        return weir_error_set(self->error, WEIR_INVALID,
-                              "\"*\" is not permitted; write exact origins, as in "
-                              "https://console.example");
-    return weir_error_set(self->error, WEIR_INVALID,
-                          "\"%s\" is no http:// or https:// with host and, if need be, "
-                          "port",
-                          weir_quote(&shown, text));
-}
-
 static enum weir_status read_tag(const struct value_call *self)
 {
     struct weir_arena *arena = &self->loading->state->arena;
@@ -495,33 +458,16 @@ static enum weir_status take_text(const struct value_call *self, const char *ite
     return WEIR_OK;
 }
 
-static enum weir_status take_origin(const struct value_call *self, const char *item,
-                                    size_t index, void *items)
-{
-    ((const char **)items)[index] = item;
-    return check_origin(self, item);
-}
-
-static enum weir_status store_texts(const struct value_call *self, item_fn take)
+static enum weir_status read_texts(const struct value_call *self)
 {
     struct weir_config_texts *out = self->out;
     void *items = NULL;
     size_t count = 0;
-    enum weir_status status = read_list(self, sizeof(char *), take, &items, &count);
+    enum weir_status status = read_list(self, sizeof(char *), take_text, &items, &count);
 
     if (status == WEIR_OK)
         *out = (struct weir_config_texts){items, count};
     return status;
-}
-
-static enum weir_status read_texts(const struct value_call *self)
-{
-    return store_texts(self, take_text);
-}
-
-static enum weir_status read_origins(const struct value_call *self)
-{
-    return store_texts(self, take_origin);
 }
 
 static enum weir_status take_word(const struct value_call *self, const char *item,
@@ -622,7 +568,6 @@ static const read_fn READERS[] = {
     [WEIR_KEY_IS_NAME] = read_name,
     [WEIR_KEY_IS_URL] = read_url,
     [WEIR_KEY_IS_SINK] = read_sink,
-    [WEIR_KEY_IS_PATH] = read_path,
     [WEIR_KEY_IS_FLAG] = read_flag,
     [WEIR_KEY_IS_NUMBER] = read_number,
     [WEIR_KEY_IS_NS] = read_duration,
@@ -631,7 +576,6 @@ static const read_fn READERS[] = {
     [WEIR_KEY_IS_CHOICE] = read_choice,
     [WEIR_KEY_IS_CHOICES] = read_choices,
     [WEIR_KEY_IS_TEXTS] = read_texts,
-    [WEIR_KEY_IS_ORIGINS] = read_origins,
     [WEIR_KEY_IS_LISTENERS] = read_listeners,
     [WEIR_KEY_IS_FILE] = read_file,
     [WEIR_KEY_IS_PERMISSIONS] = read_permissions,
@@ -703,7 +647,6 @@ bool weir_value_equal(const struct weir_config_key *key, const void *a, const vo
     case WEIR_KEY_IS_NAME:
     case WEIR_KEY_IS_URL:
     case WEIR_KEY_IS_SINK:
-    case WEIR_KEY_IS_PATH:
         return equal_texts(*(const char *const *)(const void *)x,
                            *(const char *const *)(const void *)y);
     case WEIR_KEY_IS_TAG:
@@ -713,7 +656,6 @@ bool weir_value_equal(const struct weir_config_key *key, const void *a, const vo
                    *(const char *const *)(const void *)((const char *)a + key->second),
                    *(const char *const *)(const void *)((const char *)b + key->second));
     case WEIR_KEY_IS_TEXTS:
-    case WEIR_KEY_IS_ORIGINS:
         return equal_lists((const void *)x, (const void *)y);
     case WEIR_KEY_IS_LISTENERS:
         return equal_listeners((const void *)x, (const void *)y);

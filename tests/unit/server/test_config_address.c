@@ -129,20 +129,3 @@ WEIR_TEST(address, of_any_length_is_answered)
     strcpy(text + sizeof text - 4, ":80");
     check_status(read_listener(text), WEIR_INVALID);
 }
-
-WEIR_TEST(origin, has_scheme_host_and_port)
-{
-    const char *const good[] = {"http://a", "https://a.example:8443", "https://[::1]",
-                                "http://[::1]:80", "http://127.0.0.1:1"};
-    const char *const bad[] = {"",           "a.example",   "ftp://a",      "https://",
-                               "https://a/", "https://a/b", "https://u@a",  "https://a:0",
-                               "https://a:", "https://*",   "https://a b",  "*",
-                               "https://a?", "https://a#",  "https://[::1", "HTTPS://a"};
-
-    for (size_t i = 0; i < COUNT_OF(good); i++)
-        check(weir_address_is_origin(good[i]));
-    for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        if (weir_address_is_origin(bad[i]))
-            weir_test_fail(__FILE__, __LINE__, "%s is taken", bad[i]);
-    }
-}

@@ -571,13 +571,6 @@ WEIR_TEST(config, needs_no_tokens_on_loopback_and_unix_sockets)
     config_teardown(&f);
 }
 
-WEIR_TEST(config, refuses_an_address_of_http_for_metrics)
-{
-    config_refuse_file("[metrics]\nlisten = 127.0.0.1:9347\n",
-                       "weir.ini:4: [metrics] listen: 127.0.0.1:9347 is in [http] listen "
-                       "as well");
-}
-
 WEIR_TEST(config, refuses_limits_that_exclude_each_other)
 {
     struct config_fixture f;

@@ -176,48 +176,6 @@ WEIR_TEST(value, of_a_tag_is_a_pair)
     refuse_line("supervisor", "tag = =eu", "tag: \"=eu\" is no KEY=VALUE");
 }
 
-WEIR_TEST(value, of_a_base_path_is_a_path)
-{
-    const char *const bad[] = {"weir",    "/",    "/weir/", "//weir",
-                               "/a/../b", "/a b", "/%20",   "/a?b"};
-    struct config_fixture f = {.config = NULL};
-    char line[64];
-    char mistake[160];
-
-    take_line(&f, "http", "base_path = /api/weir-1");
-    check_str(f.config->http.base_path, "/api/weir-1");
-    take_line(&f, "http", "base_path =");
-    check_str(f.config->http.base_path, "");
-    config_teardown(&f);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        snprintf(line, sizeof line, "base_path = %s", bad[i]);
-        snprintf(mistake, sizeof mistake,
-                 "base_path: \"%s\" is no path; write it as in /weir, without / at its "
-                 "end",
-                 bad[i]);
-        refuse_line("http", line, mistake);
-    }
-}
-
-WEIR_TEST(value, of_cors_origins_has_exact_ones)
-{
-    struct config_fixture f = {.config = NULL};
-
-    take_line(&f, "http", "cors_origins = https://a.example, http://[::1]:8080");
-    check_int(f.config->http.cors_origins.count, 2);
-    check_str(f.config->http.cors_origins.items[1], "http://[::1]:8080");
-    take_line(&f, "http", "cors_origins =");
-    check_int(f.config->http.cors_origins.count, 0);
-    config_teardown(&f);
-    refuse_line("http", "cors_origins = *",
-                "cors_origins: \"*\" is not permitted; write exact origins, as in "
-                "https://console.example");
-    refuse_line(
-        "http", "cors_origins = https://a.example/",
-        "cors_origins: \"https://a.example/\" is no http:// or https:// with host "
-        "and, if need be, port");
-}
-
 WEIR_TEST(value, of_a_moment_is_one)
 {
     char line[200];
