@@ -30,12 +30,12 @@ enum {
 #define DEFAULT_DB "sqlite:weir.db"
 
 const struct weir_command *const weir_command_table[] = {
-    &weir_cli_demo,    &weir_cli_migrate, &weir_cli_queue,        &weir_cli_enqueue,
-    &weir_cli_relay,   &weir_cli_status,  &weir_cli_subscription, &weir_cli_dlq,
-    &weir_cli_submit,  &weir_cli_work,    &weir_cli_supervise,    &weir_cli_execution,
-    &weir_cli_flow,    &weir_cli_budget,  &weir_cli_key,          &weir_cli_token,
-    &weir_cli_audit,   &weir_cli_doctor,  &weir_cli_bench,        &weir_cli_help,
-    &weir_cli_version,
+    &weir_cli_demo,      &weir_cli_migrate, &weir_cli_queue,  &weir_cli_enqueue,
+    &weir_cli_relay,     &weir_cli_serve,   &weir_cli_status, &weir_cli_subscription,
+    &weir_cli_dlq,       &weir_cli_submit,  &weir_cli_work,   &weir_cli_supervise,
+    &weir_cli_execution, &weir_cli_flow,    &weir_cli_budget, &weir_cli_key,
+    &weir_cli_token,     &weir_cli_audit,   &weir_cli_doctor, &weir_cli_bench,
+    &weir_cli_help,      &weir_cli_version,
 };
 const size_t weir_command_count = COUNT_OF(weir_command_table);
 

@@ -132,6 +132,7 @@ extern const struct weir_command weir_cli_queue_remove;
 extern const struct weir_command weir_cli_queue_resume;
 extern const struct weir_command weir_cli_queue_set;
 extern const struct weir_command weir_cli_relay;
+extern const struct weir_command weir_cli_serve;
 extern const struct weir_command weir_cli_status;
 extern const struct weir_command weir_cli_subscription;
 extern const struct weir_command weir_cli_subscription_list;

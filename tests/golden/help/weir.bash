@@ -30,6 +30,7 @@ _weir() {
             queue/remove) command=queue/remove ;;
             /enqueue) command=enqueue ;;
             /relay) command=relay ;;
+            /serve) command=serve ;;
             /status) command=status ;;
             /subscription) command=subscription ;;
             subscription/list) command=subscription/list ;;
@@ -103,7 +104,7 @@ _weir() {
     done
     case $command in
         '')
-            words='demo migrate queue enqueue relay status subscription dlq submit work supervise execution flow budget key token audit doctor bench help version '
+            words='demo migrate queue enqueue relay serve status subscription dlq submit work supervise execution flow budget key token audit doctor bench help version '
             options='--version --db --prefix --json --quiet --help'
             ;;
         demo)
@@ -149,6 +150,10 @@ _weir() {
         relay)
             words=''
             options='--queue --to --as --drain --from --batch --handlers --lease --permissions --grace --db --prefix --json --quiet --help'
+            ;;
+        serve)
+            words=''
+            options='--config --set --check --print-config --db --prefix --json --quiet --help'
             ;;
         status)
             words='QUEUE'
@@ -419,7 +424,7 @@ _weir() {
             options='--messages --batch --size --producers --handlers --seconds --db --prefix --json --quiet --help'
             ;;
         help)
-            words='demo migrate queue enqueue relay status subscription dlq submit work supervise execution flow budget key token audit doctor bench help version '
+            words='demo migrate queue enqueue relay serve status subscription dlq submit work supervise execution flow budget key token audit doctor bench help version '
             options='--man --bash --help'
             ;;
         version)
@@ -463,6 +468,8 @@ _weir() {
         relay/--lease) words='' ;;
         relay/--permissions) words='' ;;
         relay/--grace) words='' ;;
+        serve/--config | serve/-c) words='FILE' ;;
+        serve/--set) words='' ;;
         status/--watch | status/-w) words='' ;;
         subscription/seek/--to | subscription/seek/-t) words='' ;;
         subscription/seek/--partition | subscription/seek/-p) words='' ;;
