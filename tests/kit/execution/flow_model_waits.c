@@ -186,10 +186,13 @@ bool flow_model_budget_is_reached(const struct flow_model *self)
     return self->hard > 0 && self->used >= self->hard;
 }
 
-static void check_report(struct flow_model *self, struct flow_call *call, int64_t more)
+/* The clock may jump during a call, by more than the life of a key. So a report counts
+ * twice only if the key was alive at each moment of the call. */
+static void check_report(struct flow_model *self, const struct flow_entry *entry,
+                         struct flow_call *call, int64_t more)
 {
     struct flow_item *item = &call->items[0];
-    int64_t now_us = flow_model_moment(self, call->begun_ns, call->begun_ns).least_us;
+    struct flow_moment now = flow_model_moment(self, call->begun_ns, entry->ns);
 
     self->stats.reports++;
     if (more != item->number)
@@ -199,13 +202,14 @@ static void check_report(struct flow_model *self, struct flow_call *call, int64_
     if (item->key[0] == '\0')
         return;
     for (size_t i = 0; i < self->report_count; i++) {
-        if (is(self->reports[i]->key, item->key) && self->report_us[i] + KEY_US > now_us)
+        if (is(self->reports[i]->key, item->key) &&
+            self->report_us[i] + KEY_US > now.most_us)
             event_log_violate(book(self), "M12: a report with the key %s counts twice",
                               item->key);
     }
     self->reports = grow(self->reports, self->report_count, sizeof(struct flow_item *));
     self->report_us = grow(self->report_us, self->report_count, sizeof *self->report_us);
-    self->report_us[self->report_count] = now_us;
+    self->report_us[self->report_count] = now.least_us;
     self->reports[self->report_count++] = item;
 }
 
@@ -224,7 +228,7 @@ void flow_model_usage(struct flow_model *self, const struct flow_entry *entry,
     if (call != NULL)
         call->spent++;
     if (call != NULL && call->verb == FLOW_REPORT)
-        check_report(self, call, used - before);
+        check_report(self, entry, call, used - before);
     else if (call != NULL && call->verb == FLOW_RELEASE ? used > before : used != 0)
         event_log_violate(book(self), "M12: %" PRId64 " became %" PRId64 " by nobody",
                           before, used);
