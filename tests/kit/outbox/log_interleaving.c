@@ -67,6 +67,8 @@ static void open_session(struct log_interleaving *log_interleaving,
     weir_db_set_fault_points(self->db, &self->points);
     check_db(weir_db_acquire(self->db, &self->connection, &fixture->error), WEIR_OK);
     self->bare = weir_connection_native(self->connection);
+    /* A session waits while the others have their turn, however slow the machine is. */
+    pg_run(self->bare, "SET idle_in_transaction_session_timeout = 0");
 }
 
 static void close_session(struct log_interleaving_session *self)

@@ -345,7 +345,7 @@ WEIR_TEST(exec, retries_when_the_exit_code_is_gone)
     signal(SIGCHLD, SIG_IGN);
     sink_fixture_open(&sink_fixture, "exec:exit 0");
     sink_fixture_fill(&sink_fixture, 1);
-    check_answer(&sink_fixture, WEIR_RETRY, 0, "somebody else took its exit code");
+    check_answer(&sink_fixture, WEIR_RETRY, 0, "other code took its exit code");
     signal(SIGCHLD, SIG_DFL);
     sink_fixture_close(&sink_fixture);
 }
