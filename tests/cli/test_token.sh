@@ -65,6 +65,24 @@ refuses_bad_input() {
     refuses 1 'there is no token "none"' token revoke none
 }
 
+has_its_text_nowhere() {
+    local token word
+    ends 0 token create --name pasted --scope read
+    token=$(cat "$scratch/out")
+    for word in "$token" "Bearer $token" "${token%????}"; do
+        refuses 2 'must be a name or an id' token revoke "$word"
+        refuses 2 'must be a name or an id' token rotate "$word"
+        refuses 2 'must be a name or an id' token create --name "$word" --scope read
+        if grep -F "${token%????}" "$scratch/err"; then return 1; fi
+    done
+    for word in audit token; do
+        ends 0 "$word" list --json
+        if grep -F "${token%????}" "$scratch/out"; then return 1; fi
+    done
+    ends 0 audit list --action token.revoke --json
+    json '[.audit[] | select(.target == null and .outcome == "invalid")] | length == 3'
+}
+
 for engine in $engines; do
     use_engine "$engine"
     it "token create prints the token and nothing else on $engine" prints_the_token_alone
@@ -72,6 +90,7 @@ for engine in $engines; do
     it "token list never has the token on $engine" lists_without_the_token
     it "token rotate makes a second one that is valid beside the first on $engine" rotates_with_an_overlap
     it "token revoke ends all of a name on $engine" revokes_by_name
+    it "the text of a token that is given as a name is stored and repeated nowhere on $engine" has_its_text_nowhere
     it "token refuses bad input on $engine" refuses_bad_input
 done
 

@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "outbox/names.h"
+#include "outbox/token/token_text.h"
 
 #define LIFETIME_MIN WEIR_SECONDS(1)
 #define LIFETIME_MAX (100 * 366 * WEIR_HOURS(24))
@@ -126,6 +127,9 @@ bool weir_grant_covers(const struct weir_grant *self, enum weir_restriction rest
 
 static enum weir_status check_name(const char *name, struct weir_error *error)
 {
+    if (weir_token_is_in(name))
+        return weir_error_set(error, WEIR_INVALID,
+                              "the text of a token was given, must be a name or an id");
     if (name == NULL || strlen(name) > WEIR_TOKEN_NAME_SIZE_MAX)
         return weir_error_set(error, WEIR_INVALID,
                               "the name of a token has 1 to %d characters",

@@ -19,7 +19,8 @@ enum {
     RANDOM_SIZE = 32,
     LETTERS_SIZE = 43,
     CHECKSUM_SIZE = 6,
-    CHECKSUM_BYTES = 4
+    CHECKSUM_BYTES = 4,
+    GUESSABLE_SIZE = PREFIX_SIZE + 32 /* about 64 bits and the checksum are missing */
 };
 _Static_assert(PREFIX_SIZE + LETTERS_SIZE + CHECKSUM_SIZE == WEIR_API_TOKEN_SIZE,
                "the parts of a token make the whole");
@@ -75,6 +76,22 @@ enum weir_status weir_token_hash(const char *text, size_t size,
     if (EVP_Digest(text, size, out, NULL, EVP_sha256(), NULL) != 1)
         return weir_error_set(error, WEIR_SYSTEM, "SHA-256 is not available");
     return WEIR_OK;
+}
+
+/* A text that was cut is a secret as well, as long as what is missing can be guessed. */
+bool weir_token_is_in(const char *name)
+{
+    const char *at = name != NULL ? strstr(name, PREFIX) : NULL;
+
+    for (; at != NULL; at = strstr(at + 1, PREFIX)) {
+        size_t size = PREFIX_SIZE;
+
+        while (weir_base64url_is_letter(at[size]))
+            size++;
+        if (size >= GUESSABLE_SIZE)
+            return true;
+    }
+    return false;
 }
 
 void weir_token_wipe(void *memory, size_t size)
