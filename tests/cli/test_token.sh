@@ -65,6 +65,12 @@ refuses_bad_input() {
     refuses 1 'there is no token "none"' token revoke none
 }
 
+# Not "all queues": a variable of a script may be unset.
+refuses_an_empty_pattern() {
+    refuses 2 'a pattern is empty' token create --name empty --scope read --queue ''
+    refuses 2 'a pattern is empty' token create --name empty --scope read --lane a --namespace ''
+}
+
 has_its_text_nowhere() {
     local token word
     ends 0 token create --name pasted --scope read
@@ -90,6 +96,7 @@ for engine in $engines; do
     it "token list never has the token on $engine" lists_without_the_token
     it "token rotate makes a second one that is valid beside the first on $engine" rotates_with_an_overlap
     it "token revoke ends all of a name on $engine" revokes_by_name
+    it "token create refuses an empty pattern on $engine" refuses_an_empty_pattern
     it "the text of a token that is given as a name is stored and repeated nowhere on $engine" has_its_text_nowhere
     it "token refuses bad input on $engine" refuses_bad_input
 done

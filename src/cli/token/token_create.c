@@ -43,6 +43,8 @@ static int add_globs(const struct weir_command *self,
     char *globs = call->globs[restriction];
     size_t used = strlen(globs);
 
+    if (word[0] == '\0') /* not: all of them */
+        return weir_command_misuse(self, "--%s: a pattern is empty", option->name);
     if (used + strlen(word) + 1 > WEIR_TOKEN_GLOBS_SIZE_MAX)
         return weir_command_misuse(self, "--%s: more than %d bytes together",
                                    option->name, WEIR_TOKEN_GLOBS_SIZE_MAX);
