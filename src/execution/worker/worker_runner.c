@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "db/db.h"
 #include "execution/worker/worker_private.h"
+#include "weir/audit.h"
 
 static enum weir_status call(struct weir_context *context, void *argument,
                              struct weir_error *error)
@@ -43,9 +44,12 @@ static void log_panic(struct weir_task *task, const char *text)
 
 static void run_handler(struct weir_context *context, struct weir_task *task)
 {
+    const struct weir_audit_actor *actor = weir_audit_actor();
     struct weir_error error;
+    enum weir_status status = weir_guard(context, call, task, &error);
 
-    if (weir_guard(context, call, task, &error) != WEIR_PANICKED)
+    (void)weir_audit_act_as(actor); /* one that it has left, as by a panic */
+    if (status != WEIR_PANICKED)
         return;
     task->panicked = true;
     log_panic(task, error.text);

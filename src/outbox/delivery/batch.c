@@ -16,6 +16,7 @@
 #include "base/no_memory.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "weir/audit.h"
 #include "weir/executor.h"
 #include "weir/time.h"
 
@@ -297,13 +298,16 @@ enum weir_outcome weir_batch_each(struct weir_batch *self, struct weir_context *
                                   weir_message_fn handler, void *state,
                                   struct weir_reason *reason)
 {
+    const struct weir_audit_actor *actor = weir_audit_actor();
     const struct weir_message *message;
     enum weir_outcome outcome = WEIR_DONE;
     bool ends = false;
 
     reason->text[0] = '\0';
     while (!ends && (message = weir_batch_next(self)) != NULL) {
-        outcome = book(self, handler(context, state, message, reason), reason, &ends);
+        outcome = handler(context, state, message, reason);
+        (void)weir_audit_act_as(actor); /* not the one of this message */
+        outcome = book(self, outcome, reason, &ends);
         if (!ends && weir_batch_left(self) > 0)
             ends = weir_batch_stopped(self);
     }

@@ -35,6 +35,7 @@
 #include "outbox/headers.h"
 #include "outbox/outbox.h"
 #include "ward/executor.h"
+#include "weir/audit.h"
 #include "weir/subscription.h"
 
 struct handler_runner {
@@ -164,10 +165,12 @@ static enum weir_status call_handler(struct weir_context *context, void *argumen
 /* Call it, and mend what it answers. */
 static void run(struct weir_context *context, struct attempt *attempt)
 {
+    const struct weir_audit_actor *actor = weir_audit_actor();
     struct weir_error error;
 
     weir_error_clear(&error);
     attempt->panicked = weir_guard(context, call_handler, attempt, &error) != WEIR_OK;
+    (void)weir_audit_act_as(actor); /* one that it has left, as by a panic */
     if (attempt->panicked)
         attempt->outcome = weir_retry(attempt->reason, "%s", error.text);
     else if ((unsigned)attempt->outcome > WEIR_REJECT)

@@ -3,6 +3,7 @@
  * caller's.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/count.h"
 #include "base/fault_point.h"
@@ -11,6 +12,7 @@
 #include "kit/outbox/dead_letter_fixture.h"
 #include "outbox/audit/audit_retention.h"
 #include "outbox/outbox.h"
+#include "weir/context.h"
 #include "weir/subscription.h"
 
 static const struct weir_audit_actor SERVER = {.name = "ci",
@@ -134,6 +136,47 @@ WEIR_TEST(audit, actor_is_of_the_calling_thread_alone)
     check(seen == NULL);
     check(weir_audit_actor() == &ANNA);
     (void)weir_audit_act_as(NULL);
+}
+
+struct left_actors {
+    _Atomic int calls;
+    _Atomic int found; /* actors of an earlier call */
+};
+
+static enum weir_outcome leave_an_actor(struct weir_context *context, void *state,
+                                        const struct weir_message *message,
+                                        struct weir_reason *reason)
+{
+    struct left_actors *self = state;
+
+    (void)message;
+    (void)reason;
+    if (weir_audit_act_as(&ANNA) != NULL)
+        atomic_fetch_add(&self->found, 1);
+    if (atomic_fetch_add(&self->calls, 1) == 0)
+        weir_panic(context, "out of ink");
+    return WEIR_DONE;
+}
+
+/* There are fewer threads than messages. */
+OUTBOX_TEST(audit, actor_that_a_handler_leaves_ends_with_its_call)
+{
+    enum { MESSAGES = 200 };
+    const struct weir_outbox_options options = outbox_fixture_options(fixture, "anna");
+    struct weir_outbox *outbox = outbox_fixture_create(fixture, &options);
+    struct left_actors left = {0};
+    struct weir_handler_options handler = outbox_fixture_handler("orders", NULL);
+
+    outbox_fixture_queue(fixture, outbox, "orders", 1);
+    handler.on_message = leave_an_actor;
+    handler.state = &left;
+    outbox_fixture_add(fixture, outbox, &handler);
+    outbox_fixture_start(fixture, outbox);
+    outbox_fixture_send(fixture, outbox, "orders", 0, MESSAGES);
+    wait_until(atomic_load(&left.calls) > MESSAGES);
+
+    outbox_fixture_close(outbox);
+    check_int(atomic_load(&left.found), 0);
 }
 
 /* ---- pages and filters ------------------------------------------------------------- */
