@@ -101,7 +101,6 @@ static enum weir_status make_file(struct touch_file_watch *self, struct weir_err
 {
     if (!is_held(self->config))
         return weir_touch_file_touch(self->path, &self->file, error);
-    weir_touch_hold_tidy(self->config->signal_folder);
     return weir_touch_hold_take(&self->hold, self->path, &self->file, error);
 }
 
@@ -157,6 +156,8 @@ static enum weir_status signal_open(struct weir_db *db, const char *channel,
     self->watch =
         (struct weir_watch){.ops = &weir_watch_signal, .fd = -1, .events = POLLIN};
     (void)weir_text_format(self->channel, sizeof self->channel, "%s", channel);
+    if (is_held(config)) /* once, not with each attempt: the folder may be large */
+        weir_touch_hold_tidy(config->signal_folder);
     status = begin(self, weir_system_now_ns(), error);
     if (status != WEIR_OK) {
         signal_close(&self->watch);
