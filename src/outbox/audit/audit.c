@@ -271,6 +271,19 @@ void weir_audit_begin(struct weir_audit_call *self, struct weir_db *db,
         current = self;
 }
 
+struct weir_audit_call *weir_audit_leave(void)
+{
+    struct weir_audit_call *call = current;
+
+    current = NULL;
+    return call;
+}
+
+void weir_audit_return(struct weir_audit_call *call)
+{
+    current = call;
+}
+
 const char *weir_audit_pair(const char *first, const char *second,
                             char out[WEIR_AUDIT_TARGET_SIZE])
 {

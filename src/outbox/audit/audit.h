@@ -11,7 +11,8 @@
  *     ...
  *                                    end(status): a row of its own if none was written
  *
- * Without an actor all of it does nothing. A call inside an audited one is a part of it.
+ * Without an actor all of it does nothing. A call inside an audited one is a part of it,
+ * unless a callback of the application's makes it (leave()).
  *
  * Order    record() is the last statement but those that are sent with the commit. A body
  *          that is repeated records again.
@@ -88,6 +89,11 @@ void weir_audit_settle(void);
 WEIR_CHECKED enum weir_status weir_audit_step(struct weir_connection *connection,
                                               int64_t count, struct weir_error *error);
 void weir_audit_stepped(void);
+
+/* Around a callback of the application's: its calls are not a part of this one, and have
+ * rows of their own. */
+struct weir_audit_call *weir_audit_leave(void);
+void weir_audit_return(struct weir_audit_call *call);
 
 /* No actor until resume(): what follows is no action of the operator. */
 const struct weir_audit_actor *weir_audit_suspend(void);

@@ -78,7 +78,11 @@ static enum weir_status step(struct weir_connection *connection, void *argument,
 static bool goes_on(const struct weir_letter_bulk *rule,
                     const struct weir_dead_letter_progress *so_far)
 {
-    return rule->progress == NULL || rule->progress(rule->state, so_far);
+    struct weir_audit_call *audit = weir_audit_leave();
+    bool further = rule->progress == NULL || rule->progress(rule->state, so_far);
+
+    weir_audit_return(audit);
+    return further;
 }
 
 static enum weir_status run(struct bulk *self, struct weir_connection *connection,

@@ -99,6 +99,7 @@ static enum weir_status claim_some(struct weir_outbox *outbox,
                                    void *state, struct weir_dead_letter_claim *out,
                                    struct weir_error *error)
 {
+    struct weir_audit_call *audit;
     struct claim self = {.scope = scope, .timeout_us = timeout_ns / 1000, .out = out};
     enum weir_status status =
         weir_letter_scope_check(scope, WEIR_DEAD_LETTER_LIMIT_MAX, error);
@@ -114,10 +115,12 @@ static enum weir_status claim_some(struct weir_outbox *outbox,
     weir_letter_picks_init(&self.picks, outbox->heap);
     weir_letters_init(&self.letters, outbox->heap);
     status = weir_transact_nested(outbox, connection, claim, &self, error);
+    audit = weir_audit_leave();
     if (status == WEIR_OK)
         weir_letters_visit(&self.letters, visit, state);
     else
         out->count = 0;
+    weir_audit_return(audit);
     weir_letters_fini(&self.letters);
     weir_letter_picks_fini(&self.picks);
     return status;

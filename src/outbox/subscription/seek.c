@@ -636,9 +636,10 @@ enum weir_status weir_outbox_seek_subscription(struct weir_outbox *self,
         status = weir_seek_move(&self->log, connection, queue, subscription, seek, infos,
                                 &count, error);
     weir_db_release(self->db, connection);
-    for (size_t i = 0; i < count && visit != NULL; i++)
-        visit(state, &infos[i]);
     if (status == WEIR_OK)
         weir_outbox_notify(self, WEIR_NOTIFY_LEASE_KEEPER);
-    return weir_audit_end(&audit, status, error);
+    status = weir_audit_end(&audit, status, error);
+    for (size_t i = 0; i < count && visit != NULL; i++)
+        visit(state, &infos[i]);
+    return status;
 }

@@ -309,6 +309,76 @@ OUTBOX_TEST(audit_bulk, that_is_ended_says_how_far_it_came)
     weir_outbox_destroy(client);
 }
 
+/* ---- calls of callbacks ------------------------------------------------------------ */
+
+static struct weir_outbox *acting;
+
+static void pause_in(const char *queue)
+{
+    struct weir_error error;
+
+    check_int(weir_outbox_pause_queue(acting, queue, &error), WEIR_OK);
+}
+
+static void pause_at_letter(void *queue, const struct weir_dead_letter *letter)
+{
+    (void)letter;
+    pause_in(queue);
+}
+
+static bool pause_at_progress(void *queue, const struct weir_dead_letter_progress *far)
+{
+    (void)far;
+    pause_in(queue);
+    return true;
+}
+
+static void pause_at_seek(void *queue, const struct weir_seek_info *info)
+{
+    (void)info;
+    pause_in(queue);
+}
+
+static int64_t rows_of(struct fixture *fixture, const char *action)
+{
+    const struct weir_audit_filter filter = {.action = action};
+
+    return (int64_t)audit_filtered(fixture, &filter)->count;
+}
+
+OUTBOX_TEST(audit_callback, that_acts_has_a_row_of_its_own)
+{
+    static char queue[] = "orders";
+    const struct weir_seek seek = {.to = WEIR_SEEK_BEGINNING};
+    struct weir_dead_letter_scope scope = letters_everything();
+    struct weir_dead_letter_progress progress;
+    struct weir_dead_letter_claim claim;
+
+    acting = letters_client(fixture, queue, 1);
+    letters_make(fixture, queue, "default", 0, 2);
+    (void)weir_audit_act_as(&ANNA);
+    scope.limit = 1;
+    check_db(weir_dead_letter_claim(acting, NULL, &scope, WEIR_MINUTES(1),
+                                    pause_at_letter, queue, &claim, &fixture->error),
+             WEIR_OK);
+    check_int(rows_of(fixture, "dead_letter.claim"), 1);
+    check_int(rows_of(fixture, "queue.pause"), 1);
+
+    check_db(weir_dead_letter_requeue_all(acting, &scope, pause_at_progress, queue,
+                                          &progress, &fixture->error),
+             WEIR_OK);
+    check_int(rows_of(fixture, "dead_letter.requeue"), 1);
+    check_int(rows_of(fixture, "queue.pause"), 2);
+
+    check_db(weir_outbox_seek_subscription(acting, queue, "default", &seek, pause_at_seek,
+                                           queue, &fixture->error),
+             WEIR_OK);
+    check_int(rows_of(fixture, "subscription.seek"), 1);
+    check_int(rows_of(fixture, "queue.pause"), 3);
+    (void)weir_audit_act_as(NULL);
+    weir_outbox_destroy(acting);
+}
+
 OUTBOX_TEST(audit_choice, that_is_refused_in_part_has_one_row_with_both)
 {
     struct weir_outbox *client = letters_client(fixture, "orders", 1);
