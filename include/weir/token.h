@@ -76,7 +76,7 @@ struct weir_grant {
 typedef void (*weir_grant_visit_fn)(void *state, const struct weir_grant *grant);
 
 struct weir_token_options {
-    const char *name;
+    const char *name;                          /* not like an id */
     uint32_t scopes;                           /* at least one */
     const char *globs[WEIR_RESTRICTION_COUNT]; /* NULL or "": no restriction */
     int64_t lifetime_ns;                       /* 0: without end; else at least 1 s */

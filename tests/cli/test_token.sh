@@ -60,6 +60,7 @@ refuses_bad_input() {
     refuses 2 'what may it do?' token create --name x
     refuses 2 'none of read, content' token create --name x --scope everything
     refuses 2 'token name' token create --name 'a b' --scope read
+    refuses 2 'as ids are' token create --name 0badcafe --scope read
     refuses 2 'pattern' token create --name x --scope read --queue 'a,,b'
     refuses 1 'there is no valid token "none"' token rotate none
     refuses 1 'there is no token "none"' token revoke none

@@ -152,6 +152,17 @@ static enum weir_status create(struct weir_connection *connection, void *argumen
     return status;
 }
 
+/* It would be taken for the token of that id by the calls that accept both. */
+static enum weir_status check_is_no_id(const char *name, struct weir_error *error)
+{
+    if (strlen(name) != WEIR_TOKEN_ID_SIZE ||
+        strspn(name, "0123456789abcdef") != WEIR_TOKEN_ID_SIZE)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_INVALID,
+                          "token name \"%s\" is %d hexadecimal digits, as ids are", name,
+                          WEIR_TOKEN_ID_SIZE);
+}
+
 enum weir_status weir_token_create(struct weir_db *db, struct weir_connection *connection,
                                    const struct weir_token_options *options,
                                    struct weir_new_token *out, struct weir_error *error)
@@ -163,6 +174,8 @@ enum weir_status weir_token_create(struct weir_db *db, struct weir_connection *c
     *out = (struct weir_new_token){.text = ""};
     weir_audit_begin(&audit, db, connection, "token.create", target_of(options->name));
     status = weir_token_options_check(options, error);
+    if (status == WEIR_OK)
+        status = check_is_no_id(options->name, error);
     if (status == WEIR_OK)
         status = run(db, connection, create, &call, error);
     status = weir_audit_end(&audit, status, error);
