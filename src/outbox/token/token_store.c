@@ -25,6 +25,14 @@ static const struct weir_sql SQL_COUNT = {
 };
 
 /* A small table. */
+static const struct weir_sql SQL_REMOVE_ENDED = {
+    .name = "remove tokens that ended",
+    .text = "DELETE FROM {p}_token"
+            " WHERE revoked_us <> 0 OR (expires_us <> 0 AND expires_us <= {1})",
+    .parameters = "i",
+};
+
+/* A small table. */
 static const struct weir_sql SQL_LIST = {
     .name = "list tokens",
     .text = "SELECT " ALL_COLUMNS " FROM {p}_token ORDER BY name, no DESC",
@@ -113,6 +121,13 @@ enum weir_status weir_token_count(struct weir_connection *connection, int64_t *o
                                   struct weir_error *error)
 {
     return weir_connection_query_integer(connection, &SQL_COUNT, NO_VALUES, out, error);
+}
+
+enum weir_status weir_token_remove_ended(struct weir_connection *connection,
+                                         int64_t now_us, struct weir_error *error)
+{
+    return weir_connection_execute(connection, &SQL_REMOVE_ENDED,
+                                   VALUES(weir_integer(now_us)), NULL, error);
 }
 
 struct visit_call {

@@ -25,6 +25,11 @@ WEIR_CHECKED enum weir_status weir_token_insert(struct weir_connection *connecti
 WEIR_CHECKED enum weir_status weir_token_count(struct weir_connection *connection,
                                                int64_t *out, struct weir_error *error);
 
+/* Remove those that have expired or were revoked. */
+WEIR_CHECKED enum weir_status weir_token_remove_ended(struct weir_connection *connection,
+                                                      int64_t now_us,
+                                                      struct weir_error *error);
+
 /* Those with this id or name, the newest first; `token` NULL: all, by name first. Locked,
  * if they are named. */
 WEIR_CHECKED enum weir_status weir_token_visit(struct weir_connection *connection,

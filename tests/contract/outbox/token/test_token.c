@@ -122,6 +122,29 @@ OUTBOX_TEST(token, that_is_unknown_expired_or_revoked_is_refused_in_the_same_wor
     }
 }
 
+OUTBOX_TEST(token, that_ended_makes_room_when_there_is_none)
+{
+    struct weir_token_options options = options_of("last");
+    struct weir_new_token made, kept = make_named(fixture, "kept");
+    struct weir_grant grant;
+    struct weir_fault_points points;
+    size_t count = 0;
+
+    weir_fault_points_init(&points);
+    weir_fault_points_arm(&points, "token.few", 1);
+    weir_db_set_fault_points(fixture->db, &points);
+    (void)make_named(fixture, "gone");
+    check_db(weir_token_revoke(fixture->db, NULL, "gone", &count, &fixture->error),
+             WEIR_OK);
+    (void)make_named(fixture, "third");
+    (void)make_named(fixture, "fourth");
+    check_int(fixture_ask(fixture, "SELECT count(*) FROM weir_token"), 3);
+    check_db(weir_token_create(fixture->db, NULL, &options, &made, &fixture->error),
+             WEIR_FULL);
+    weir_db_set_fault_points(fixture->db, NULL);
+    check_db(find(fixture, kept.text, &grant), WEIR_OK);
+}
+
 OUTBOX_TEST(token, notes_the_day_of_its_use_once)
 {
     struct weir_new_token made = make_named(fixture, "ci");
