@@ -43,14 +43,17 @@
  * The cuts of the span, and the last of them. The range of numbers is empty when the
  * first alone has an eighth of the ids: rows of one cut are cheaper to read without
  * finding out which it is. Its end is not known to the planner, which takes it for near.
+ * A `top` may be above the next one's (I5 of cut.c): without the maximum, the limit of
+ * ids could leave out a cut and keep the one behind it.
  */
 #define NEAR                                                                             \
-    " near AS (SELECT m.no, m.top, m.snap FROM (SELECT k.*,"                             \
-    " row_number() OVER w AS n, sum(pg_column_size(k.snap)) OVER w AS size"              \
+    " near AS (SELECT m.no, m.top, m.snap FROM (SELECT no, snap,"                        \
+    " max(top) OVER w AS top, row_number() OVER w AS n,"                                 \
+    " sum(pg_column_size(snap)) OVER w AS size"                                          \
     " FROM (SELECT no, top, snap FROM {p}_cut WHERE no > {1} AND no <= {1} +"            \
     " (SELECT CASE WHEN f.top - b.hi <= {2} / 8 THEN {2} / 2 ELSE 0 END"                 \
     " FROM base b, behind f) ORDER BY no LIMIT (SELECT {2})) k"                          \
-    " WINDOW w AS (ORDER BY k.no)) m WHERE m.no = {1} + m.n"                             \
+    " WINDOW w AS (ORDER BY no)) m WHERE m.no = {1} + m.n"                               \
     " AND m.top <= {2} + (SELECT hi FROM base) AND (m.size <= 262144 OR m.n = 1)),"      \
     " last AS (SELECT no, top, snap FROM near ORDER BY no DESC LIMIT 1)"
 

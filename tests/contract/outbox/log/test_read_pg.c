@@ -490,6 +490,15 @@ OUTBOX_POSTGRESQL_TEST(read_pg, gives_small_cuts_together_in_the_order_of_each)
     free(whole);
 }
 
+/* The sequence may be seen ahead of what was taken, and as it is a moment later. */
+OUTBOX_POSTGRESQL_TEST(read_pg, leaves_out_no_cut_whose_top_is_above_the_next_ones)
+{
+    set_setup(fixture);
+    fixture_prepare(fixture, "UPDATE {p}_cut SET top = 1056 WHERE no = 2");
+
+    check_everywhere(fixture, ALL_TEXTS);
+}
+
 OUTBOX_POSTGRESQL_TEST(read_pg, gives_small_cuts_of_a_few_partitions_together)
 {
     static const int64_t PIDS[] = {64, 66};
