@@ -293,6 +293,25 @@ END
     end two
 }
 
+# No database is the default one: a token of the first is not good for the second.
+foreign_token() {
+    local other="sqlite:$scratch/other.db" mine
+    "$weir" migrate --db "$other" --quiet
+    "$weir" queue add hidden --db "$other" --partitions 2 --quiet
+    mine=$(a_token)
+    printf '[database mine]\nurl = %s\n[database other]\nurl = %s\n' "$WEIR_DB" "$other" \
+        >"$scratch/tenants.ini"
+    serve tenants -c "$scratch/tenants.ini"
+    token=$mine
+    answers 200 /db/mine/v1/queues
+    answers 401 /db/other/v1/queues
+    answers 401 /v1/relays
+    token=$("$weir" token create --db "$other" --name made --scope admin --json | jq -r .token)
+    answers 200 /db/other/v1/queues
+    answers 401 /db/mine/v1/queues
+    end tenants
+}
+
 # A token in its form, made by the program itself.
 a_token() {
     "$weir" token create --name made --scope admin --json | jq -r .token
@@ -419,6 +438,7 @@ public() {
 it 'ends with 2 and names the address that is in use' port_taken
 it 'ends with 2 and the remedy without tables' no_tables
 it 'serves one database while another one is away' one_is_away "$(a_token)"
+it 'opens a database to tokens of its own if none is the default one' foreign_token
 it 'relays as the configuration says, and adds a relay at SIGHUP' relays
 it 'changes and removes a relay at SIGHUP' changed_relay
 it 'serves TLS' with_tls

@@ -320,13 +320,13 @@ static void look_up(struct weir_api_call *call)
         refuse(call, &error);
 }
 
-/* The database of the request, and the default one or the first. */
+/* The database of the request, and the default one. Without a default one, tokens of a
+ * database are for that database only, and routes of the server need another token. */
 static void choose_places(struct weir_api_call *call)
 {
     const struct weir_api_options *options = &call->api->options;
     size_t own = options->mount_count;
-    size_t fallback =
-        options->mount_default < options->mount_count ? options->mount_default : 0;
+    size_t fallback = options->mount_default;
 
     if (call->match.endpoint->at != WEIR_AT_SERVER)
         own = find_mount(call->api, call->match.database);
@@ -334,7 +334,7 @@ static void choose_places(struct weir_api_call *call)
     call->place_count = 0;
     if (own < options->mount_count)
         call->places[call->place_count++] = own;
-    if (own != fallback)
+    if (fallback < options->mount_count && own != fallback)
         call->places[call->place_count++] = fallback;
 }
 
