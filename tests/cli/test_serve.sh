@@ -371,15 +371,20 @@ serves_nothing() {
     [ "$("$weir" subscription list "$1" --json | jq '.subscriptions[0].processes')" -eq 0 ]
 }
 
-with_tls() {
+# make_certificate NAME: $scratch/NAME.pem with its key, $scratch/NAME.key.
+make_certificate() {
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 \
         -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 \
-        -keyout "$scratch/key.pem" -out "$scratch/certificate.pem" 2>/dev/null
-    chmod 600 "$scratch/key.pem"
-    scheme=https serve tls --db "$WEIR_DB" --set "http.tls_certificate_file=$scratch/certificate.pem" \
-        --set "http.tls_key_file=$scratch/key.pem"
+        -keyout "$scratch/$1.key" -out "$scratch/$1.pem" 2>/dev/null
+    chmod 600 "$scratch/$1.key"
+}
+
+with_tls() {
+    make_certificate tls
+    scheme=https serve tls --db "$WEIR_DB" --set "http.tls_certificate_file=$scratch/tls.pem" \
+        --set "http.tls_key_file=$scratch/tls.key"
     base=https://${base#http://}
-    answers 200 /v1/queues --cacert "$scratch/certificate.pem"
+    answers 200 /v1/queues --cacert "$scratch/tls.pem"
     head_has 'Strict-Transport-Security'
     end tls
 }
@@ -435,6 +440,27 @@ public() {
     [ "$result" -eq 2 ]
 }
 
+# Bound by a parent, as systemd does it, to all addresses.
+public_of_systemd() {
+    local result=0
+    make_certificate passed
+    timeout 60 /usr/bin/python3 - "$weir" serve --db "$WEIR_DB" --set http.listen=systemd:web --set auth.mode=none \
+        --set "http.tls_certificate_file=$scratch/passed.pem" \
+        --set "http.tls_key_file=$scratch/passed.key" 2>"$scratch/passed.err" <<'END' || result=$?
+import os, socket, sys
+listener = socket.socket()
+listener.bind(("0.0.0.0", 0))
+listener.listen(1)
+if listener.fileno() != 3:
+    os.dup2(listener.fileno(), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_FDS="1", LISTEN_FDNAMES="web", LISTEN_PID=str(os.getpid()))
+os.execv(sys.argv[1], sys.argv[1:])
+END
+    [ "$result" -eq 2 ]
+    grep -qF 'mode must be tokens' "$scratch/passed.err"
+}
+
 it 'ends with 2 and names the address that is in use' port_taken
 it 'ends with 2 and the remedy without tables' no_tables
 it 'serves one database while another one is away' one_is_away "$(a_token)"
@@ -447,5 +473,6 @@ it 'keeps its configuration when the new one has a mistake' refused_reload
 it 'names mistakes with --check' mistakes
 it 'prints the configuration with the origin of each value' printed
 it 'refuses a public address without TLS' public
+it 'refuses a public socket of systemd without tokens' public_of_systemd
 
 finish

@@ -316,31 +316,36 @@ static enum weir_status create_tls(const struct weir_heap *heap,
     return weir_http_tls_create(heap, &options, out, error);
 }
 
+/* A public address has TLS and tokens. */
+static enum weir_status check_protected(const struct weir_config *config,
+                                        const struct weir_config_listener *listener,
+                                        struct weir_error *error)
+{
+    if (config->http.tls_certificate.path == NULL)
+        return weir_error_set(error, WEIR_INVALID,
+                              "[http] listen: %s is public and has no TLS; set "
+                              "tls_certificate_file and tls_key_file",
+                              listener->text);
+    if (config->auth.mode != WEIR_AUTH_TOKENS)
+        return weir_error_set(error, WEIR_INVALID,
+                              "[http] listen: %s is public; [auth] mode must be tokens",
+                              listener->text);
+    return WEIR_OK;
+}
+
 /* A public address without TLS or without tokens needs a word that it is meant. */
 static enum weir_status check_public(const struct weir_config *config,
                                      struct weir_error *error)
 {
     const struct weir_config_http *http = &config->http;
+    enum weir_status status = WEIR_OK;
 
     if (http->insecure_public)
         return WEIR_OK;
-    for (size_t i = 0; i < http->listen.count; i++) {
-        const struct weir_config_listener *listener = &http->listen.items[i];
-
-        if (!listener->is_public)
-            continue;
-        if (http->tls_certificate.path == NULL)
-            return weir_error_set(error, WEIR_INVALID,
-                                  "[http] listen: %s is public and has no TLS; set "
-                                  "tls_certificate_file and tls_key_file",
-                                  listener->text);
-        if (config->auth.mode != WEIR_AUTH_TOKENS)
-            return weir_error_set(error, WEIR_INVALID,
-                                  "[http] listen: %s is public; [auth] mode must be "
-                                  "tokens",
-                                  listener->text);
-    }
-    return WEIR_OK;
+    for (size_t i = 0; i < http->listen.count && status == WEIR_OK; i++)
+        if (http->listen.items[i].is_public)
+            status = check_protected(config, &http->listen.items[i], error);
+    return status;
 }
 
 static void set_limits(struct weir_http_limits *limits,
@@ -370,12 +375,9 @@ static enum weir_status take_socket(struct weir_server *self,
         return WEIR_OK;
     status =
         weir_systemd_take_socket(self->options.systemd, config->address, &out->fd, error);
-    if (status == WEIR_OK && !out->tls && !self->config->http.insecure_public &&
+    if (status == WEIR_OK && !self->config->http.insecure_public &&
         weir_systemd_is_public(out->fd))
-        status = weir_error_set(error, WEIR_INVALID,
-                                "[http] listen: %s is public and has no TLS; set "
-                                "tls_certificate_file and tls_key_file",
-                                config->text);
+        status = check_protected(self->config, config, error);
     return status;
 }
 
