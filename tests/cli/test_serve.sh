@@ -424,6 +424,24 @@ refused_reload() {
     end reload
 }
 
+# The second signal does not wait for the rest of the delay.
+second_signal() {
+    serve twice --db "$WEIR_DB" --set server.drain_delay=1h
+    kill -s TERM "$(<"$scratch/twice.pid")"
+    until_true logged twice event=server.stopping
+    until_true sleeps_unblocked "$(<"$scratch/twice.pid")"
+    kill -s TERM "$(<"$scratch/twice.pid")"
+    ended twice 1
+}
+
+# SIGTERM is not blocked any more, and has a handler.
+sleeps_unblocked() {
+    local blocked caught
+    blocked=$((0x$(awk '/^SigBlk:/ { print $2 }' "/proc/$1/status")))
+    caught=$((0x$(awk '/^SigCgt:/ { print $2 }' "/proc/$1/status")))
+    (((blocked & 1 << 14) == 0 && (caught & 1 << 14) != 0))
+}
+
 mistakes() {
     local result=0
     printf '[database shop]\nurl = %s\n[http]\nidle_timeot = 75s\n' "$WEIR_DB" \
@@ -470,6 +488,7 @@ it 'changes and removes a relay at SIGHUP' changed_relay
 it 'serves TLS' with_tls
 it 'has metrics in both forms' open_metrics
 it 'keeps its configuration when the new one has a mistake' refused_reload
+it 'ends at once with 1 at a second signal during drain_delay' second_signal
 it 'names mistakes with --check' mistakes
 it 'prints the configuration with the origin of each value' printed
 it 'refuses a public address without TLS' public

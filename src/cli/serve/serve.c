@@ -245,7 +245,7 @@ static int stop(struct serve *self)
     weir_log_event(&self->log, WEIR_LOG_INFO, "server.stopping", NULL);
     weir_server_drain(self->server);
     if (self->config->server.drain_delay_ns > 0)
-        weir_serve_signals_wait(self->config->server.drain_delay_ns);
+        weir_clock_sleep(self->config->server.drain_delay_ns);
     unfinished = weir_server_stop(self->server);
     weir_log_event(&self->log, WEIR_LOG_INFO, "server.stopped", "unfinished=%zu",
                    unfinished);
