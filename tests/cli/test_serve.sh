@@ -424,6 +424,28 @@ refused_reload() {
     end reload
 }
 
+# The certificate of the new configuration cannot be used: its relay does not begin either, but
+# does once the certificate can be used.
+failed_reload() {
+    make_certificate first
+    make_certificate second
+    cp "$scratch/first.pem" "$scratch/shown.pem"
+    "$weir" queue add crates --partitions 2 --quiet
+    printf '[database shop]\nurl = %s\n[http]\ntls_certificate_file = %s\ntls_key_file = %s\n' \
+        "$WEIR_DB" "$scratch/shown.pem" "$scratch/first.key" >"$scratch/failed.ini"
+    scheme=https serve failed -c "$scratch/failed.ini"
+    printf '[relay one]\nqueue = crates\nto = file:%s\n' "$scratch/crates.jsonl" >>"$scratch/failed.ini"
+    cp "$scratch/second.pem" "$scratch/shown.pem"
+    kill -s HUP "$(<"$scratch/failed.pid")"
+    until_true logged failed server.reload_failed
+    cp "$scratch/first.pem" "$scratch/shown.pem"
+    kill -s HUP "$(<"$scratch/failed.pid")"
+    until_true logged failed event=server.reloaded
+    "$weir" enqueue crates first --quiet
+    until_true has_lines "$scratch/crates.jsonl" 1
+    end failed
+}
+
 # The second signal does not wait for the rest of the delay.
 second_signal() {
     serve twice --db "$WEIR_DB" --set server.drain_delay=1h
@@ -488,6 +510,7 @@ it 'changes and removes a relay at SIGHUP' changed_relay
 it 'serves TLS' with_tls
 it 'has metrics in both forms' open_metrics
 it 'keeps its configuration when the new one has a mistake' refused_reload
+it 'begins at the next SIGHUP what a certificate has held up' failed_reload
 it 'ends at once with 1 at a second signal during drain_delay' second_signal
 it 'names mistakes with --check' mistakes
 it 'prints the configuration with the origin of each value' printed

@@ -180,20 +180,23 @@ static void reload(struct serve *self)
 {
     struct weir_error error = {0};
     struct weir_config *config = load_again(self);
-    struct weir_config *before = self->config;
+    struct weir_config *unused = self->config;
 
     if (config == NULL) {
         weir_log_event(&self->log, WEIR_LOG_ERROR, "server.reload_refused", NULL);
         return;
     }
-    self->config = config;
     if (weir_server_reload(self->server, config, &error) != WEIR_OK)
         weir_log_event(&self->log, WEIR_LOG_ERROR, "server.reload_failed", "error=\"%s\"",
                        error.text);
     else
         weir_log_event(&self->log, WEIR_LOG_INFO, "server.reloaded", NULL);
-    if (before != self->first)
-        weir_config_destroy(before);
+    if (weir_server_config(self->server) == config)
+        self->config = config;
+    else
+        unused = config;
+    if (unused != self->first)
+        weir_config_destroy(unused);
 }
 
 static void reload_for_systemd(struct serve *self)

@@ -140,20 +140,25 @@ static void end_changed_relays(struct weir_server *self, const struct weir_confi
     }
 }
 
+/* The owner is the only one that changes the list, so it reads it without the lock. */
+static bool has_relay(const struct weir_server *self, const char *name)
+{
+    for (size_t i = 0; i < self->relay_count; i++)
+        if (strcmp(weir_server_relay_name(self->relays[i]), name) == 0)
+            return true;
+    return false;
+}
+
+/* Those that do not run, also after a reload that failed in the middle. */
 static enum weir_status begin_new_relays(struct weir_server *self,
-                                         const struct weir_config *before,
                                          struct weir_error *error)
 {
-    const struct weir_config *after = self->config;
+    const struct weir_config *config = self->config;
     enum weir_status status = WEIR_OK;
 
-    for (size_t i = 0; i < after->relay_count && status == WEIR_OK; i++) {
-        const struct weir_config_relay *new = &after->relays[i];
-        const struct weir_config_relay *old = weir_config_find_relay(before, new->name);
-
-        if (new->enabled && (old == NULL || !same_relay(old, new)))
-            status = add_relay(self, new, error);
-    }
+    for (size_t i = 0; i < config->relay_count && status == WEIR_OK; i++)
+        if (config->relays[i].enabled && !has_relay(self, config->relays[i].name))
+            status = add_relay(self, &config->relays[i], error);
     return status;
 }
 
@@ -467,10 +472,10 @@ static enum weir_status read_token(struct weir_api_token *out,
 
 /* Those of the configuration, and the temporary one. Owes weir_heap_free(). */
 static enum weir_status collect_tokens(const struct weir_server *self,
+                                       const struct weir_config *config,
                                        struct weir_api_token **out, size_t *count,
                                        struct weir_error *error)
 {
-    const struct weir_config *config = self->config;
     enum weir_status status = WEIR_OK;
 
     *count = 0;
@@ -502,7 +507,8 @@ static enum weir_status create_api(struct weir_server *self, struct weir_error *
         .host = {.state = self, .each_relay = each_relay, .add_metrics = add_metrics},
     };
     const struct weir_config_database *fallback = weir_config_default_database(config);
-    enum weir_status status = collect_tokens(self, &tokens, &options.token_count, error);
+    enum weir_status status =
+        collect_tokens(self, config, &tokens, &options.token_count, error);
 
     if (fallback != NULL)
         options.mount_default = (size_t)(fallback - config->databases);
@@ -597,28 +603,27 @@ const char *weir_server_address(const struct weir_server *self, size_t index)
                : NULL;
 }
 
-static enum weir_status reload_tls(struct weir_server *self, struct weir_error *error)
+/* Certificate and tokens of `config`: both of them, or none. */
+static enum weir_status reload_secrets(struct weir_server *self,
+                                       const struct weir_config *config,
+                                       struct weir_error *error)
 {
     struct weir_http_tls *tls = NULL;
-    enum weir_status status =
-        create_tls(self->options.heap, &self->config->http, &tls, error);
-
-    if (status == WEIR_OK && tls != NULL)
-        weir_http_server_set_tls(self->http, tls);
-    weir_http_tls_release(tls);
-    return status;
-}
-
-static enum weir_status reload_tokens(struct weir_server *self, struct weir_error *error)
-{
     struct weir_api_token *tokens = NULL;
     size_t count = 0;
-    enum weir_status status = collect_tokens(self, &tokens, &count, error);
+    enum weir_status status = create_tls(self->options.heap, &config->http, &tls, error);
 
     if (status == WEIR_OK)
-        status =
-            weir_api_set_tokens(self->api, tokens, count, self->config->auth.cache_ns);
+        status = collect_tokens(self, config, &tokens, &count, error);
+    if (status == WEIR_OK) {
+        status = weir_api_set_tokens(self->api, tokens, count, config->auth.cache_ns);
+        if (status != WEIR_OK)
+            weir_error_set(error, status, "%s", weir_status_text(status));
+    }
+    if (status == WEIR_OK && tls != NULL)
+        weir_http_server_set_tls(self->http, tls);
     weir_heap_free(self->options.heap, tokens);
+    weir_http_tls_release(tls);
     return status;
 }
 
@@ -627,17 +632,21 @@ enum weir_status weir_server_reload(struct weir_server *self,
                                     struct weir_error *error)
 {
     const struct weir_config *before = self->config;
-    enum weir_status status;
+    enum weir_status status = reload_secrets(self, config, error);
 
+    if (status != WEIR_OK)
+        return status;
     self->config = config;
-    status = reload_tls(self, error);
-    if (status == WEIR_OK)
-        status = reload_tokens(self, error);
-    if (status == WEIR_OK && runs(config, WEIR_SERVER_RELAY)) {
+    if (runs(config, WEIR_SERVER_RELAY)) {
         end_changed_relays(self, before, config);
-        status = begin_new_relays(self, before, error);
+        status = begin_new_relays(self, error);
     }
     return status;
+}
+
+const struct weir_config *weir_server_config(const struct weir_server *self)
+{
+    return self->config;
 }
 
 void weir_server_drain(struct weir_server *self)

@@ -47,11 +47,15 @@ WEIR_CHECKED enum weir_status weir_server_start(struct weir_server *self,
 /* The address of a listener, as a client reaches it; NULL: there are no more. */
 const char *weir_server_address(const struct weir_server *self, size_t index);
 
-/* `config` was checked against the one before (weir_config_check_reload()), and replaces
- * it even after a failure, which changes as little as possible. */
+/* `config` was checked against the one before (weir_config_check_reload()). It replaces
+ * that one, unless certificate or tokens cannot be used: then nothing has changed. If it
+ * fails later, a relay does not run; the next reload begins it. */
 WEIR_CHECKED enum weir_status weir_server_reload(struct weir_server *self,
                                                  const struct weir_config *config,
                                                  struct weir_error *error);
+
+/* The one that is in use: after a reload(), the new one or the one before. */
+const struct weir_config *weir_server_config(const struct weir_server *self);
 
 /* /readyz says that the server drains, and parked requests are answered. */
 void weir_server_drain(struct weir_server *self);
