@@ -228,6 +228,22 @@ unix_socket() {
     end unix
 }
 
+# At SIGHUP the user of the server loses its rights on the unix socket.
+unix_reload() {
+    printf '[database shop]\nurl = %s\n[http]\nlisten = unix:%s\n' "$WEIR_DB" \
+        "$scratch/weir.sock" >"$scratch/rights.ini"
+    : >"$scratch/rights.err"
+    "$weir" serve -c "$scratch/rights.ini" 2>"$scratch/rights.err" &
+    echo $! >"$scratch/rights.pid"
+    until_true logged rights event=server.ready
+    until_true answers_there /v1/queues
+    printf '[auth]\nunix_admin = no\n' >>"$scratch/rights.ini"
+    kill -s HUP "$(<"$scratch/rights.pid")"
+    until_true logged rights event=server.reloaded
+    if answers_there /v1/queues; then return 1; fi
+    end rights
+}
+
 answers_there() {
     [ "$(curl -s --unix-socket "$scratch/weir.sock" -o /dev/null -w '%{http_code}' \
         "http://weir$1")" = 200 ]
@@ -248,6 +264,7 @@ printed() {
 it 'says which methods a route has' methods
 it 'prints a token once and asks for it' needs_a_token
 it 'takes its own user on a unix socket for an admin' unix_socket
+it 'takes that from its own user at SIGHUP' unix_reload
 
 # ---- process -------------------------------------------------------------------------
 

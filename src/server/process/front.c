@@ -124,7 +124,7 @@ static enum weir_http_method method_of(const struct weir_http_request *request)
 
 static bool is_admin(const struct weir_front *self, const struct weir_http_peer *peer)
 {
-    return self->unix_admin && peer->unix_socket && peer->has_uid &&
+    return atomic_load(&self->unix_admin) && peer->unix_socket && peer->has_uid &&
            (peer->uid == 0 || peer->uid == (uint32_t)getuid());
 }
 

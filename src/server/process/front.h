@@ -7,14 +7,14 @@
 #ifndef WEIR_SERVER_PROCESS_FRONT_H
 #define WEIR_SERVER_PROCESS_FRONT_H
 
-#include <stdbool.h>
+#include <stdatomic.h>
 
 #include "server/api/api.h"
 #include "server/http/server.h"
 
 struct weir_front {
-    struct weir_api *api; /* borrowed; set before the server starts */
-    bool unix_admin;      /* the server's own user and root may do everything there */
+    struct weir_api *api;   /* borrowed; set before the server starts */
+    atomic_bool unix_admin; /* the server's own user and root may do everything there */
 };
 
 /* The handler of an HTTP server; `self` is its context and outlives the server. */

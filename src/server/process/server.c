@@ -517,7 +517,7 @@ static enum weir_status create_api(struct weir_server *self, struct weir_error *
         status = weir_api_create(&options, &self->api, error);
     weir_heap_free(self->options.heap, tokens);
     self->front.api = self->api;
-    self->front.unix_admin = config->auth.unix_admin;
+    atomic_store(&self->front.unix_admin, config->auth.unix_admin);
     return status;
 }
 
@@ -637,6 +637,7 @@ enum weir_status weir_server_reload(struct weir_server *self,
     if (status != WEIR_OK)
         return status;
     self->config = config;
+    atomic_store(&self->front.unix_admin, config->auth.unix_admin);
     if (runs(config, WEIR_SERVER_RELAY)) {
         end_changed_relays(self, before, config);
         status = begin_new_relays(self, error);
