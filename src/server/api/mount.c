@@ -40,6 +40,7 @@ struct weir_mount {
     struct weir_executor *executor;
     struct weir_ward *ward;
     bool prepared;               /* of the prober */
+    struct stat file;            /* likewise: of SQLite, as it was opened */
     struct weir_notifier *work;  /* for readers */
     struct weir_notifier *probe; /* for the prober */
 
@@ -119,15 +120,23 @@ static void set_away(struct weir_mount *self, const struct weir_error *error)
 
 /* ---- the prober -------------------------------------------------------------------- */
 
+/* False: it has no file, or the file is there, or that cannot be known. */
+static bool misses_file(const struct weir_mount *self, struct stat *found)
+{
+    const struct weir_url *url = &weir_db_config(self->db)->url;
+
+    *found = (struct stat){.st_ino = 0};
+    return weir_db_engine(self->db) == WEIR_SQLITE && !weir_url_is_memory(url) &&
+           stat(url->path, found) != 0 && errno == ENOENT;
+}
+
 /* A file that is not there is not made by looking for it. */
 static enum weir_status check_file(const struct weir_mount *self,
                                    struct weir_error *error)
 {
-    const struct weir_url *url = &weir_db_config(self->db)->url;
     struct stat found;
 
-    if (weir_db_engine(self->db) != WEIR_SQLITE || weir_url_is_memory(url) ||
-        stat(url->path, &found) == 0 || errno != ENOENT)
+    if (!misses_file(self, &found))
         return WEIR_OK;
     return weir_error_set(error, WEIR_SCHEMA, "%s does not exist; run 'weir migrate'",
                           self->place);
@@ -214,7 +223,8 @@ static enum weir_status open_all(struct weir_mount *self, struct weir_error *err
         status = create_executions(self, engine > 0, error);
     if (status == WEIR_OK && self->options.prepare != NULL && !self->prepared)
         status = self->options.prepare(self->options.state, self, error);
-    self->prepared = self->prepared || status == WEIR_OK;
+    if (status == WEIR_OK)
+        self->prepared = !misses_file(self, &self->file);
     weir_lock_acquire(&self->lock);
     self->status.schema = outbox;
     self->status.engine_schema = engine;
@@ -222,13 +232,33 @@ static enum weir_status open_all(struct weir_mount *self, struct weir_error *err
     return status;
 }
 
+/* Connections keep a file open that was removed or replaced, and would go on in it. */
+static enum weir_status compare_file(const struct weir_mount *self,
+                                     struct weir_error *error)
+{
+    struct stat found;
+    bool missing = misses_file(self, &found);
+
+    if (self->file.st_ino == 0)
+        return WEIR_OK; /* no file, or it could not be looked at */
+    if (!missing && (found.st_ino == 0 || (found.st_ino == self->file.st_ino &&
+                                           found.st_dev == self->file.st_dev)))
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_LOST,
+                          "%s was %s; put it back or restart the server", self->place,
+                          missing ? "removed" : "replaced");
+}
+
 /* Can it be reached? Costs one statement. */
 static enum weir_status reach(struct weir_mount *self, struct weir_error *error)
 {
     struct weir_connection *connection = NULL;
     int64_t now_us;
-    enum weir_status status = weir_db_acquire(self->db, &connection, error);
+    enum weir_status status = compare_file(self, error);
 
+    if (status != WEIR_OK)
+        return status;
+    status = weir_db_acquire(self->db, &connection, error);
     if (status == WEIR_OK)
         status = weir_connection_clock(connection, &now_us, error);
     weir_db_release(self->db, connection);

@@ -329,6 +329,43 @@ OUTBOX_SQLITE_TEST(mount, that_loses_its_database_fails_what_waits_and_finds_it_
     weir_mount_destroy(setup.mount);
 }
 
+static void await_text(struct weir_mount *mount, const char *text)
+{
+    const struct timespec pause = {.tv_nsec = 2000000};
+    int64_t end_ns = weir_clock_now_ns() + WAIT_LIMIT_NS;
+    struct weir_mount_status status;
+
+    weir_mount_read_status(mount, &status);
+    while (strstr(status.text, text) == NULL && weir_clock_now_ns() < end_ns) {
+        nanosleep(&pause, NULL);
+        weir_mount_read_status(mount, &status);
+    }
+    check(strstr(status.text, text) != NULL);
+}
+
+/* Its connections keep the file, but no other process sees what is in it. */
+OUTBOX_SQLITE_TEST(mount, whose_file_was_removed_or_replaced_is_away_until_it_is_back)
+{
+    const char *path = strchr(fixture->url, ':') + 1;
+    char kept[512];
+    struct setup setup;
+    FILE *file;
+
+    snprintf(kept, sizeof kept, "%s.kept", path);
+    begin(&setup, fixture->url);
+    await(setup.mount, WEIR_MOUNT_READY);
+    check_int(rename(path, kept), 0);
+    await(setup.mount, WEIR_MOUNT_AWAY);
+    file = fopen(path, "w");
+    check(file != NULL && fclose(file) == 0);
+    await_text(setup.mount, "was replaced");
+    await(setup.mount, WEIR_MOUNT_AWAY);
+    check_int(rename(kept, path), 0);
+    await(setup.mount, WEIR_MOUNT_READY);
+    check_int(weir_mount_stop(setup.mount, WAIT_LIMIT_NS), 0);
+    weir_mount_destroy(setup.mount);
+}
+
 OUTBOX_SQLITE_TEST(mount, that_stops_ends_what_waits_and_refuses_the_rest)
 {
     struct setup setup;
