@@ -310,7 +310,8 @@ static void look_up(struct weir_api_call *call)
     index = call->places[call->place];
     call->key.place = (uint32_t)index;
     if (weir_token_cache_find(&self->cache, &call->key, weir_clock_now_ns(),
-                              &call->grant)) {
+                              &call->grant) &&
+        weir_grant_is_valid(&call->grant, weir_clock_wall_us())) {
         proceed(call);
         return;
     }

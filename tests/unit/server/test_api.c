@@ -326,6 +326,27 @@ OUTBOX_SQLITE_TEST(api, refuses_a_revoked_token_once_the_cache_has_forgotten_it)
     finish(&setup);
 }
 
+/* The hour of the cache does not extend the second of the token. */
+OUTBOX_SQLITE_TEST(api, refuses_a_token_that_expires_in_the_cache)
+{
+    const struct weir_token_options options = {
+        .name = "a", .scopes = WEIR_SCOPE_READ, .lifetime_ns = WEIR_SECONDS(2)};
+    const struct timespec pause = {.tv_nsec = 20000000};
+    int64_t end_ns = weir_clock_now_ns() + WAIT_LIMIT_NS;
+    struct weir_new_token token;
+    struct setup setup;
+
+    begin(&setup, fixture);
+    check_status(weir_token_create(fixture->db, NULL, &options, &token, &fixture->error),
+                 WEIR_OK);
+    const struct client client = {.token = token.text};
+    while (ask(&setup, "/v1/queues", &client)->status == 200 &&
+           weir_clock_now_ns() < end_ns)
+        nanosleep(&pause, NULL);
+    check_int(reply.status, 401);
+    finish(&setup);
+}
+
 /* As the table says: with one scope, each route that it does not open is 403, and each
  * other one is not. */
 OUTBOX_SQLITE_TEST(api, opens_to_each_scope_the_routes_of_the_table)
